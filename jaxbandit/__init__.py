@@ -1,0 +1,21 @@
+"""jaxbandit: fair and delayed multi-armed bandits, simulated in batches by one compiled JAX program.
+
+    import jaxbandit as jb
+
+    problem = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
+    results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, seeds=1000)
+"""
+
+from . import indices as indices
+from . import policies as policies
+from .api import simulate as simulate
+from .component import parameter as parameter
+from .errors import InputError as InputError
+from .policy import Index as Index
+from .policy import Policy as Policy
+from .policy import Rule as Rule
+from .policy import policy as policy
+from .problem import Problem as Problem
+from .rewards import Reward as Reward
+from .rounds import Round as Round
+from .struct import struct as struct

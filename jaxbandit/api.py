@@ -1,0 +1,130 @@
+"""`simulate`: the engine from Python, the same as `jaxbandit run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from . import config as configs
+from .component import Component
+from .errors import InputError
+from .policy import Policy, policy
+from .problem import Problem
+from .results import dataset
+from .simulate import Entry, Setting, Simulation
+
+
+def simulate(
+    problem: Problem | Mapping[str, Any],
+    policies: Any,
+    *,
+    horizon: int,
+    seeds: int,
+    key: Any = 0,
+    record: int | str = 200,
+    metrics: list[str] | None = None,
+    block: int | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Simulate policies on a problem.
+
+    Args:
+        problem: a `Problem`, or the keys of a config's `[problem]` table.
+        policies: a name, a `Policy`, a table `{"kind": ..., ...}`, a list of these, or a mapping from labels to them.
+        horizon: T, rounds.
+        seeds: runs of each policy and instance.
+        key: the only source of randomness, an integer in [0, 2^64) or a key of `jax.random`. Run i of instance j
+            draws the same numbers whatever the batch, the block or the device, and under every policy.
+        record: recorded rounds, log-spaced and always with the last; "all" for every round.
+        metrics: names of `jaxbandit.metrics.METRICS`; default: all that the problem defines.
+        block: runs simulated together; default: what suits the device. Results do not depend on it.
+        progress: show a bar with rounds done, selections a second and time left.
+
+    Returns:
+        The dataset that `jaxbandit.results.dataset` describes.
+
+    Raises:
+        InputError: naming the argument, what it holds and what it may hold.
+
+    Example:
+        >>> results = simulate(Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)
+        >>> int(results.pulls.sum("arm").max())
+        100
+    """
+    setting = Setting(horizon, seeds, key, record, metrics, block)
+    setting.check()
+    world = problem if isinstance(problem, Problem) else Problem.from_table(problem, key)
+    made = list(_entries(policies, horizon))
+    results = Simulation(world, made, setting)
+    return dataset(results, results.run(progress=progress), _config(results))
+
+
+def _entries(policies: Any, horizon: int) -> Sequence[Entry]:
+    if isinstance(policies, str | Policy | type) or (isinstance(policies, Mapping) and "kind" in policies):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        return [_relabelled(str(label), entry) for label, value in policies.items() for entry in _one(value, horizon)]
+    if not isinstance(policies, Sequence) or not policies:
+        raise InputError("policies", policies, "a policy, a list of them, or a mapping from labels to them")
+    made = [entry for value in policies for entry in _one(value, horizon)]
+    labels = [entry.label for entry in made]
+    again = [labels[:i].count(label) for i, label in enumerate(labels)]  # a second ucb1 is "ucb1 #2"
+    return [_relabelled(f"{e.label} #{n + 1}", e) if n else e for e, n in zip(made, again, strict=True)]
+
+
+def _relabelled(label: str, entry: Entry) -> Entry:
+    grid = entry.label.removeprefix(entry.family)
+    return Entry(label + grid, entry.policy, label)
+
+
+def _one(value: Any, horizon: int) -> list[Entry]:
+    if isinstance(value, Entry):
+        return [value]
+    if isinstance(value, Mapping):
+        return configs.entries([value], horizon)
+    made = policy(value)
+    label = value if isinstance(value, str) else made.name
+    return [Entry(label, made, label)]
+
+
+def _config(simulation: Simulation) -> dict[str, Any]:
+    """The config that describes a simulation made in Python, as far as TOML can."""
+    problem, setting = simulation.problem, simulation.setting
+    plain: dict[str, Any] = {"means": problem.means.T.tolist(), "plays": problem.plays}
+    plain["reward"] = _table(problem.reward)
+    plain["delay"] = _table(problem.delay)
+    for name in ("availability", "fractions", "penalties"):
+        values = getattr(problem, name)
+        if values is not None:
+            plain[name] = _rows(values)
+    simulated: dict[str, Any] = {"horizon": setting.horizon, "seeds": setting.seeds, "record": setting.record}
+    simulated["key"] = setting.key if isinstance(setting.key, int) else str(setting.key)
+    simulated["metrics"] = simulation.metrics
+    policies = [{"label": e.label, **_table(e.policy)} for e in simulation.entries]
+    return {"simulation": simulated, "problem": plain, "policies": policies}
+
+
+def _rows(values: Any) -> Any:
+    rows = values.astype(float).T.tolist()
+    return rows[0] if len(rows) == 1 else rows
+
+
+def _table(component: Component) -> dict[str, Any]:
+    table: dict[str, Any] = {"kind": component.name}
+    for name in component.parameters():
+        value = getattr(component, name)
+        if isinstance(value, Component):
+            inner = _table(value)
+            table = {**{k: v for k, v in inner.items() if k != "kind"}, **table, name: inner["kind"]}
+        elif value is not None:
+            table[name] = _plain(value)
+    return table
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _rows(value) if value.ndim == 2 else value.astype(float).tolist()
+    return value if isinstance(value, int) else float(value)

@@ -1,0 +1,124 @@
+"""How runs are cut into blocks, and how a block of a prepared problem and policy gets onto the device."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .exact import Quota, rounded_down
+
+Tree = TypeVar("Tree")
+
+CPU_BLOCK = 2048  # runs a block: amortises the cost of a step and still fits a core's cache (measured)
+DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
+_TABLE = 1 << 22  # entries of the table of quotas that one call of the engine reads
+_MOST_ROUNDS = 1024  # of a call: some 50 ms on a core, so that progress shows
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instances x seeds simulated together; `width` = (cells, runs of each) is the compiled shape.
+
+    Blocks of one simulation have one width: where the last ones have fewer runs, they repeat their last run.
+    """
+
+    instances: slice
+    seeds: slice
+    width: tuple[int, int]
+
+    def instance_numbers(self) -> np.ndarray:
+        """Which instance each cell simulates, int64 `[cells]`."""
+        return _padded(self.instances, self.width[0])
+
+    def seed_numbers(self) -> np.ndarray:
+        """Which run of its instance each seed slot simulates, int64 `[seeds]`."""
+        return _padded(self.seeds, self.width[1])
+
+    @property
+    def kept(self) -> tuple[slice, slice]:
+        """The cells and seed slots that are no repetition."""
+        return tuple(slice(0, part.stop - part.start) for part in (self.instances, self.seeds))  # type: ignore[return-value]
+
+
+def _padded(part: slice, width: int) -> np.ndarray:
+    return np.minimum(np.arange(part.start, part.start + width), part.stop - 1)
+
+
+def cut(instances: int, seeds: int, block: int | None, share: int) -> list[Block]:
+    """Blocks of at most `block` runs that cover `instances` x `seeds`, at least `share` of them where that pays.
+
+    Args:
+        block: runs a block; None lets the device decide.
+        share: how many blocks would keep every worker busy.
+    """
+    runs = instances * seeds
+    if block is None:
+        block = CPU_BLOCK if jax.default_backend() == "cpu" else DEVICE_BLOCK
+        if share > 1 and runs >= 256:
+            block = min(block, max(128, math.ceil(runs / share)))
+    wide = _even(seeds, min(block, seeds))
+    tall = _even(instances, max(1, min(block // wide, instances)))
+    return [
+        Block(slice(j, min(j + tall, instances)), slice(i, min(i + wide, seeds)), (tall, wide))
+        for j in range(0, instances, tall)
+        for i in range(0, seeds, wide)
+    ]
+
+
+def _even(count: int, most: int) -> int:
+    """Items a part, when `count` are cut into the fewest parts of at most `most`, as even as can be."""
+    return math.ceil(count / math.ceil(count / most))
+
+
+def workers() -> int:
+    """Host threads that drive blocks: one a core on CPU, where a block runs on one core; else one."""
+    if jax.default_backend() != "cpu":
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def rounds_per_call(arms: int, cells: int) -> int:
+    """Rounds that one call of the engine plays at most; a matter of memory and shape only."""
+    return max(64, min(_MOST_ROUNDS, _TABLE // (arms * cells)))
+
+
+def on_device(tree: Tree, cells: np.ndarray) -> Tree:
+    """A prepared problem or policy for some cells: arrays `[K or 1, J or 1]` become `[K or 1, cells or 1, 1]`."""
+    return jax.tree.map(lambda leaf: _place(leaf, cells), tree)
+
+
+def _place(leaf: Any, cells: np.ndarray) -> jax.Array:
+    array = np.asarray(leaf)
+    if array.ndim == 2:
+        array = (array[:, cells] if array.shape[1] > 1 else array)[..., None]
+    return jnp.asarray(array, dtype=jnp.int32 if array.dtype.kind in "iu" else jnp.result_type(float))
+
+
+def quota_on_device(quota: Quota) -> Quota:
+    """Rows of a quota table, `[n, K, C or 1]`, as device arrays `[n, K, C or 1, 1]`."""
+    rest = rounded_down(quota.rest, np.dtype(jnp.result_type(float)))
+    return Quota(*(jnp.asarray(part[..., None]) for part in (quota.whole, rest, quota.rank)))
+
+
+def recorded_rounds(horizon: int, record: int | str) -> np.ndarray:
+    """`record` rounds from 1 to the horizon, log-spaced where that is possible, the last always among them.
+
+    Returns:
+        Increasing int64, of length min(record, horizon); every round for "all".
+    """
+    if record == "all" or int(record) >= horizon:
+        return np.arange(1, horizon + 1)
+    count = int(record)
+    if count == 1:
+        return np.array([horizon])
+    rounds = [1]
+    for left in range(count - 1, 0, -1):
+        step = (horizon / rounds[-1]) ** (1 / left)
+        rounds.append(min(max(rounds[-1] + 1, round(rounds[-1] * step)), horizon - left + 1))
+    return np.array(rounds)

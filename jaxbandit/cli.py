@@ -1,0 +1,112 @@
+"""The command line: `jaxbandit run`, `jaxbandit policies`."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import config as configs
+from .component import Component
+from .errors import InputError
+from .policy import Alias, Policy
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Returns:
+        The exit status: 0; 2 for bad input, with one message on standard error; 130 when interrupted.
+    """
+    parsed = _parser().parse_args(arguments)
+    try:
+        return int(parsed.command(parsed))
+    except InputError as error:
+        print(f"jaxbandit: {error}", file=sys.stderr)
+        return 2
+    except FloatingPointError as error:
+        print(f"jaxbandit: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("jaxbandit: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="jaxbandit", description="Fair and delayed bandits, simulated in batches.")
+    parser.add_argument("--version", action="version", version=f"jaxbandit {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="simulate what a config describes", description=_run.__doc__)
+    run.add_argument("config", type=Path, metavar="CONFIG.toml")
+    run.add_argument("--out", type=Path, metavar="DIR", help="default: results/<config name>")
+    run.add_argument(
+        "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
+    )
+    run.set_defaults(command=_run)
+    listing = commands.add_parser("policies", help="list the policies and their parameters")
+    listing.set_defaults(command=_policies)
+    return parser
+
+
+def _version() -> str:
+    from .results import version
+
+    return version()
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    """Simulate, print a summary table, write DIR/results.nc and the figures."""
+    config = configs.load(parsed.config, parsed.set)
+    simulation = configs.simulation(config)
+    out = parsed.out or Path("results") / parsed.config.stem
+    _ask_for(out)
+    from . import plots, results, summary  # late: bad input is refused before matplotlib loads
+
+    outcome = simulation.run(progress=sys.stderr.isatty())
+    data = results.dataset(simulation, outcome, config)
+    out.mkdir(parents=True, exist_ok=True)
+    results.write(data, out / "results.nc")
+    drawn = plots.draw_all(data, out)
+    print(summary.table(data))
+    print(
+        f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
+        f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
+    )
+    names = ", ".join(path.name for path in [out / "results.nc", *drawn])
+    print(f"wrote {names} to {out}/")
+    return 0
+
+
+def _ask_for(out: Path) -> None:
+    """Refuse, before work starts, a folder that cannot be written to; leave nothing behind."""
+    parent = out
+    while not parent.exists():
+        parent = parent.parent
+    try:
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
+        raise InputError("--out", str(out), f"a folder that can be written to ({error.strerror})") from None
+
+
+def _policies(parsed: argparse.Namespace) -> int:
+    """Print every policy with its parameters, their defaults and its source."""
+    for name, entry in Policy.registry.items():
+        if isinstance(entry, Alias):
+            print(f"{name}\n    {entry.summary}")
+            continue
+        print(f"{name}\n    {inspect.getdoc(entry)}\n    source: {entry.source}")
+        for parameter, field in entry.parameters().items():
+            default = _default(field.default)
+            print(f"    {parameter} = {default}{': ' if field.metadata.get('doc') else ''}{field.metadata.get('doc', '')}")
+    return 0
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, Component):
+        return f'"{value.name}"'
+    return "(see right)" if value is None else f"{value:g}"

@@ -1,0 +1,131 @@
+"""What policies, rewards and delays have in common: a name, parameters with ranges, and being a pytree.
+
+A subclass is a frozen dataclass whose fields are its parameters. Its class is structure, its parameters are
+leaves: a grid over numbers runs one compiled program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import jax
+import numpy as np
+
+from .errors import InputError, unknown_name
+
+
+def parameter(default: Any = None, *, low: float | None = None, high: float | None = None, doc: str = "") -> Any:
+    """A parameter of a component: its default, the range it must lie in (ends included) and what it means."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high, "doc": doc})
+
+
+def derived() -> Any:
+    """A field that `prepare` computes from the problem and the horizon; not a parameter."""
+    return dataclasses.field(default=None, metadata={"derived": True}, repr=False)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(parameter, derived))
+class Component:
+    """A named, parametrised building block. `class Mine(Policy, name="mine")` also registers the name."""
+
+    family: ClassVar[str] = "component"
+    name: ClassVar[str] = ""
+    registry: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, name: str | None = None, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        dataclasses.dataclass(frozen=True)(cls)
+        fields = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        jax.tree_util.register_dataclass(cls, data_fields=fields, meta_fields=[])
+        if name is not None:
+            cls.name = name
+            cls.registry[name] = cls
+        elif "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    @classmethod
+    def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
+        """The fields a user may set, by name."""
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        return {f.name: f for f in fields if not f.metadata.get("derived")}
+
+    @classmethod
+    def from_spec(cls, spec: Any, key: str) -> Any:
+        """The component that a config value describes.
+
+        Args:
+            spec: a name, a table `{ kind = name, parameter = value, ... }`, or a component.
+            key: the config key it stands under, for errors.
+        """
+        if isinstance(spec, cls):
+            return spec
+        if isinstance(spec, str):
+            spec = {"kind": spec}
+        if not isinstance(spec, Mapping) or "kind" not in spec:
+            names = ", ".join(sorted(cls.registry))
+            raise InputError(key, spec, f'a {cls.family} ({names}), or a table {{ kind = "...", ... }}')
+        made = cls.registry.get(spec["kind"]) if isinstance(spec["kind"], str) else None
+        if made is None:
+            raise unknown_name(f"{key}.kind", spec["kind"], cls.registry)
+        given = {name: value for name, value in spec.items() if name != "kind"}
+        for name in given:
+            if name not in made.parameters():
+                raise unknown_name(f"{key}.{name}", name, [*made.parameters(), "kind"])
+        required = [f.name for f in made.parameters().values() if f.metadata.get("required")]
+        for name in required:
+            if given.get(name) is None:
+                raise InputError(f"{key}.{name}", None, f"a number: {made.name} needs it")
+        return made(**given)
+
+    def check(self, key: str) -> None:
+        """Refuse parameters that are no finite numbers or outside their range.
+
+        Raises:
+            InputError: naming `key.parameter`, what it holds and what it may hold.
+        """
+        for name, field in self.parameters().items():
+            value = getattr(self, name)
+            if isinstance(value, Component):
+                value.check(f"{key}.{name}")
+            elif value is not None:
+                _check_range(value, field, f"{key}.{name}")
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
+    low, high = field.metadata.get("low"), field.metadata.get("high")
+    words = {
+        (False, False): "finite numbers",
+        (True, False): f"numbers >= {low:g}" if low is not None else "",
+        (False, True): f"numbers <= {high:g}" if high is not None else "",
+        (True, True): f"numbers from {low:g} to {high:g}" if low is not None and high is not None else "",
+    }[low is not None, high is not None]
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(key, value, words) from None
+    bad = isinstance(value, bool | str) or not np.all(np.isfinite(numbers))
+    if bad or (low is not None and np.any(numbers < low)) or (high is not None and np.any(numbers > high)):
+        raise InputError(key, value, words)
+
+
+def per_arm(value: Any, arms: int, instances: int, key: str, dtype: Any = np.float64) -> np.ndarray:
+    """A number, K numbers or one row of K an instance, as a scalar, `[K, 1]` or `[K, J]`.
+
+    Raises:
+        InputError: any other shape.
+    """
+    array = np.asarray(value, dtype=dtype)
+    if array.ndim == 0:
+        return array
+    if array.shape == (arms,):
+        return array[:, None]
+    if array.shape == (instances, arms):
+        return array.T
+    rows = f", or {instances} rows of {arms} numbers, one an instance" if instances > 1 else ""
+    raise InputError(key, value, f"a number or {arms} numbers, one an arm{rows}")

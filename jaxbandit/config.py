@@ -1,0 +1,165 @@
+"""Configs: TOML to a checked simulation. Every complaint names the key, what it holds and what it may hold."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError, unknown_name
+from .exact import decimal
+from .policy import Policy, policy
+from .problem import Problem
+from .simulate import Entry, Setting, Simulation
+
+SECTIONS = ("simulation", "problem", "policies")
+SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block")
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
+    """Read a config file and apply `--set` changes.
+
+    Args:
+        path: a TOML file.
+        changes: `section.key=value` each, the value in TOML (a bare word is a string).
+
+    Raises:
+        InputError: no such file, no TOML, or a change that cannot be read.
+    """
+    try:
+        config = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise InputError("CONFIG", str(path), f"a file that can be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError("CONFIG", str(path), f"TOML; {error}") from None
+    for change in changes:
+        _apply(config, change)
+    return config
+
+
+def _apply(config: dict[str, Any], change: str) -> None:
+    dotted, equals, text = change.partition("=")
+    if not equals or not dotted.strip():
+        raise InputError("--set", change, "section.key=value")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *path, last = [part.strip() for part in dotted.split(".")]
+    place: Any = config
+    for part in path:
+        if isinstance(place, list):  # policies.0.eta: by number, as they stand in the file
+            if not part.isdigit() or int(part) >= len(place):
+                raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {dotted}")
+            place = place[int(part)]
+            continue
+        held = place.setdefault(part, {})
+        if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
+            held = place[part] = {"kind": held}
+        if not isinstance(held, dict | list):
+            raise InputError("--set", change, f"a key of a table; {part} holds {held!r}")
+        place = held
+    if not isinstance(place, dict):
+        raise InputError("--set", change, "section.key=value")
+    place[last] = value
+
+
+def simulation(config: Mapping[str, Any]) -> Simulation:
+    """The simulation that a config describes, everything about it checked.
+
+    Raises:
+        InputError: naming the key at fault.
+    """
+    for section in config:
+        if section not in SECTIONS:
+            raise unknown_name(section, section, SECTIONS)
+    table = _table(config, "simulation")
+    for name in table:
+        if name not in SIMULATION:
+            raise unknown_name(f"simulation.{name}", name, SIMULATION)
+    for name in ("horizon", "seeds"):
+        if name not in table:
+            raise InputError(f"simulation.{name}", None, "a whole number >= 1")
+    setting = Setting(**table)
+    setting.check()
+    names = setting.metrics
+    if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
+        raise InputError("simulation.metrics", names, 'a list of names, as ["regret"]')
+    problem = Problem.from_table(_table(config, "problem"), setting.key)
+    return Simulation(problem, entries(config.get("policies"), setting.horizon), setting)
+
+
+def _table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    table = config.get(section)
+    if not isinstance(table, Mapping):
+        raise InputError(section, table, f"a table [{section}]")
+    return table
+
+
+def entries(tables: Any, horizon: int) -> list[Entry]:
+    """The labelled policies of `[[policies]]`; a list where a policy takes a number makes a grid.
+
+    Args:
+        tables: one table a policy.
+        horizon: T, for parameters that scale with it.
+    """
+    if not isinstance(tables, Sequence) or isinstance(tables, str) or not tables:
+        raise InputError("policies", tables, "one or more tables [[policies]], each with a kind")
+    made = []
+    for number, table in enumerate(tables):
+        key = f"policies[{number}]"
+        if not isinstance(table, Mapping):
+            raise InputError(key, table, 'a table with a kind, as { kind = "ucb1" }')
+        made += list(_grid(dict(table), key, horizon))
+    labels = [entry.label for entry in made]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError("policies.label", label, "a name of its own for each policy")
+    return made
+
+
+def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
+    kind, label = table.pop("kind", None), table.pop("label", None)
+    if not isinstance(kind, str):
+        raise unknown_name(f"{key}.kind", str(kind), Policy.registry)
+    if label is not None and not isinstance(label, str):
+        raise InputError(f"{key}.label", label, "a string")
+    label = label or _default_label(kind, table)
+    lists = {name: value for name, value in table.items() if isinstance(value, list)}
+    for name, values in lists.items():
+        if not values:
+            raise InputError(f"{key}.{name}", values, "at least one value")
+    for values in itertools.product(*lists.values()):
+        point = dict(zip(lists, values, strict=True))
+        given = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in {**table, **point}.items()}
+        try:
+            made = policy(kind, **given)
+        except InputError as error:
+            raise InputError(error.key.replace("policies", key, 1), error.held, error.allowed) from None
+        at = ", ".join(f"{name}={_short(value)}" for name, value in point.items())
+        yield Entry(f"{label} ({at})" if at else label, made, label)
+
+
+def _default_label(kind: str, table: Mapping[str, Any]) -> str:
+    base = table.get("base")
+    return f"{kind}/{base}" if isinstance(base, str) else kind
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _scaled(value: Any, key: str, horizon: int) -> Any:
+    """A parameter that grows with the horizon: { scale = s, horizon_power = p } is s T^p."""
+    if not isinstance(value, Mapping):
+        return value
+    words = "a number, or { scale = s, horizon_power = p } for s T^p"
+    if set(value) != {"scale", "horizon_power"}:
+        raise InputError(key, dict(value), words)
+    scale, power = (decimal(value[name], f"{key}.{name}") for name in ("scale", "horizon_power"))
+    scaled = scale * horizon**power
+    return int(scaled) if scaled == int(scaled) else float(scaled)

@@ -1,0 +1,169 @@
+"""The engine: one round of a batch of runs as a pure state transition, scanned over rounds in one program."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .delays import Feedback
+from .exact import Quota
+from .policy import Policy
+from .problem import World
+from .randomness import AVAILABILITY, BINARISE, POLICY, REWARD, Stream
+from .rounds import Round, deficit
+from .struct import struct
+
+
+@struct
+class State:
+    """What a batch of runs carries from round to round; arrays `[K, *runs]`, or `[1, *runs]` for one a run.
+
+    Attributes:
+        pulls: N_k(t), int32.
+        received: M_k(t), int32; None without delay, where it is `pulls`.
+        deviation: S_k(t) less M_k(t) times the reward's centre, float.
+        squares: the sum of squared deviations, float; None unless the policy needs it.
+        delay: the delay model's state.
+        policy: the policy's state.
+        deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
+    """
+
+    pulls: Any
+    received: Any
+    deviation: Any
+    squares: Any
+    delay: Any
+    policy: Any
+    deepest: Any
+
+
+def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
+    """The state before round 1 of runs of `shape` = (K, *runs)."""
+    counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
+    squares = sums if any(part.needs_squares for part in policy.components()) else None
+    return State(
+        pulls=counts,
+        received=None if world.delay.immediate else counts,
+        deviation=sums,
+        squares=squares,
+        delay=world.delay.init(Feedback(counts, sums, squares)),
+        policy=policy.init(world, shape),
+        deepest=jnp.full((1, *shape[1:]), -jnp.inf, sums.dtype) if deepest else None,
+    )
+
+
+def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due: Any, random: Stream) -> Round:
+    """What the policy sees when it selects in round t: all that arrived by the end of round t-1."""
+    everywhere = jnp.ones(state.pulls.shape, bool)
+    if world.availability is not None:  # sleeping arms, 001 sec. 5
+        asleep = random.towards(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
+        everywhere = everywhere & ~asleep
+    return Round(
+        t=t,
+        horizon=horizon,
+        pulls=state.pulls,
+        received=state.pulls if state.received is None else state.received,
+        deviation=state.deviation,
+        squares=state.squares,
+        centre=world.centre,
+        available=everywhere,
+        owed=owed,
+        due=due,
+        fractions=world.fractions,
+        penalties=world.penalties,
+        random=random,
+        plays=world.plays,
+    )
+
+
+def draw(world: World, selected: Array, random: Stream, squares: bool) -> Feedback:
+    """The rewards of the selected arms, per arm. One play needs one draw: that of the selected arm's distribution."""
+    arms = len(selected)
+
+    def at_selected(leaf: Array) -> Array:
+        if world.plays > 1 or leaf.ndim != selected.ndim or len(leaf) != arms:
+            return leaf
+        return jnp.sum(jnp.where(selected, leaf, 0), axis=0, keepdims=True)
+
+    mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
+    reward = jax.tree.map(at_selected, world.reward).draw(at_selected(mean), random.towards(REWARD))
+    if world.binary:  # Agrawal & Goyal 2012, Alg. 2
+        reward = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+    deviation = reward if world.centre is None else reward - at_selected(world.centre)
+    total = jnp.where(selected, deviation, 0.0)
+    return Feedback(selected.astype(jnp.int32), total, jnp.where(selected, deviation**2, 0.0) if squares else None)
+
+
+def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, owed: Any, due: Any, key: Any) -> State:
+    """Round t of every run: select, draw, deliver, update. Pure; `owed` and `due` are tau (t-1) and tau t."""
+    random = Stream(key, t.astype(jnp.uint32), POLICY)
+    now = observe(state, world, t, horizon, owed, due, random)
+    selected = policy.select(state.policy, now) & now.available
+    sent = draw(world, selected, random, squares=state.squares is not None)
+    delay, arrived = world.delay.deliver(state.delay, sent, t)
+    pulls = state.pulls + sent.count
+    state = dataclasses.replace(
+        state,
+        pulls=pulls,
+        received=None if state.received is None else state.received + arrived.count,
+        deviation=state.deviation + arrived.total,
+        squares=None if state.squares is None else state.squares + arrived.squares,
+        delay=delay,
+        deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
+    )
+    after = observe(state, world, t, horizon, owed, due, random)
+    return dataclasses.replace(state, policy=policy.update(state.policy, after, selected))
+
+
+def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:
+    return jnp.maximum(deepest, jnp.max(deficit(due, pulls), axis=0, keepdims=True))
+
+
+@functools.partial(jax.jit, static_argnames=("shape", "deepest"))
+def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
+    """`begin`, compiled."""
+    return begin(policy, world, shape, deepest)
+
+
+@functools.partial(jax.jit, donate_argnames=("state",))
+def advance(
+    policy: Policy, world: World, key: Any, quotas: Quota | None, horizon: Array, first: Array, stops: Array, state: State
+) -> tuple[State, Array]:
+    """Play on from the end of round `first` to the end of each of `stops`.
+
+    One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
+
+    Args:
+        policy, world: prepared, their arrays `[K or 1, *runs]` broadcasting.
+        key: the runs' key words, two uint32 arrays `[1, *runs]`.
+        quotas: tau s for s = first, first + 1, ..., arrays `[n, K, *runs]`; None where no fractions are asked for.
+        horizon: T, int32 scalar.
+        first: the last round played, int32 scalar.
+        stops: rounds, non-decreasing, from `first` to `first + n - 1`, int32 `[R]`.
+        state: that of the end of round `first`; donated.
+
+    Returns:
+        The state at the end of round `stops[-1]`, and N_k at each stop, int32 `[R, K, *runs]`.
+    """
+
+    def one_round(before: Array, state: State) -> State:
+        owed = due = None
+        if quotas is not None:
+            owed, due = (
+                jax.tree.map(lambda row: lax.dynamic_index_in_dim(row, s - first, keepdims=False), quotas)
+                for s in (before, before + 1)
+            )
+        return play(policy, world, state, before + 1, horizon, owed, due, key)
+
+    def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], Array]:
+        before, state = carry
+        state = lax.fori_loop(before, stop, one_round, state)
+        return (stop, state), state.pulls
+
+    (_, state), pulls = lax.scan(stretch, (first, state), stops)
+    return state, pulls

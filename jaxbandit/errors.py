@@ -1,0 +1,34 @@
+"""The one error that bad input gets: which key, what it holds, what it may hold."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class InputError(ValueError):
+    """Input that cannot be simulated as it stands; raised before any work starts.
+
+    Attributes:
+        key: the config key or argument at fault, dotted (`problem.means`).
+        held: what it holds.
+        allowed: what it may hold, in words.
+    """
+
+    def __init__(self, key: str, held: Any, allowed: str):
+        self.key, self.held, self.allowed = key, held, allowed
+        super().__init__(f"{key} holds {_short(held)}; it may hold {allowed}")
+
+
+def unknown_name(key: str, name: str, allowed: Iterable[str]) -> InputError:
+    """The error for a name that is not one of `allowed`, with the nearest one suggested."""
+    names = sorted(allowed)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return InputError(key, name, "one of " + ", ".join(names) + hint)
+
+
+def _short(held: Any, limit: int = 120) -> str:
+    text = repr(held)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,144 @@
+"""Exact arithmetic on the fractions of rounds that arms are owed.
+
+The SPEC compares counts with tau t exactly, tau being the decimal number the user wrote, in float32 too. No
+float can hold 0.05; so tau is kept as a ratio of integers, and what a round needs of tau t (its floor, its
+fractional part, and how the arms' fractional parts are ordered) is tabulated in integers, once per instance and
+round. Runs of one instance share a row, so a table is small beside the runs that read it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+from .struct import struct
+
+_WORD = 1 << 62  # sums of two residues below this stay inside uint64
+
+
+def decimal(value: Any, key: str) -> Fraction:
+    """The number that was written, exactly: 0.05 is 1/20, not the nearest binary float.
+
+    Args:
+        value: an int, float, NumPy number, Decimal or Fraction; a float stands for its shortest decimal form.
+        key: the name to give in an error.
+
+    Raises:
+        InputError: not a finite number.
+    """
+    if isinstance(value, numbers.Rational | Decimal) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, float | np.number) and np.isfinite(value):
+        return Fraction(str(value))  # str is the shortest decimal that reads back as the same float
+    raise InputError(key, value, "finite numbers")
+
+
+def decimals(values: Any, key: str) -> np.ndarray:
+    """`decimal` of every entry, as an object array of the same shape."""
+    try:
+        array = np.asarray(values, dtype=object)
+    except ValueError:
+        raise InputError(key, values, "numbers, in rows of one length") from None
+    return np.frompyfunc(lambda value: decimal(value, key), 1, 1)(array) if array.size else array
+
+
+@struct
+class Quota:
+    """tau_k s for one count of rounds s, split so that integers decide: tau s = whole + rest.
+
+    Every array is `[K, *runs]`, the run axes broadcasting (1 where runs share them).
+
+    Attributes:
+        whole: floor(tau s), int32.
+        rest: tau s - whole in [0, 1), float, rounded down; positive exactly where tau s is no integer.
+        rank: int32, orders the arms of an instance by the exact fractional part, equal where it is equal.
+    """
+
+    whole: Any
+    rest: Any
+    rank: Any
+
+
+class QuotaTable:
+    """Tabulates `Quota` for runs of consecutive rounds, exactly for every tau that is a ratio of integers.
+
+    Args:
+        fractions: Fractions, `[K, J]` for K arms and J instances (or 1 that all share).
+        rounds: the most rows that `rows` is asked for at once.
+    """
+
+    def __init__(self, fractions: np.ndarray, rounds: int):
+        self._fractions = fractions
+        self._common = [math.lcm(*(f.denominator for f in column)) for column in fractions.T]
+        word = np.uint64 if max(self._common) < _WORD else object  # beyond 18 decimals: Python's own integers
+        self._modulus = np.array(self._common, dtype=word)
+        self._equal = all(len(set(column)) == 1 for column in fractions.T)
+        one = self._at(1)
+        whole, part = (np.zeros((1, *fractions.shape), dtype=dtype) for dtype in (np.int64, word))
+        while len(whole) < rounds:  # rows i + n are rows i plus n tau: doubles the table a pass
+            step = _add(whole[-1:], part[-1:], *one, self._modulus)
+            more = _add(whole, part, *step, self._modulus)
+            whole, part = np.concatenate([whole, more[0]]), np.concatenate([part, more[1]])
+        self._whole, self._part = whole[:rounds], part[:rounds]
+
+    def _at(self, s: int) -> tuple[np.ndarray, np.ndarray]:
+        """floor(tau s) and the numerator of its fractional part over the instance's common denominator."""
+        products = [[(f * s * q).numerator for f, q in zip(row, self._common, strict=True)] for row in self._fractions]
+        exact = np.array(products, dtype=object).reshape(self._fractions.shape)
+        modulus = np.array(self._common, dtype=object)
+        return (exact // modulus).astype(np.int64)[None], (exact % modulus).astype(self._modulus.dtype)[None]
+
+    def rows(self, first: int, count: int) -> Quota:
+        """The quotas of s = first .. first + count - 1.
+
+        Returns:
+            A `Quota` of arrays `[count, K, J]`: whole and rank int32, rest float64.
+        """
+        whole, part = _add(self._whole[:count], self._part[:count], *self._at(first), self._modulus)
+        rest = np.minimum((part / self._modulus).astype(np.float64), np.nextafter(1.0, 0.0))
+        return Quota(whole.astype(np.int32), rest, self._rank(part))
+
+    def _rank(self, part: np.ndarray) -> np.ndarray:
+        if self._equal:
+            return np.zeros(part.shape, np.int32)
+        order = np.argsort(part, axis=1, kind="stable")
+        ordered = np.take_along_axis(part, order, axis=1)
+        dense = np.zeros(part.shape, np.int32)
+        dense[:, 1:] = np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1)
+        rank = np.empty_like(dense)
+        np.put_along_axis(rank, order, dense, axis=1)
+        return rank
+
+
+def _add(
+    whole: np.ndarray, part: np.ndarray, other_whole: np.ndarray, other_part: np.ndarray, modulus: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add two numbers kept as whole + part / modulus."""
+    total = part + other_part
+    carry = (total >= modulus).astype(bool)
+    return whole + other_whole + carry, np.where(carry, total - modulus, total)
+
+
+def rounded_down(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Non-negative float64 `values` in `dtype`, none larger than it was: below an integer stays below."""
+    near = values.astype(dtype)
+    return np.where(near > values, np.nextafter(near, np.asarray(0, dtype)), near)
+
+
+def total(values: np.ndarray, axis: int) -> np.ndarray:
+    """Sum in index order, so that a sum does not depend on the other axes' lengths (NumPy's own may)."""
+    return np.add.accumulate(values, axis=axis).take(-1, axis=axis)
+
+
+def split(value: Fraction) -> tuple[int, float]:
+    """floor(value) and what remains, the remainder rounded down in float64."""
+    whole = math.floor(value)
+    rest = value - whole
+    near = float(rest)
+    return whole, math.nextafter(near, 0.0) if Fraction(near) > rest else near

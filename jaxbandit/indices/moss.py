@@ -1,0 +1,22 @@
+"""moss: Audibert & Bubeck (2009), "Minimax policies for adversarial and stochastic bandits", sec. 3."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from ..policy import Index
+from ..rounds import Round
+
+
+class MOSS(Index, name="moss"):
+    """m_k + sqrt(max(log(T / (K M_k)), 0) / M_k): knows the horizon."""
+
+    source: ClassVar[str] = "Audibert & Bubeck 2009, sec. 3"
+
+    def value(self, state: Any, now: Round) -> Array:
+        horizon = now.horizon.astype(now.mean.dtype)
+        ratio = horizon / (now.pulls.shape[0] * now.samples)
+        return now.mean + jnp.sqrt(jnp.maximum(jnp.log(ratio), 0.0) / now.samples)

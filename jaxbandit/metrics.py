@@ -1,0 +1,147 @@
+"""Metrics, all from counts, in float64 on the host: exact at long horizons whatever the engine's dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import unknown_name
+from .exact import Quota, total
+from .optimum import penalized_loss
+from .problem import Problem
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a metric is computed from besides counts: a block of instances and some recorded rounds.
+
+    Attributes:
+        t: the rounds, int64 `[R, 1, 1, 1]`.
+        means, gaps: float64 `[K, C, 1]`, C instances.
+        plays: L.
+        quota: tau_k t, arrays `[R, K, C or 1, 1]`; None without fractions.
+        penalties: A_k, float64 `[K, C or 1, 1]`; None without penalties.
+    """
+
+    t: np.ndarray
+    means: np.ndarray
+    gaps: np.ndarray
+    plays: int
+    quota: Quota | None
+    penalties: np.ndarray | None
+
+    @property
+    def owed(self) -> np.ndarray:
+        """tau_k t, float64 `[R, K, C or 1, 1]`."""
+        assert self.quota is not None
+        return self.quota.whole + self.quota.rest
+
+    def missing(self, counts: np.ndarray) -> np.ndarray:
+        """tau_k t - N_k, float64 `[R, K, C, S]`; signs and zeros exact."""
+        assert self.quota is not None
+        return (self.quota.whole - counts) + self.quota.rest
+
+
+def regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """t times the sum of the L largest mu, less sum_k mu_k N_k (001 eq. 2)."""
+    best = total(np.sort(truth.means, axis=0)[::-1][: truth.plays], axis=0)
+    return truth.t[:, 0] * best - total(truth.means * counts, axis=1)
+
+
+def penalized_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (000 eq. 10)."""
+    paid = truth.gaps * counts + truth.penalties * np.maximum(truth.missing(counts), 0.0)
+    per_instance = penalized_loss(truth.gaps[..., 0], truth.owed[..., 0], np.asarray(truth.penalties)[..., 0])
+    return total(paid, axis=1) - per_instance[..., None]
+
+
+def r_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_k gap_k (N_k - tau_k t) (001 eq. 3)."""
+    return total(-truth.gaps * truth.missing(counts), axis=1)
+
+
+def unfairness(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_k (tau_k t - N_k)+ (000 App. A)."""
+    return total(np.maximum(truth.missing(counts), 0.0), axis=1)
+
+
+def max_deficit(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """max_k (tau_k t - N_k), not clipped at 0 (003 sec. 5)."""
+    return truth.missing(counts).max(axis=1)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its function of counts int `[R, K, C, S]` to float64 `[R, C, S]`, what it needs, how a figure names it."""
+
+    compute: Callable[[np.ndarray, Truth], np.ndarray]
+    label: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The formula and its source."""
+        return (self.compute.__doc__ or "").strip()
+
+
+METRICS: dict[str, Metric] = {
+    "regret": Metric(regret, "regret (reward)"),
+    "penalized_regret": Metric(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
+    "r_regret": Metric(r_regret, "r-regret (reward)", ("fractions",)),
+    "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
+    "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
+}
+
+
+def defined(problem: Problem) -> list[str]:
+    """The metrics that have all they need of the problem, in the order of `METRICS`."""
+    return [name for name, m in METRICS.items() if all(getattr(problem, need) is not None for need in m.needs)]
+
+
+def chosen(names: list[str] | None, problem: Problem) -> list[str]:
+    """The metrics asked for, or all that the problem defines.
+
+    Raises:
+        InputError: a name that is no metric, or one whose needs the problem does not meet.
+    """
+    able = defined(problem)
+    if names is None:
+        return able
+    for name in names:
+        if name not in METRICS:
+            raise unknown_name("simulation.metrics", name, METRICS)
+        if name not in able:
+            lacking = " and ".join(f"problem.{need}" for need in METRICS[name].needs)
+            raise unknown_name("simulation.metrics", f"{name} (which needs {lacking})", able)
+    return list(dict.fromkeys(names))
+
+
+def judge(
+    names: list[str], counts: np.ndarray, rounds: np.ndarray, problem: Problem, instances: slice, quota: Quota | None
+) -> dict[str, np.ndarray]:
+    """Metrics of a block of runs.
+
+    Args:
+        names: of `METRICS`.
+        counts: N_k, int `[R, K, C, S]`.
+        rounds: the R rounds they were counted at.
+        instances: the block's C instances.
+        quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
+
+    Returns:
+        By name, float64 `[R, C, S]`.
+    """
+    penalties = problem.penalties
+    if penalties is not None:
+        penalties = (penalties[:, instances] if penalties.shape[1] > 1 else penalties)[..., None]
+    truth = Truth(
+        t=rounds.astype(np.int64).reshape(-1, 1, 1, 1),
+        means=problem.means[:, instances, None],
+        gaps=problem.gaps[:, instances, None],
+        plays=problem.plays,
+        quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
+        penalties=penalties,
+    )
+    return {name: METRICS[name].compute(counts, truth) for name in names}

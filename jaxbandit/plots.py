@@ -1,0 +1,228 @@
+"""Figures of a results dataset: regret curves with confidence bands, pull counts, and trade-offs of grids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg", force=False)
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from .metrics import METRICS
+from .optimum import fair_allocation, penalized_allocation
+
+# Okabe & Ito's colours and four of Tol's, told apart by colour-blind readers; a policy has its own everywhere.
+COLOURS = {
+    "ucb1": "#000000",
+    "hard-threshold-ucb": "#0072B2",
+    "lfg": "#E69F00",
+    "fair-learn": "#D55E00",
+    "fair-learn/thompson": "#CC79A7",
+    "eta-fucb": "#009E73",
+    "t-fucb": "#56B4E9",
+    "soft-threshold-ucb": "#332288",
+    "naive": "#999933",
+    "kl-ucb": "#882255",
+    "thompson": "#44AA99",
+    "fair-random": "#888888",
+}
+_SPARE = ("#AA4499", "#117733", "#6699CC", "#661100", "#AA4466", "#4477AA")
+_MARKERS = "osD^vPX<>*hd"
+CONFIDENCE = 1.96  # standard errors on each side: 95 %
+STYLE = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.3,
+    "figure.dpi": 200,
+    "pdf.fonttype": 42,
+}
+
+
+def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
+    """Draw every figure that the results have something for, as PNG and PDF, into an existing folder."""
+    written = []
+    with plt.rc_context(STYLE):
+        for name, figure in figures(results):
+            for suffix in (".png", ".pdf"):
+                path = folder / f"{name}{suffix}"
+                figure.savefig(path, bbox_inches="tight")
+                written.append(path)
+            plt.close(figure)
+    return written
+
+
+def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
+    """The figures by file name: `curves`, `pulls`, and `tradeoff` where there is a grid."""
+    if recorded(results) and results.sizes["round"] > 1:
+        yield "curves", curves(results)
+    yield "pulls", pulls(results)
+    if "unfairness" in results and "regret" in results and len(grids(results)) > 0:
+        yield "tradeoff", tradeoff(results)
+
+
+def recorded(results: xr.Dataset) -> list[str]:
+    """The metrics in the results, in the order of `METRICS`."""
+    return [name for name in METRICS if name in results]
+
+
+def grids(results: xr.Dataset) -> list[str]:
+    """The families of at least three policies: grids over a parameter."""
+    families = results.family.values.tolist()
+    return [family for family in dict.fromkeys(families) if families.count(family) >= 3]
+
+
+def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """Colour, line style and marker of each policy by label: the colour by kind, points of a grid light to dark."""
+    spare = iter(_SPARE * 4)
+    colours: dict[str, str] = {}
+    families: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {}
+    for label, family, kind in zip(*(results[c].values.tolist() for c in ("policy", "family", "kind")), strict=True):
+        if kind not in colours:
+            colours[kind] = COLOURS.get(kind) or next(spare)
+        families.setdefault(family, []).append(label)
+        if family not in kinds.setdefault(kind, []):
+            kinds[kind].append(family)
+    made = {}
+    for number, (kind, members) in enumerate(kinds.items()):
+        for nth, family in enumerate(members):
+            labels = families[family]
+            for i, label in enumerate(labels):
+                shade = 0.65 * (1 - i / (len(labels) - 1)) if len(labels) > 1 else 0.0
+                colour = tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colours[kind]))
+                dash = ("-", "--", ":", "-.")[nth % 4]
+                made[label] = {"color": colour, "linestyle": dash, "marker": _MARKERS[number % len(_MARKERS)]}
+    return made
+
+
+def mean_over_instances(results: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataArray]:
+    """The mean over instances of the mean over seeds, and its standard error given the instances."""
+    mean = results[metric].mean("instance")
+    error = np.sqrt((results[f"{metric}_stderr"].fillna(0.0) ** 2).sum("instance")) / results.sizes["instance"]
+    return mean, error
+
+
+def sample_size(results: xr.Dataset) -> str:
+    """What the figure's means are over, in words."""
+    n, j = results.sizes["seed"], results.sizes["instance"]
+    runs = f"{n} run" + ("s" if n > 1 else "")
+    return runs if j == 1 else f"{j} instances × {runs}"
+
+
+def curves(results: xr.Dataset) -> Figure:
+    """Every recorded metric against the round: mean over runs with its 95 % confidence band."""
+    names = recorded(results)
+    columns = min(3, len(names))
+    rows = math.ceil(len(names) / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 2.1 * rows), squeeze=False, layout="constrained")
+    looks = styles(results)
+    for axis, name in zip(axes.flat, names, strict=False):
+        mean, error = mean_over_instances(results, name)
+        for label in results.policy.values.tolist():
+            look = {k: looks[label][k] for k in ("color", "linestyle")}
+            y, half = (a.sel(policy=label).values for a in (mean, CONFIDENCE * error))
+            axis.plot(results["round"], y, label=label, **look)
+            axis.fill_between(results["round"], y - half, y + half, color=look["color"], alpha=0.2, linewidth=0)
+        axis.set_xlabel("round t")
+        axis.set_ylabel(METRICS[name].label)
+        axis.set_xlim(0, float(results["round"][-1]))
+        axis.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+        axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)
+    for axis in axes.flat[len(names) :]:
+        axis.set_visible(False)
+    _legend(figure, axes.flat[0], f"mean over {sample_size(results)}, band: 95 % confidence")
+    return figure
+
+
+def pulls(results: xr.Dataset) -> Figure:
+    """How often each arm was played by the horizon: mean over runs, with what fairness asks and what is optimal.
+
+    With several instances the arms of each are sorted by their means, the best first.
+    """
+    counts, means = results.pulls, results.means
+    several = results.sizes["instance"] > 1
+    order = np.argsort(-means.values, axis=1, kind="stable") if several else None
+
+    def sort(values: np.ndarray) -> np.ndarray:
+        return values if order is None else np.take_along_axis(values, order, axis=1)
+
+    horizon = float(results["round"][-1])
+    per_arm = np.stack([sort(m) for m in counts.mean("seed").values])
+    spread = np.stack([sort(s) for s in counts.std("seed", ddof=1 if counts.sizes["seed"] > 1 else 0).values])
+    error = spread / math.sqrt(counts.sizes["seed"])
+    j = results.sizes["instance"]
+    average, half = per_arm.mean(1), CONFIDENCE * np.sqrt((error**2).sum(1)) / j
+    policies, arms = results.policy.values.tolist(), results.sizes["arm"]
+    figure, axis = plt.subplots(figsize=(max(3.4, min(7.0, 0.13 * len(policies) * arms + 1.5)), 2.6), layout="constrained")
+    looks = styles(results)
+    offsets = (np.arange(len(policies)) - (len(policies) - 1) / 2) * 0.8 / max(len(policies), 2)
+    for label, y, e, offset in zip(policies, average, half, offsets, strict=True):
+        look = {k: looks[label][k] for k in ("color", "marker")}
+        axis.errorbar(np.arange(arms) + offset, y, e, label=label, linestyle="", markersize=3, elinewidth=0.8, **look)
+    _targets(axis, results, sort, horizon)
+    axis.set_yscale("symlog", linthresh=1)
+    axis.set_ylim(0, horizon * results.attrs.get("plays", 1) * 1.3)
+    axis.set_xticks(np.arange(arms))
+    if not several and arms <= 12:
+        axis.set_xticklabels([f"{k}\n{mu:g}" for k, mu in enumerate(means.values[0].round(3))])
+        axis.set_xlabel("arm, and its mean reward")
+    else:
+        axis.set_xlabel("arm, from the best to the worst of its instance" if several else "arm")
+    axis.set_ylabel(f"selections by T = {horizon:,.0f}")
+    _legend(figure, axis, f"mean over {sample_size(results)}, bars: 95 % confidence")
+    return figure
+
+
+def _targets(axis: Any, results: xr.Dataset, sort: Any, horizon: float) -> None:
+    """Marks for what each arm is owed and what a prophet would play."""
+    if "fractions" not in results or results.attrs.get("plays", 1) > 1:
+        return
+    tau, mu = results.fractions.values, results.means.values
+    best = fair_allocation(mu.T, tau.T)
+    if "penalties" in results:
+        best = penalized_allocation(mu.T, tau.T, results.penalties.values.T)
+    arms = np.arange(mu.shape[1])
+    owed, optimal = (sort(x).mean(0) * horizon for x in (tau, best.T))
+    axis.hlines(owed, arms - 0.45, arms + 0.45, color="0.55", linewidth=0.8, linestyle="--", label="owed, τT")
+    axis.hlines(optimal, arms - 0.45, arms + 0.45, color="0.25", linewidth=0.8, label="optimal")
+
+
+def tradeoff(results: xr.Dataset) -> Figure:
+    """Expected reward against unfairness at the horizon, a line through the points of each grid (000 Fig. 4)."""
+    figure, axis = plt.subplots(figsize=(3.4, 2.6), layout="constrained")
+    horizon = int(results["round"][-1])
+    plays = results.attrs.get("plays", 1)
+    ideal = horizon * np.sort(results.means.values, axis=1)[:, -plays:].sum(1).mean()
+    regret, regret_error = (a.isel(round=-1) for a in mean_over_instances(results, "regret"))
+    unfair, unfair_error = (a.isel(round=-1) for a in mean_over_instances(results, "unfairness"))
+    looks = styles(results)
+    for family in dict.fromkeys(results.family.values.tolist()):
+        members = results.policy.values[results.family.values == family].tolist()
+        x, y, dx, dy = (a.sel(policy=members).values for a in (unfair, ideal - regret, unfair_error, regret_error))
+        order = np.argsort(x)
+        look = {k: looks[members[-1]][k] for k in ("color", "linestyle", "marker")}
+        bars = {"xerr": CONFIDENCE * dx[order], "yerr": CONFIDENCE * dy[order]}
+        axis.errorbar(x[order], y[order], markersize=3, elinewidth=0.7, label=family, **bars, **look)
+    axis.set_xlabel("unfairness (missed rounds)")
+    axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
+    axis.set_title(f"T = {horizon:,}", loc="left")
+    _legend(figure, axis, f"mean over {sample_size(results)}, bars: 95 % confidence")
+    return figure
+
+
+def _legend(figure: Figure, axis: Any, note: str) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    width = figure.get_figwidth()
+    columns = max(1, min(len(labels), int(width / (0.45 + 0.065 * max(map(len, labels))))))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, title=note, title_fontsize=7)

@@ -1,0 +1,10 @@
+"""Fairness rules and the papers' policies. One file an algorithm; a new one adds its line here."""
+
+from .eta_fucb import EtaFUCB as EtaFUCB
+from .fair_learn import FairLearn as FairLearn
+from .fair_random import FairRandom as FairRandom
+from .hard_threshold import HardThreshold as HardThreshold
+from .lfg import LFG as LFG
+from .naive import Naive as Naive
+from .soft_threshold import SoftThreshold as SoftThreshold
+from .t_fucb import TFUCB as TFUCB

@@ -1,0 +1,31 @@
+"""eta-fucb: paper 001, Algorithm 4."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from jax import Array
+
+from ..component import parameter
+from ..indices import UCB1
+from ..policy import Index, Policy, Rule
+from ..rounds import Round, deficit
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+class EtaFUCB(Rule, name="eta-fucb"):
+    """The index plus eta times the deficit: index_k + eta (tau_k (t-1) - N_k(t-1)), after one play of each arm."""
+
+    source: ClassVar[str] = "001 Alg. 4"
+    base: Index = parameter(UCB1(), doc="the index that is bent")
+    eta: float = parameter(1.0, low=0, doc="weight of fairness against reward")
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        needs.fractions(problem, self.name)
+        return super().prepare(problem, horizon)
+
+    def score(self, state: Any, now: Round) -> Array:
+        return self.index(state, now) + self.eta * deficit(now.owed, now.pulls)

@@ -1,0 +1,55 @@
+"""fair-learn: paper 001, Algorithm 3 (FUCB; F-TS over thompson); 000 sec. 5; several plays as in 001 sec. 5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..component import derived, parameter, per_arm
+from ..exact import decimals, split
+from ..indices import UCB1
+from ..policy import Alias, Index, Policy, Rule
+from ..rounds import Round
+from ..selection import best, choose, most_behind
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+class FairLearn(Rule, name="fair-learn"):
+    """The arm of largest deficit d_k = tau_k (t-1) - N_k(t-1) while one exceeds alpha, else the best index."""
+
+    source: ClassVar[str] = "001 Alg. 3; 000 sec. 5"
+    base: Index = parameter(UCB1(), doc="the index played while no arm is behind")
+    alpha: float = parameter(0.0, low=0, doc="tolerance, in rounds")
+    whole: Any = derived()  # alpha = whole + rest, exactly as the quotas it is compared with
+    rest: Any = derived()
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        needs.fractions(problem, self.name)
+        alpha = per_arm(
+            decimals(self.alpha, "policies.alpha"), problem.arms, problem.instances, "policies.alpha", object
+        )
+        whole, rest = np.frompyfunc(split, 1, 2)(alpha)
+        prepared = super().prepare(problem, horizon)
+        return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
+
+    def select(self, state: Any, now: Round) -> Array:
+        extra = now.owed.whole - now.pulls - self.whole  # d > alpha, exactly: by whole rounds, then by what is left
+        behind = (extra >= 1) | ((extra == 0) & (now.owed.rest > self.rest))
+        index = self.index(state, now)
+
+        def pick(candidates: Array) -> Array:
+            late = candidates & behind  # the set A(t) of 001 Alg. 3
+            any_late = jnp.any(late, axis=0, keepdims=True)
+            return jnp.where(any_late, most_behind(now.owed, now.pulls, late), best(index, candidates))
+
+        return choose(now.plays, pick, now.available)
+
+
+Alias("fucb", FairLearn, "fair-learn over ucb1 (001 Alg. 3)", base="ucb1")
+Alias("f-ts", FairLearn, "fair-learn over thompson (001 Alg. 5)", base="thompson")

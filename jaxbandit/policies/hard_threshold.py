@@ -1,0 +1,35 @@
+"""hard-threshold-ucb: paper 000, Algorithm 1 and eq. 12."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from ..component import parameter
+from ..indices import UCB1
+from ..policy import Index, Policy, Rule
+from ..rounds import Round, unmet
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+class HardThreshold(Rule, name="hard-threshold-ucb"):
+    """The index, plus A_k while the arm is below what it is owed: index_k + A_k [N_k(t-1) < tau_k t]."""
+
+    source: ClassVar[str] = "000 eq. 12, Alg. 1"
+    base: Index = parameter(UCB1(), doc="the index that is bent")
+    penalties: Any = parameter(None, low=0, doc="A, a number or one an arm; default: the problem's")
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        needs.fractions(problem, self.name)
+        rates = needs.penalties(problem, self.name, self.penalties)
+        prepared = super().prepare(problem, horizon)
+        return prepared if rates is self.penalties else prepared.replace(penalties=rates)
+
+    def score(self, state: Any, now: Round) -> Array:
+        bonus = jnp.where(unmet(now.due, now.pulls), self.penalties, 0.0)  # 000 eq. 12, second term
+        return self.index(state, now) + bonus

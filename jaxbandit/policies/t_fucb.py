@@ -1,0 +1,43 @@
+"""t-fucb: paper 001, Algorithm 2."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..component import derived, parameter
+from ..indices import UCB1
+from ..policy import Index, Policy, Rule
+from ..rounds import Round
+from ..selection import best, choose, lowest
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+class TFUCB(Rule, name="t-fucb"):
+    """First max(1, ceil(tau_k T)) plays of each arm, arm after arm, then the best index: knows the horizon."""
+
+    source: ClassVar[str] = "001 Alg. 2"
+    base: Index = parameter(UCB1(), doc="the index played when every arm has its share")
+    share: Any = derived()  # n_k of 001 Alg. 2
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        tau = needs.fractions(problem, self.name)
+        plays = [[max(1, math.ceil(value * horizon)) for value in row] for row in tau]  # exact: tau is a ratio
+        return super().prepare(problem, horizon).replace(share=np.array(plays, np.int32))
+
+    def select(self, state: Any, now: Round) -> Array:
+        short = now.pulls < self.share
+        index = self.index(state, now)
+
+        def pick(candidates: Array) -> Array:
+            first = lowest(short & candidates)
+            return jnp.where(jnp.any(first, axis=0, keepdims=True), first, best(index, candidates))
+
+        return choose(now.plays, pick, now.available)

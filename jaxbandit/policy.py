@@ -1,0 +1,176 @@
+"""What a policy is: a pure state transition. An index says what an arm looks worth; a rule bends an index.
+
+    init(world, shape) -> state;  select(state, now) -> mask;  update(state, after, selected) -> state
+
+Any index x any rule x any delay x any reward runs. One's own needs a class with one method:
+
+    class Optimist(jb.Index, name="optimist"):
+        bonus: float = 1.0
+
+        def value(self, state, now):
+            return now.mean + self.bonus / now.samples
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from .component import Component, per_arm
+from .errors import InputError, unknown_name
+from .problem import Problem, World
+from .rounds import Round
+from .selection import best, choose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Policy(Component):
+    """A policy. Its fields are its parameters; numbers, or one an arm."""
+
+    family: ClassVar[str] = "policy"
+    registry: ClassVar[dict[str, Any]] = {}
+    source: ClassVar[str] = ""  # where it is defined: paper and equation
+    binary_feedback: ClassVar[bool] = False  # wants rewards of 0 and 1; others in [0, 1] are binarised
+    needs_squares: ClassVar[bool] = False  # wants `now.variance`
+    many_plays: ClassVar[bool] = True  # can select L > 1 arms
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        """The policy for this problem: parameters checked and spread over arms, constants computed.
+
+        Arrays are `[K or 1, J or 1]`, numbers scalars. Raises `InputError` where the problem lacks what it needs.
+        """
+        if problem.plays > 1 and not self.many_plays:
+            raise InputError("problem.plays", problem.plays, f"1 with {self.name}, which plays one arm a round")
+        spread: dict[str, Any] = {}
+        for name in self.parameters():
+            value = getattr(self, name)
+            if isinstance(value, Policy):
+                spread[name] = value.prepare(problem, horizon)
+            elif value is not None:
+                spread[name] = per_arm(value, problem.arms, problem.instances, f"policies.{name}")
+        return self.replace(**spread)
+
+    def init(self, world: World, shape: tuple[int, ...]) -> Any:
+        """The state before round 1: a pytree of arrays that broadcast to `shape` = `[K, *runs]`."""
+        return ()
+
+    def select(self, state: Any, now: Round) -> Array:
+        """The arms to play in round `now.t`: bool `[K, *runs]`, true for L available arms."""
+        raise TypeError(f"{type(self).__name__} has no select")
+
+    def update(self, state: Any, after: Round, selected: Array) -> Any:
+        """The state after the round, when `selected` was played; `after` shows the counts at the round's end."""
+        return state
+
+    def components(self) -> Iterator[Policy]:
+        """The policy and those it wraps."""
+        yield self
+        for name in self.parameters():
+            value = getattr(self, name)
+            if isinstance(value, Policy):
+                yield from value.components()
+
+
+class Index(Policy):
+    """A policy that plays the arms of highest index."""
+
+    initial_pass: ClassVar[bool] = True  # an arm never selected has index +infinity (SPEC sec. 1)
+
+    def value(self, state: Any, now: Round) -> Array:
+        """What each arm looks worth, float `[K, *runs]`; arms never selected need no care with `initial_pass`."""
+        raise TypeError(f"{type(self).__name__} has no value")
+
+    def score(self, state: Any, now: Round) -> Array:
+        """The index with arms never selected put first."""
+        value = self.value(state, now)
+        return jnp.where(now.pulls == 0, jnp.inf, value) if self.initial_pass else value
+
+    def select(self, state: Any, now: Round) -> Array:
+        score = self.score(state, now)
+        return choose(now.plays, lambda candidates: best(score, candidates), now.available)
+
+
+class Rule(Index):
+    """A fairness rule over an index, its field `base`. Bend the index in `score`, or the choice in `select`."""
+
+    def index(self, state: Any, now: Round) -> Array:
+        """The base's index, float `[K, *runs]`."""
+        return self.base.score(state, now.deeper())  # type: ignore[attr-defined]
+
+    def init(self, world: World, shape: tuple[int, ...]) -> Any:
+        return self.base.init(world, shape)  # type: ignore[attr-defined]
+
+    def update(self, state: Any, after: Round, selected: Array) -> Any:
+        return self.base.update(state, after.deeper(), selected)  # type: ignore[attr-defined]
+
+
+class Alias:
+    """A registered name for a policy with some parameters set."""
+
+    def __init__(self, name: str, policy: type[Policy], summary: str, **preset: Any):
+        self.name, self.policy, self.summary, self.preset = name, policy, summary, preset
+        Policy.registry[name] = self
+
+
+def policy(kind: str | type[Policy] | Policy, **parameters: Any) -> Policy:
+    """A policy by name, with its parameters and those of its base index side by side.
+
+    Args:
+        kind: a name that `jaxbandit policies` prints, or a class of one's own.
+        **parameters: the policy's; `base` (a name, class or instance) where it takes an index, and the index's.
+
+    Raises:
+        InputError: an unknown name or parameter, or a value out of range.
+
+    Example:
+        >>> policy("fair-learn", base="thompson", alpha=2.0).base.name
+        'thompson'
+    """
+    made = _build(kind, parameters, "policies")
+    made.check("policies")
+    return made
+
+
+def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
+    if isinstance(kind, Policy):
+        if given:
+            raise InputError(f"{key}.{next(iter(given))}", next(iter(given.values())), "nothing beside an instance")
+        return kind
+    if isinstance(kind, str) and kind not in Policy.registry:
+        raise unknown_name(f"{key}.kind", kind, Policy.registry)
+    entry = Policy.registry[kind] if isinstance(kind, str) else kind
+    if isinstance(entry, Alias):
+        for name in entry.preset:
+            if name in given:
+                raise InputError(f"{key}.{name}", given[name], f"nothing: {entry.name} sets it")
+        entry, given = entry.policy, {**entry.preset, **given}
+    if not (inspect.isclass(entry) and issubclass(entry, Policy)):
+        raise InputError(f"{key}.kind", kind, "a policy's name, class or instance")
+    fields = entry.parameters()
+    if "base" not in fields:
+        return entry(**_known(given, entry, fields, key))
+    default = fields["base"].default
+    base = given.get("base", default)
+    named = Policy.registry.get(base) if isinstance(base, str) else base
+    chosen = type(base) if isinstance(base, Policy) else named
+    if not (inspect.isclass(chosen) and issubclass(chosen, Index)):
+        allowed = [n for n, c in Policy.registry.items() if inspect.isclass(c) and issubclass(c, Index)]
+        raise unknown_name(f"{key}.base", base, allowed)
+    own = {n: v for n, v in given.items() if n in fields and n != "base"}
+    rest = {n: v for n, v in given.items() if n not in fields}
+    _known(rest, entry, {**fields, **chosen.parameters()}, key)
+    inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
+    return entry(base=inner, **own)  # type: ignore[call-arg]
+
+
+def _known(given: Mapping[str, Any], entry: type[Policy], fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    for name in given:
+        if name not in fields:
+            raise unknown_name(f"{key}.{name}", name, [*fields, "kind", "label"])
+    return given

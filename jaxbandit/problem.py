@@ -1,0 +1,205 @@
+"""What the world is (means, rewards, delays, availability) and what fairness asks of it (fractions, penalties)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from . import randomness
+from .component import per_arm
+from .delays import Delay
+from .errors import InputError, unknown_name
+from .exact import decimals
+from .rewards import Reward
+from .struct import static, struct
+
+
+class Problem:
+    """One or more instances of a bandit problem, checked and ready to simulate.
+
+    Args:
+        means: the arms' mean rewards: K numbers, a list of such lists (instances), or a table
+            `{"random": "uniform", "arms": K, "instances": J, "low": 0, "high": 1}` drawn with `key`.
+        plays: L, arms selected in a round, 1 <= L <= K.
+        reward: a name of `jaxbandit.rewards`, a table `{"kind": ..., parameter: ...}` or a `Reward`.
+        delay: the same of `jaxbandit.delays`.
+        availability: the chance that an arm can be selected in a round (001 sec. 5), a number or K numbers.
+        fractions: tau, the fraction of rounds owed to each arm, a number or K numbers, or one row an instance;
+            decimals are taken as written.
+        penalties: A, the price of each missed round, shaped as `fractions`; or `{"gap_fraction": x}` for
+            x (max mu - min mu) of each instance (000, experiment C).
+        key: what random means are drawn with.
+
+    Attributes:
+        means: float64 `[K, J]`.
+        fractions: exact ratios (`fractions.Fraction`), `[K, J]` or `[K, 1]`; None where fairness asks nothing.
+        penalties: float64 `[K, J]` or `[K, 1]`; None where nothing is priced.
+        availability: float64 `[K, J]` or `[K, 1]`; None where every arm is always there.
+
+    Raises:
+        InputError: naming the key, what it holds and what it may hold.
+
+    Example:
+        >>> Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45).arms
+        3
+    """
+
+    KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties")
+
+    def __init__(
+        self,
+        means: Any,
+        plays: int = 1,
+        reward: Any = "bernoulli",
+        delay: Any = "none",
+        availability: Any = 1.0,
+        fractions: Any = None,
+        penalties: Any = None,
+        key: Any = 0,
+    ):
+        self.means = _means(means, key)
+        self.arms, self.instances = self.means.shape
+        self.plays = _plays(plays, self.arms)
+        self.fractions = self._fractions(fractions)
+        self.penalties = self._penalties(penalties)
+        self.availability = self._availability(availability)
+        self.reward: Reward = Reward.from_spec(reward, "problem.reward").prepare(self)
+        self.delay: Delay = Delay.from_spec(delay, "problem.delay").prepare(self)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], key: Any) -> Problem:
+        """The problem of a config's `[problem]` table."""
+        for name in table:
+            if name not in cls.KEYS:
+                raise unknown_name(f"problem.{name}", name, cls.KEYS)
+        if "means" not in table:
+            raise InputError("problem.means", None, "K numbers, rows of K numbers, or a table { random = ... }")
+        return cls(**table, key=key)
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """gap_k = max mu - mu_k, float64 `[K, J]`."""
+        return self.means.max(axis=0) - self.means
+
+    def reward_support(self) -> tuple[float, float]:
+        """The least interval that holds every reward."""
+        return self.reward.support(self.means)
+
+    def _spread(self, value: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
+        rows = per_arm(value, self.arms, self.instances, f"problem.{name}", dtype)
+        return np.broadcast_to(rows, (self.arms, 1)) if rows.ndim == 0 else rows
+
+    def _fractions(self, value: Any) -> np.ndarray | None:
+        if value is None:
+            return None
+        key = "problem.fractions"
+        rows = self._spread(decimals(value, key), "fractions", dtype=object)
+        if any(not 0 <= tau <= 1 for tau in rows.flat):
+            raise InputError(key, value, "numbers from 0 to 1")
+        sums = [sum(column, Fraction(0)) for column in rows.T]
+        if max(sums) > self.plays:
+            bound = f"fractions that sum to at most plays = {self.plays}; these sum to {float(max(sums)):g}"
+            raise InputError(key, value, bound)
+        return rows
+
+    def _penalties(self, value: Any) -> np.ndarray | None:
+        if value is None:
+            return None
+        key = "problem.penalties"
+        if isinstance(value, Mapping):
+            if set(value) != {"gap_fraction"}:
+                raise InputError(key, dict(value), "numbers >= 0, or { gap_fraction = x }")
+            share = _numbers(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
+            return np.broadcast_to(share * self.gaps.max(axis=0), self.means.shape).copy()
+        return self._spread(_numbers(value, key, "numbers >= 0", low=0), "penalties")
+
+    def _availability(self, value: Any) -> np.ndarray | None:
+        numbers = _numbers(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
+        return None if np.all(numbers == 1) else self._spread(numbers, "availability")
+
+
+@struct
+class World:
+    """A problem on the device, for a block of runs: arrays `[K or 1, *runs]`, the run axes broadcasting.
+
+    Attributes:
+        means: mu, float.
+        reward, delay: the models, with their parameters spread over arms.
+        centre: what rewards are measured from in sums; None for 0.
+        availability, fractions, penalties: float; None where the problem has none.
+        plays: L.
+        binary: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
+    """
+
+    means: Any
+    reward: Reward
+    delay: Delay
+    centre: Any
+    availability: Any
+    fractions: Any
+    penalties: Any
+    plays: int = static(1)
+    binary: bool = static(False)
+
+
+def world_of(problem: Problem, binary: bool) -> World:
+    """The problem's `World` on the host, its arrays `[K or 1, J or 1]`; the engine cuts blocks of it."""
+    tau = problem.fractions
+    return World(
+        means=problem.means,
+        reward=problem.reward,
+        delay=problem.delay,
+        centre=problem.means if problem.reward.centred and not binary else None,
+        availability=problem.availability,
+        fractions=None if tau is None else tau.astype(np.float64),
+        penalties=problem.penalties,
+        plays=problem.plays,
+        binary=binary,
+    )
+
+
+def _numbers(value: Any, key: str, words: str, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(key, value, words) from None
+    strange = isinstance(value, str | bool) or numbers.size == 0
+    if strange or not np.all(np.isfinite(numbers) & (low <= numbers) & (numbers <= high)):
+        raise InputError(key, value, words)
+    return numbers
+
+
+def _plays(value: Any, arms: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= arms:
+        raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
+    return int(value)
+
+
+def _means(value: Any, key: Any) -> np.ndarray:
+    if isinstance(value, Mapping):
+        return _random_means(value, key)
+    words = "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }"
+    numbers = _numbers(value, "problem.means", words)
+    if numbers.ndim not in (1, 2):
+        raise InputError("problem.means", value, words)
+    return np.atleast_2d(numbers).T
+
+
+def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
+    defaults = {"random": None, "arms": None, "instances": 1, "low": 0.0, "high": 1.0}
+    for name in table:
+        if name not in defaults:
+            raise unknown_name(f"problem.means.{name}", name, defaults)
+    spec = {**defaults, **table}
+    if spec["random"] != "uniform":
+        raise InputError("problem.means.random", spec["random"], "'uniform'")
+    for name in ("arms", "instances"):
+        if isinstance(spec[name], bool) or not isinstance(spec[name], int) or spec[name] < 1:
+            raise InputError(f"problem.means.{name}", spec[name], "a whole number >= 1")
+    low, high = (_numbers(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
+    if low.ndim or high.ndim or high < low:
+        raise InputError("problem.means.high", spec["high"], f"a number >= low, {spec['low']}")
+    return (low + (high - low) * randomness.uniform_table(key, spec["instances"], spec["arms"])).T

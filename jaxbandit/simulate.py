@@ -1,0 +1,260 @@
+"""Simulating policies on a problem: blocks of runs driven from the host, one compiled program a policy and shape."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from . import engine, metrics, randomness
+from .blocks import Block, cut, on_device, quota_on_device, recorded_rounds, rounds_per_call, workers
+from .errors import InputError
+from .exact import Quota, QuotaTable
+from .moments import Moments
+from .policy import Policy
+from .problem import Problem, world_of
+from .progress import Progress
+
+STOPS = 16  # recorded rounds that one call of the engine may end stretches at
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A policy to simulate.
+
+    Attributes:
+        label: what its results are called; one of its own.
+        policy: with its parameters, not yet prepared.
+        family: the label that the points of one grid share; the label itself outside grids.
+    """
+
+    label: str
+    policy: Policy
+    family: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much to simulate, and what to keep of it.
+
+    Attributes:
+        horizon: T, rounds.
+        seeds: runs of each policy and instance.
+        key: the only source of randomness.
+        record: recorded rounds, log-spaced and always with the last; "all" for every round.
+        metrics: names of `jaxbandit.metrics.METRICS`; None for all that the problem defines.
+        block: runs simulated together; None lets the device decide. Results do not depend on it.
+    """
+
+    horizon: int
+    seeds: int
+    key: Any = 0
+    record: int | str = 200
+    metrics: list[str] | None = None
+    block: int | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be simulated.
+
+        Raises:
+            InputError: naming `simulation.<key>`.
+        """
+        for name in ("horizon", "seeds", "block", "record"):
+            value = getattr(self, name)
+            if (name == "block" and value is None) or (name == "record" and value == "all"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                other = ' or "all"' if name == "record" else ""
+                raise InputError(f"simulation.{name}", value, f"a whole number >= 1{other}")
+        # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
+        most = 2**24 if jnp.result_type(float) == jnp.float32 else 2**31 - 2
+        if self.horizon > most:
+            more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""
+            raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
+        if self.seeds >= 2**32:
+            raise InputError("simulation.seeds", self.seeds, "less than 2^32")
+        randomness.key_words(self.key)
+
+
+@dataclass
+class Tally:
+    """What is kept of one policy's runs.
+
+    Attributes:
+        pulls: N_k(T), int32 `[instance, seed, arm]`.
+        curves: by metric, its moments over seeds, `[round, instance]`.
+        finals: by metric, its value at T, float64 `[instance, seed]`.
+        deepest: the largest deficit over every round, float64 `[instance, seed]`; None where not asked for.
+    """
+
+    pulls: np.ndarray
+    curves: dict[str, Moments]
+    finals: dict[str, np.ndarray]
+    deepest: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All tallies, in the order of the policies, and the times it took."""
+
+    rounds: np.ndarray
+    metrics: list[str]
+    tallies: list[Tally]
+    compile_seconds: float
+    run_seconds: float
+
+
+class Simulation:
+    """One problem, some policies, one setting: checked when made, simulated by `run`.
+
+    Raises:
+        InputError: from the constructor, before any work.
+    """
+
+    def __init__(self, problem: Problem, entries: list[Entry], setting: Setting):
+        setting.check()
+        self.problem, self.entries, self.setting = problem, entries, setting
+        self.metrics = metrics.chosen(setting.metrics, problem)
+        self.prepared = [_prepare(entry, problem, setting.horizon) for entry in entries]
+        self.rounds = recorded_rounds(setting.horizon, setting.record)
+        share = -(-workers() // len(entries))
+        self.blocks = cut(problem.instances, setting.seeds, setting.block, share)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def run(self, progress: bool = False) -> Outcome:
+        """Simulate everything.
+
+        Args:
+            progress: show a bar with rounds done, selections a second and time left.
+        """
+        tallies = [self._empty_tally() for _ in self.entries]
+        with ThreadPoolExecutor(workers()) as pool:
+            begun = time.perf_counter()
+            self._finish([pool.submit(self._compile, policy) for policy in self.prepared])
+            compiled = time.perf_counter()
+            runs = len(self.entries) * self.problem.instances * self.setting.seeds
+            with Progress(runs * self.setting.horizon, self.problem.plays, shown=progress) as bar:
+                jobs = [(i, block) for block in self.blocks for i in range(len(self.entries))]
+                self._finish([pool.submit(self._run_block, i, block, tallies[i], bar) for i, block in jobs])
+        done = time.perf_counter()
+        return Outcome(self.rounds, self.metrics, tallies, compiled - begun, done - compiled)
+
+    def _finish(self, futures: list[Future[None]]) -> None:
+        """Wait for all; at the first failure, or an interruption, stop the others and raise it."""
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            for future in futures:
+                if future.done():
+                    future.result()
+        except BaseException:
+            self._stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+
+    def _compile(self, policy: Policy) -> None:
+        """Compile the policy's program by playing no round with it."""
+        for _ in self._played(policy, self.blocks[0], rounds=np.zeros(1, np.int64)):
+            pass
+
+    def _run_block(self, number: int, block: Block, tally: Tally, bar: Progress) -> None:
+        cells, seeds = block.kept
+        before = 0
+        for rounds, counts, quota, state in self._played(self.prepared[number], block, self.rounds):
+            if self._stop.is_set():
+                return
+            counts = counts[:, :, cells, seeds]
+            self._check_counts(counts, rounds, self.entries[number].label)
+            self._record(tally, block, rounds, counts, quota)
+            last = int(rounds[-1]) if len(rounds) else before
+            bar.add((last - before) * counts.shape[2] * counts.shape[3])
+            before = last
+        if tally.deepest is not None:
+            # The engine's maximum is rounded to its dtype; recorded rounds are exact.
+            deepest = np.asarray(state.deepest, np.float64)[0, cells, seeds]
+            exact = tally.finals["max_deficit"][block.instances, block.seeds]
+            tally.deepest[block.instances, block.seeds] = np.maximum(deepest, exact)
+
+    def _played(
+        self, policy: Policy, block: Block, rounds: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Quota | None, engine.State]]:
+        """Play a block to the end of the last of `rounds`, yielding what is recorded on the way."""
+        problem, setting = self.problem, self.setting
+        cells = block.instance_numbers()
+        world = on_device(world_of(problem, any(p.binary_feedback for p in policy.components())), cells)
+        policy = on_device(policy, cells)
+        key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells, block.seed_numbers()))
+        shape = (problem.arms, *block.width)
+        state = engine.start(policy, world, shape, "max_deficit" in self.metrics)
+        most = rounds_per_call(problem.arms, len(cells))
+        table = None
+        if problem.fractions is not None:
+            shared = problem.fractions.shape[1] == 1
+            table = QuotaTable(problem.fractions if shared else problem.fractions[:, cells], most + 1)
+        first = index = 0
+        horizon = jnp.asarray(setting.horizon, jnp.int32)
+        while index < len(rounds):
+            stops = rounds[index : index + STOPS]
+            stops = stops[stops <= first + most]
+            last = int(stops[-1]) if len(stops) else min(first + most, int(rounds[index]))
+            ends = np.concatenate([stops, np.full(STOPS - len(stops), last)]).astype(np.int32)
+            quota = None if table is None else table.rows(first, most + 1)
+            device_quota = None if quota is None else quota_on_device(quota)
+            state, counts = engine.advance(
+                policy, world, key, device_quota, horizon, jnp.asarray(first, jnp.int32), jnp.asarray(ends), state
+            )
+            at_stops = None if quota is None else Quota(*(part[stops - first] for part in _parts(quota)))
+            yield stops, np.asarray(counts)[: len(stops)], at_stops, state
+            first, index = last, index + len(stops)
+
+    def _record(self, tally: Tally, block: Block, rounds: np.ndarray, counts: np.ndarray, quota: Quota | None) -> None:
+        if not len(rounds):
+            return
+        if quota is not None:
+            kept = block.kept[0]
+            quota = Quota(*(part[..., kept] if part.shape[-1] > 1 else part for part in _parts(quota)))
+        values = metrics.judge(self.metrics, counts, rounds, self.problem, block.instances, quota)
+        place = int(np.searchsorted(self.rounds, rounds[0]))
+        where = (slice(place, place + len(rounds)), block.instances)
+        with self._lock:
+            for name, value in values.items():
+                tally.curves[name].add(where, value)
+        if rounds[-1] == self.setting.horizon:
+            tally.pulls[block.instances, block.seeds] = counts[-1].transpose(1, 2, 0)
+            for name, value in values.items():
+                tally.finals[name][block.instances, block.seeds] = value[-1]
+
+    def _check_counts(self, counts: np.ndarray, rounds: np.ndarray, label: str) -> None:
+        """A score that is not a number selects no arm: say so, rather than simulate on."""
+        if self.problem.availability is None and len(rounds):
+            played = counts.sum(axis=1, dtype=np.int64)
+            short = played != (rounds * self.problem.plays).reshape(-1, 1, 1)
+            if short.any():
+                t = int(rounds[short.any(axis=(1, 2))][0])
+                raise FloatingPointError(f"policy {label!r}: by round {t} a run had an index that is not a number")
+
+    def _empty_tally(self) -> Tally:
+        runs = (self.problem.instances, self.setting.seeds)
+        curves = {name: Moments((len(self.rounds), self.problem.instances)) for name in self.metrics}
+        return Tally(
+            pulls=np.zeros((*runs, self.problem.arms), np.int32),
+            curves=curves,
+            finals={name: np.zeros(runs) for name in self.metrics},
+            deepest=np.zeros(runs) if "max_deficit" in self.metrics else None,
+        )
+
+
+def _parts(quota: Quota) -> tuple[Any, Any, Any]:
+    return quota.whole, quota.rest, quota.rank
+
+
+def _prepare(entry: Entry, problem: Problem, horizon: int) -> Policy:
+    entry.policy.check("policies")
+    return entry.policy.prepare(problem, horizon)
