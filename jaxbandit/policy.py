@@ -97,7 +97,7 @@ class Index(Policy):
 
 
 class Rule(Index):
-    """A fairness rule over an index, its field `base`. Bend the index in `score`, or the choice in `select`."""
+    """A fairness rule over an index, its field `base`. Bend the index in `value`, or the choice in `select`."""
 
     def index(self, state: Any, now: Round) -> Array:
         """The base's index, float `[K, *runs]`."""

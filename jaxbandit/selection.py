@@ -18,9 +18,15 @@ def lowest(mask: Array) -> Array:
 
 
 def best(score: Array, candidates: Array) -> Array:
-    """The candidate of the highest score, as a mask `[K, *runs]`; no arm where there is no candidate."""
-    masked = jnp.where(candidates, score, -jnp.inf)
-    return lowest(candidates & (masked == jnp.max(masked, axis=0, keepdims=True)))
+    """The candidate of the highest score, as a mask `[K, *runs]`.
+
+    No arm where there is no candidate, or where a candidate's score is not a number.
+    """
+    # One reduction that carries the arm along. Comparing scores with their maximum would be wrong: a compiler may
+    # compute a score twice, once with a fused multiply-add, and then no arm equals the maximum.
+    score = jnp.where(candidates, score, -jnp.inf)
+    arm = lax.expand_dims(lax.argmax(score, 0, jnp.int32), (0,))
+    return (lax.broadcasted_iota(jnp.int32, score.shape, 0) == arm) & candidates & ~jnp.isnan(score)
 
 
 def most_behind(quota: Quota, counts: Array, candidates: Array) -> Array:
@@ -58,6 +64,7 @@ def sample(weights: Array, uniform: Array, candidates: Array) -> Array:
     alike = candidates.astype(weights.dtype)
     weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, alike)
     below = jnp.cumsum(weights, axis=0)
-    mass = below[-1:]
-    # `below >= mass` closes the last interval, should uniform * mass round up to mass.
-    return lowest((weights > 0) & ((below > uniform * mass) | (below >= mass)))
+    arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
+    last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
+    # The last candidate closes the last interval, should uniform * mass round up to mass.
+    return lowest((weights > 0) & ((below > uniform * below[-1:]) | last))

@@ -91,10 +91,7 @@ class Game:
 
 
 class Policy:
-    """Plays the arms of highest score. `depth` is 0 for the policy itself, 1 for the base of a rule.
-
-    The annotated class attributes of a policy are its parameters, with their defaults.
-    """
+    """Plays the arms of highest score. A policy's annotated class attributes are its parameters."""
 
     kinds: dict[str, type["Policy"]] = {}  # noqa: RUF012
 
@@ -135,9 +132,6 @@ class Policy:
     def receive(self, t: int, selected: list[int], arrived: list[tuple[int, float]]) -> None:
         self.arms.record(selected, arrived)
         self.end_of_round(t, selected)
-
-
-# ---------------------------------------------------------------------------------------------- indices
 
 
 class MeanBased(Policy):
@@ -181,9 +175,8 @@ class Thompson(Policy, name="thompson"):
             b = [1.0 + arms.M[k] - arms.S[k] for k in range(arms.K)]
             return [float(x) for x in numbers.beta(a, b, depth=self.depth)]
         z, m = numbers.normal(arms.K, depth=self.depth), arms.means()
-        return [
-            m[k] + sd / math.sqrt(arms.seen(k)) * float(z[k]) if arms.N[k] else INF for k in range(arms.K)
-        ]
+        sds = [sd / math.sqrt(arms.seen(k)) for k in range(arms.K)]
+        return [m[k] + sds[k] * float(z[k]) if arms.N[k] else INF for k in range(arms.K)]
 
 
 class UniformRandom(Policy, name="uniform-random"):
@@ -201,7 +194,7 @@ class EpsilonGreedy(UniformRandom, name="epsilon-greedy"):
     eps: float = 0.1
 
     def scores(self, t: int, available: list[bool]) -> list[float]:
-        if self.game.numbers.uniform(attempt=1, depth=self.depth)[0] < self.eps:
+        if float(self.game.numbers.uniform(attempt=1, depth=self.depth)[0]) < self.eps:
             return super().scores(t, available)
         return [m if n else INF for m, n in zip(self.arms.means(), self.arms.N, strict=True)]
 
@@ -242,7 +235,7 @@ class ExploreThenCommit(Policy, name="explore-then-commit"):
 
 
 class SuccessiveElimination(Policy, name="successive-elimination"):
-    """As a score: 2 for an active arm still due in this sweep, 1 for another active one, 0 for one that left."""
+    """As a score: 2 for an active arm due in this sweep, 1 for another active one, 0 for one that left."""
 
     exploration: float = 2.0
 
@@ -262,9 +255,6 @@ class SuccessiveElimination(Policy, name="successive-elimination"):
         floor = max(m[k] - r[k] for k in self.active)
         self.active = {k for k in self.active if m[k] + r[k] >= floor}
         self.due = set(self.active)
-
-
-# ------------------------------------------------------------------------------------------------ rules
 
 
 class Rule(Policy):
@@ -290,8 +280,6 @@ class HardThreshold(Bonus, name="hard-threshold-ucb"):
 
     def start(self) -> None:
         given = self.game.A if self.penalties is None else self.penalties
-        if given is None:
-            raise ValueError("a threshold rule needs A or penalties")
         self.A = [given] * self.game.K if isinstance(given, (int, float)) else list(given)
 
     def bonus(self, t: int, k: int) -> float:  # 000 eq. 12
@@ -385,26 +373,13 @@ class Naive(FairRandom, name="naive"):  # 001 Alg. 1
             self.j = best(self.arms.means(), list(range(self.arms.K)))[0]
 
 
-# ------------------------------------------------------------------------------------------------- make
-
 ALIASES = {"fucb": ("fair-learn", "ucb1"), "f-ts": ("fair-learn", "thompson")}
 POLICIES: list[str] = [*Policy.kinds, *ALIASES]
 RULES: list[str] = [name for name, cls in Policy.kinds.items() if issubclass(cls, Rule)]  # take any `base`
 INDICES: list[str] = [name for name in Policy.kinds if name not in (*RULES, "fair-random", "naive")]
 
 
-def make(
-    kind: str,
-    *,
-    K: int,
-    T: int,
-    tau: list[Fraction] | None,
-    A: list[float] | None,
-    numbers: Any,
-    gaussian_sd: float | None = None,
-    plays: int = 1,
-    **parameters: Any,
-) -> Policy:
+def make(kind, *, K: int, T: int, tau, A, numbers, gaussian_sd=None, plays=1, **parameters) -> Policy:
     """The policy of that name for one run; a rule's base takes its parameters from the same list."""
     if tau is None and kind not in INDICES:
         raise ValueError(f"{kind} needs tau")

@@ -11,6 +11,7 @@ from ..component import parameter
 from ..policy import Index
 from ..problem import World
 from ..rounds import Round
+from ..selection import best
 from ..struct import struct
 
 
@@ -41,7 +42,8 @@ class SuccessiveElimination(Index, name="successive-elimination"):
         swept = ~jnp.any(left, axis=0, keepdims=True)
         log_horizon = jnp.log(after.horizon.astype(after.deviation.dtype))
         radius = jnp.sqrt(self.exploration * log_horizon / after.samples)
-        best = jnp.max(jnp.where(state.active, after.mean - radius, -jnp.inf), axis=0, keepdims=True)
-        stay = state.active & (after.mean + radius >= best)
+        lower = jnp.where(state.active, after.mean - radius, -jnp.inf)
+        beaten = after.mean + radius < jnp.max(lower, axis=0, keepdims=True)
+        stay = state.active & (~beaten | best(lower, state.active))  # the best stays, whatever the rounding
         active = jnp.where(swept, stay, state.active)
         return Sweep(active, jnp.where(swept, active, left))

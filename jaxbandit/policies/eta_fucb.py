@@ -27,5 +27,5 @@ class EtaFUCB(Rule, name="eta-fucb"):
         needs.fractions(problem, self.name)
         return super().prepare(problem, horizon)
 
-    def score(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: Round) -> Array:
         return self.index(state, now) + self.eta * deficit(now.owed, now.pulls)

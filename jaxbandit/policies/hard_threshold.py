@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class HardThreshold(Rule, name="hard-threshold-ucb"):
-    """The index, plus A_k while the arm is below what it is owed: index_k + A_k [N_k(t-1) < tau_k t]."""
+    """The index, plus A_k while the arm is below what it is owed: index_k + A_k [N_k(t-1) < tau_k t].
+
+    Each arm is played once first, whatever the base (000 Alg. 1, line 5).
+    """
 
     source: ClassVar[str] = "000 eq. 12, Alg. 1"
     base: Index = parameter(UCB1(), doc="the index that is bent")
@@ -30,6 +33,6 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
         prepared = super().prepare(problem, horizon)
         return prepared if rates is self.penalties else prepared.replace(penalties=rates)
 
-    def score(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: Round) -> Array:
         bonus = jnp.where(unmet(now.due, now.pulls), self.penalties, 0.0)  # 000 eq. 12, second term
         return self.index(state, now) + bonus

@@ -33,6 +33,7 @@ class LFG(Rule, name="lfg"):
     """The largest virtual queue plus a truncated index: Q_k(t) + eta min(index_k, 1)."""
 
     source: ClassVar[str] = "Li, Liu & Ji 2019; 000 sec. 5"
+    initial_pass: ClassVar[bool] = False  # an arm never selected counts as truncated instead
     base: Index = parameter(UCB1(), doc="the index; ucb1's exploration is 2 in 000, 3/2 in Li et al., 001 and 003")
     eta: float = parameter(1.0, low=0, doc="weight of rewards against queues")
     step: Any = derived()  # tau = step / unit
@@ -50,11 +51,12 @@ class LFG(Rule, name="lfg"):
         empty = jnp.zeros(shape, jnp.int32)  # Q(0) = 0, and nothing was selected in round 0: Q(1) = tau
         return self._grow(Queue(empty, empty, super().init(world, shape)), jnp.zeros(shape, bool))
 
-    def score(self, state: Queue, now: Round) -> Array:
+    def value(self, state: Queue, now: Round) -> Array:
         dtype = now.deviation.dtype
         queue = state.whole.astype(dtype) + state.part.astype(dtype) / self.unit.astype(dtype)
-        # eta (min(index, 1) - 1), the same for the order of arms, leaves the queues of truncated arms as they are.
-        return queue + self.eta * (jnp.minimum(self.index(state.base, now), 1.0) - 1.0)
+        truncated = jnp.where(now.pulls == 0, 1.0, jnp.minimum(self.index(state.base, now), 1.0))
+        # Less eta for every arm, which leaves their order, and the queues of truncated arms as exact as they are.
+        return queue + self.eta * (truncated - 1.0)
 
     def update(self, state: Queue, after: Round, selected: Array) -> Queue:
         base = super().update(state.base, after, selected)

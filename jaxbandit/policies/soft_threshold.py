@@ -16,7 +16,7 @@ class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
 
     source: ClassVar[str] = "000 sec. 5"
 
-    def score(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: Round) -> Array:
         missing = jnp.maximum(deficit(now.due, now.pulls), 0.0)
         owed = deficit(now.due, jnp.zeros_like(now.pulls))  # tau_k t
         share = jnp.where(owed > 0, missing / jnp.where(owed > 0, owed, 1.0), 0.0)

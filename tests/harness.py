@@ -1,0 +1,134 @@
+"""Runs policies round by round, in the engine and in the plain references, on the same random numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import reference
+
+import jaxbandit as jb
+from jaxbandit import engine, randomness
+from jaxbandit.blocks import on_device, quota_on_device
+from jaxbandit.exact import QuotaTable
+from jaxbandit.policy import Alias, Policy
+from jaxbandit.problem import world_of
+
+ALL = list(Policy.registry)
+RULES = [n for n, p in Policy.registry.items() if not isinstance(p, Alias) and "base" in p.parameters()]
+INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.startswith("jaxbandit.indices")]
+
+
+def trajectory(problem, policy, horizon, seeds, key=0):
+    """Selections of every round: bool `[T, K, C, S]`, from the engine, recorded at every round."""
+    policy = policy if isinstance(policy, Policy) else jb.policy(policy)
+    prepared = policy.prepare(problem, horizon)
+    cells = np.arange(problem.instances)
+    world = on_device(world_of(problem, any(p.binary_feedback for p in prepared.components())), cells)
+    placed = on_device(prepared, cells)
+    keys = tuple(jnp.asarray(w) for w in randomness.run_keys(key, cells, np.arange(seeds)))
+    state = engine.start(placed, world, (problem.arms, problem.instances, seeds), False)
+    quotas = None
+    if problem.fractions is not None:
+        quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1))
+    stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
+    zero = jnp.asarray(0, jnp.int32)
+    _, pulls = engine.advance(placed, world, keys, quotas, jnp.asarray(horizon, jnp.int32), zero, stops, state)
+    pulls = np.asarray(pulls)
+    return np.diff(pulls, axis=0, prepend=0).astype(bool)
+
+
+class Numbers:
+    """One run's random numbers as the engine draws them, for the references: what `reference.make` calls numbers."""
+
+    def __init__(self, key, instance, seed):
+        k0, k1 = randomness.run_keys(key, np.array([instance]), np.array([seed]))
+        self._key = (jnp.asarray(k0[:, 0, 0]), jnp.asarray(k1[:, 0, 0]))
+        self.t = 0
+
+    def uniform(self, slots=1, attempt=0, depth=0):
+        return _uniform(self._key, jnp.uint32(self.t), randomness.POLICY + depth, slots, attempt)
+
+    def normal(self, slots=1, depth=0):
+        return np.asarray(_normal(self._key, jnp.uint32(self.t), randomness.POLICY + depth, slots), float).tolist()
+
+    def beta(self, a, b, depth=0):
+        a, b = (jnp.asarray(x, jnp.result_type(float)) for x in (a, b))
+        return np.asarray(_beta(self._key, jnp.uint32(self.t), randomness.POLICY + depth, a, b), float).tolist()
+
+    def stream(self, purpose):
+        return randomness.Stream(self._key, jnp.uint32(self.t), purpose)
+
+
+def _drawn(method, static):
+    def draw(key, t, purpose, *arguments):
+        return getattr(randomness.Stream(key, t, purpose), method)(*arguments)
+
+    return jax.jit(draw, static_argnums=static)
+
+
+_uniform_jit, _normal, _beta = _drawn("uniform", (2, 3, 4)), _drawn("normal", (2, 3)), _drawn("beta", (2,))
+
+
+def _uniform(*arguments):
+    return np.asarray(_uniform_jit(*arguments), float).tolist()
+
+
+class _World:
+    """Rewards, delays and availability of one run, drawn with the engine's numbers but by the SPEC's words."""
+
+    def __init__(self, problem, numbers, binary):
+        self.problem, self.numbers, self.binary = problem, numbers, binary
+        self._draw = jax.jit(lambda r, mean, key, t: r.draw(mean, randomness.Stream(key, t, randomness.REWARD)))
+
+    def available(self):
+        K = self.problem.arms
+        if self.problem.availability is None:
+            return [True] * K
+        u = self.numbers.uniform(K, depth=randomness.AVAILABILITY - randomness.POLICY)
+        return [x < a for x, a in zip(u, self.problem.availability[:, 0], strict=True)]
+
+    def rewards(self, arms, instance):
+        """The rewards of the selected arms, `[(arm, reward)]`: for several plays each arm has numbers of its own."""
+        problem, numbers = self.problem, self.numbers
+        one = problem.plays == 1
+        slots = arms[:1] if one else range(problem.arms)
+        if not len(arms):
+            return []
+        at = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x, (problem.arms, 1))[list(slots), 0], float), problem.reward)
+        mean = jnp.asarray(problem.means[list(slots), instance], float)
+        drawn = np.asarray(self._draw(at, mean, numbers._key, jnp.uint32(numbers.t)), float)
+        if self.binary:
+            coins = numbers.uniform(len(drawn), depth=randomness.BINARISE - randomness.POLICY)
+            drawn = np.array([float(u < r) for u, r in zip(coins, drawn, strict=True)])
+        return [(k, drawn[0 if one else k]) for k in arms]
+
+
+def reference_run(problem, kind, horizon, seed, key=0, instance=0, delay=0, **parameters):
+    """Selections of one run by the plain reference: a list of lists of arms."""
+    numbers = Numbers(key, instance, seed)
+    gaussian = problem.reward.name == "gaussian"
+    policy = reference.make(
+        kind,
+        K=problem.arms,
+        T=horizon,
+        tau=None if problem.fractions is None else [Fraction(f) for f in problem.fractions[:, 0]],
+        A=None if problem.penalties is None else problem.penalties[:, 0].tolist(),
+        numbers=numbers,
+        gaussian_sd=float(np.max(problem.reward.sd)) if gaussian else None,
+        plays=problem.plays,
+        **parameters,
+    )
+    binary = not gaussian and "thompson" in (kind, parameters.get("base"), {"f-ts": "thompson"}.get(kind))
+    world = _World(problem, numbers, binary)
+    under_way: dict[int, list] = {}
+    played = []
+    for t in range(1, horizon + 1):
+        numbers.t = t
+        selected = policy.select(t, world.available())
+        under_way.setdefault(t + delay, []).extend(world.rewards(selected, instance))
+        policy.receive(t, selected, under_way.pop(t, []))
+        played.append(sorted(selected))
+    return played

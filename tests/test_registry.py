@@ -1,0 +1,128 @@
+"""One suite over every policy: pure, scannable, mappable, its dtypes kept, compiled once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from harness import ALL, trajectory
+from jax import lax
+
+import jaxbandit as jb
+from jaxbandit import engine, randomness
+from jaxbandit.blocks import on_device, quota_on_device
+from jaxbandit.exact import QuotaTable
+from jaxbandit.problem import world_of
+
+T, SEEDS = 120, 6
+PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
+MANY = [kind for kind in ALL if kind not in ("naive", "fair-random")]
+
+
+def one_run(tree):
+    """Arrays of the engine's layout, `[K or 1, 1, 1]`, as a single run's, `[K or 1]`."""
+    return jax.tree.map(lambda x: x[..., 0, 0] if x.ndim >= 3 else x, tree)
+
+
+def single(kind):
+    """A policy, its world and its quotas for one run: nothing has a run axis."""
+    prepared = jb.policy(kind).prepare(PROBLEM, T)
+    cells = np.zeros(1, int)
+    world = on_device(world_of(PROBLEM, any(p.binary_feedback for p in prepared.components())), cells)
+    quotas = quota_on_device(QuotaTable(PROBLEM.fractions, T + 1).rows(0, T + 1))
+    return one_run(on_device(prepared, cells)), one_run(world), one_run(quotas)
+
+
+def play(policy, world, quotas, state, t, key):
+    owed, due = (jax.tree.map(lambda row: row[s], quotas) for s in (t - 1, t))
+    return engine.play(policy, world, state, jnp.asarray(t, jnp.int32), jnp.asarray(T, jnp.int32), owed, due, key)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_one_run_is_a_column_of_the_batch(kind):
+    """A scan of one run without run axes, mapped over runs, against the engine's batch."""
+    policy, world, quotas = single(kind)
+    k0, k1 = (jnp.asarray(w[0, 0]) for w in randomness.run_keys(0, np.arange(1), np.arange(SEEDS)))
+
+    def run(k0, k1):
+        state = engine.begin(policy, world, (PROBLEM.arms,), False)
+        start = (state, jnp.asarray(0, jnp.int32))
+
+        def step(carry, _):
+            state, before = carry
+            owed, due = (jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, s, keepdims=False), quotas) for s in (before, before + 1))
+            after = engine.play(policy, world, state, before + 1, jnp.asarray(T, jnp.int32), owed, due, (k0[None], k1[None]))
+            return (after, before + 1), after.pulls - state.pulls
+
+        return lax.scan(step, start, length=T)[1]
+
+    alone = np.asarray(jax.jit(jax.vmap(run))(k0, k1))  # [S, T, K]
+    batch = trajectory(PROBLEM, kind, T, SEEDS)[:, :, 0, :]  # [T, K, S]
+    np.testing.assert_array_equal(alone.astype(bool), batch.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_round_is_pure_and_keeps_dtypes(kind):
+    policy, world, quotas = single(kind)
+    key = tuple(jnp.asarray(w[:, 0, 0]) for w in randomness.run_keys(0, np.arange(1), np.arange(1)))
+    state = engine.begin(policy, world, (PROBLEM.arms,), True)
+    copy = jax.tree.map(np.array, state)
+    after = jax.eval_shape(lambda s: play(policy, world, quotas, s, 1, key), state)
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    shapes = [(x.shape, x.dtype) for x in jax.tree.leaves(state)]
+    assert [(x.shape, x.dtype) for x in jax.tree.leaves(after)] == shapes
+    assert not any(x.dtype == jnp.float64 or x.dtype == jnp.int64 for x in jax.tree.leaves(state))
+    traced = jax.make_jaxpr(lambda s: play(policy, world, quotas, s, 1, key))(state)
+    assert not traced.effects
+    once, again = (play(policy, world, quotas, state, 1, key) for _ in range(2))
+    jax.tree.map(np.testing.assert_array_equal, once, again)
+    jax.tree.map(np.testing.assert_array_equal, copy, jax.tree.map(np.array, state))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_other_numbers_compile_nothing_new(kind):
+    def simulate(problem, horizon, key, **parameters):
+        return jb.simulate(problem, jb.policy(kind, **parameters), horizon=horizon, seeds=SEEDS, key=key)
+
+    simulate(PROBLEM, T, 0)
+    compiled = engine.advance._cache_size(), engine.start._cache_size()
+    simulate(PROBLEM, T, 0)
+    other = jb.Problem([0.9, 0.1, 0.2, 0.3], fractions=[0.2, 0.07, 0.02, 0.0], penalties=[0.0, 0.1, 0.2, 0.3])
+    simulate(other, 77, 5)
+    numbers = {"exploration": 0.7, "eta": 0.3, "eps": 0.4, "alpha": 1.5, "a": 2.0, "c": 0.5, "rounds_per_arm": 3}
+    known = {*jb.policy(kind).parameters()} | {n for p in jb.policy(kind).components() for n in p.parameters()}
+    simulate(other, 200, 6, **{name: value for name, value in numbers.items() if name in known})
+    assert (engine.advance._cache_size(), engine.start._cache_size()) == compiled
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_zero_delay_is_no_delay(kind):
+    late = jb.Problem(PROBLEM.means.T[0], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3], delay="fixed")
+    np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_run_does_not_depend_on_the_block(kind):
+    whole = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20)
+    parts = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20, block=4)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_it_is_documented(kind):
+    entry = type(jb.policy(kind))
+    assert entry.source
+    assert entry.__doc__
+    assert all(field.metadata.get("doc") for field in entry.parameters().values())
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_all_arms_can_be_played_at_once(kind):
+    everything = jb.Problem([0.3, 0.6], plays=2, fractions=0.1, penalties=0.2)
+    assert jb.simulate(everything, kind, horizon=20, seeds=2).pulls.values.min() == 20
+
+
+@pytest.mark.parametrize("kind", ["naive", "fair-random"])
+def test_policies_of_one_play_say_so(kind):
+    with pytest.raises(jb.InputError, match=r"problem\.plays holds 2; it may hold 1 with"):
+        jb.simulate(jb.Problem([0.3, 0.6, 0.1], plays=2, fractions=0.1), kind, horizon=20, seeds=2)
