@@ -17,33 +17,54 @@ Tree = TypeVar("Tree")
 
 CPU_BLOCK = 2048  # runs a block: amortises the cost of a step and still fits a core's cache (measured)
 DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
+LANES = 16  # of a vector, and a multiple of every smaller vector's
 _TABLE = 1 << 22  # entries of the table of quotas that one call of the engine reads
 _MOST_ROUNDS = 1024  # of a call: some 50 ms on a core, so that progress shows
 
 
 @dataclass(frozen=True)
 class Block:
-    """Instances x seeds simulated together; `width` = (cells, runs of each) is the compiled shape.
+    """Some instances and some seeds of each, simulated together.
 
-    Blocks of one simulation have one width: where the last ones have fewer runs, they repeat their last run.
+    On the device a block is `[K, cells, lanes]`, a cell an instance and its seeds the lanes; where seeds are few,
+    a cell is one run. Lanes are filled up to whole vectors with repetitions, so that every run of every block goes
+    through the same vector code, and gets the same bits, whatever the block. Blocks of one simulation share a shape.
+
+    Attributes:
+        instances, seeds: the runs of the block.
+        tall, wide: the most instances and seeds of any block of the simulation.
     """
 
     instances: slice
     seeds: slice
-    width: tuple[int, int]
-
-    def instance_numbers(self) -> np.ndarray:
-        """Which instance each cell simulates, int64 `[cells]`."""
-        return _padded(self.instances, self.width[0])
-
-    def seed_numbers(self) -> np.ndarray:
-        """Which run of its instance each seed slot simulates, int64 `[seeds]`."""
-        return _padded(self.seeds, self.width[1])
+    tall: int
+    wide: int
 
     @property
-    def kept(self) -> tuple[slice, slice]:
-        """The cells and seed slots that are no repetition."""
-        return tuple(slice(0, part.stop - part.start) for part in (self.instances, self.seeds))  # type: ignore[return-value]
+    def _flat(self) -> bool:
+        return self.wide < LANES
+
+    def cells(self) -> np.ndarray:
+        """Which instance each cell simulates, int64 `[cells]`."""
+        instances = _padded(self.instances, self.tall)
+        if not self._flat:
+            return instances
+        runs = np.repeat(instances, self.wide)
+        return np.pad(runs, (0, -len(runs) % LANES), mode="edge")
+
+    def lanes(self) -> np.ndarray:
+        """Which seed each lane of each cell simulates, int64 `[cells or 1, lanes]`."""
+        if not self._flat:
+            return _padded(self.seeds, self.wide + -self.wide % LANES)[None]
+        runs = np.tile(_padded(self.seeds, self.wide), self.tall)
+        return np.pad(runs, (0, -len(runs) % LANES), mode="edge")[:, None]
+
+    def unpack(self, values: np.ndarray) -> np.ndarray:
+        """The block's own runs, `[..., instances, seeds]`, of device results `[..., cells, lanes]`."""
+        if self._flat:
+            values = values[..., : self.tall * self.wide, 0].reshape(*values.shape[:-2], self.tall, self.wide)
+        rows, columns = (part.stop - part.start for part in (self.instances, self.seeds))
+        return values[..., :rows, :columns]
 
 
 def _padded(part: slice, width: int) -> np.ndarray:
@@ -65,7 +86,7 @@ def cut(instances: int, seeds: int, block: int | None, share: int) -> list[Block
     wide = _even(seeds, min(block, seeds))
     tall = _even(instances, max(1, min(block // wide, instances)))
     return [
-        Block(slice(j, min(j + tall, instances)), slice(i, min(i + wide, seeds)), (tall, wide))
+        Block(slice(j, min(j + tall, instances)), slice(i, min(i + wide, seeds)), tall, wide)
         for j in range(0, instances, tall)
         for i in range(0, seeds, wide)
     ]
@@ -100,10 +121,11 @@ def _place(leaf: Any, cells: np.ndarray) -> jax.Array:
     return jnp.asarray(array, dtype=jnp.int32 if array.dtype.kind in "iu" else jnp.result_type(float))
 
 
-def quota_on_device(quota: Quota) -> Quota:
-    """Rows of a quota table, `[n, K, C or 1]`, as device arrays `[n, K, C or 1, 1]`."""
+def quota_on_device(quota: Quota, cells: np.ndarray) -> Quota:
+    """Rows of a quota table, `[n, K, J or 1]`, for some cells: device arrays `[n, K, cells or 1, 1]`."""
     rest = rounded_down(quota.rest, np.dtype(jnp.result_type(float)))
-    return Quota(*(jnp.asarray(part[..., None]) for part in (quota.whole, rest, quota.rank)))
+    parts = (quota.whole, rest, quota.rank)
+    return Quota(*(jnp.asarray((p[..., cells] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
 
 
 def recorded_rounds(horizon: int, record: int | str) -> np.ndarray:

@@ -57,12 +57,17 @@ def key_words(key: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run_keys(key: Any, instances: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The key words of the runs `instances` x `seeds`.
+    """The key words of runs.
+
+    Args:
+        key: of the simulation, as `key_words` takes it.
+        instances, seeds: the number of each run's instance and its number among that instance's runs; integer
+            arrays that broadcast to `[*runs]`.
 
     Returns:
-        Two uint32 arrays `[1, len(instances), len(seeds)]`.
+        Two uint32 arrays `[1, *runs]`.
     """
-    j, i = np.meshgrid(instances.astype(np.uint32), seeds.astype(np.uint32), indexing="ij")
+    j, i = np.broadcast_arrays(instances.astype(np.uint32), seeds.astype(np.uint32))
     k0, k1 = threefry2x32(key_words(key), (j[None], i[None]), rounds=20)
     return k0, k1
 

@@ -87,3 +87,12 @@ def unmet(quota: Quota, counts: Array) -> Array:
 def deficit(quota: Quota, counts: Array) -> Array:
     """tau s - N, float `[K, *runs]`; its sign and its zeros are exact."""
     return (quota.whole - counts).astype(quota.rest.dtype) + quota.rest
+
+
+def product(weight: Any, value: Array) -> Array:
+    """weight * value, rounded before anything is added to it, so that arms that tie do so in every compilation.
+
+    A compiler may fuse a product with a following sum for some arms and not for others (LLVM does where it packs
+    a few arms into one vector); it does not fuse across the choice made here.
+    """
+    return jnp.where(value == 0, 0.0, weight * value)

@@ -165,12 +165,11 @@ class Simulation:
             pass
 
     def _run_block(self, number: int, block: Block, tally: Tally, bar: Progress) -> None:
-        cells, seeds = block.kept
         before = 0
         for rounds, counts, quota, state in self._played(self.prepared[number], block, self.rounds):
             if self._stop.is_set():
                 return
-            counts = counts[:, :, cells, seeds]
+            counts = block.unpack(counts)
             self._check_counts(counts, rounds, self.entries[number].label)
             self._record(tally, block, rounds, counts, quota)
             last = int(rounds[-1]) if len(rounds) else before
@@ -178,7 +177,7 @@ class Simulation:
             before = last
         if tally.deepest is not None:
             # The engine's maximum is rounded to its dtype; recorded rounds are exact.
-            deepest = np.asarray(state.deepest, np.float64)[0, cells, seeds]
+            deepest = block.unpack(np.asarray(state.deepest, np.float64)[0])
             exact = tally.finals["max_deficit"][block.instances, block.seeds]
             tally.deepest[block.instances, block.seeds] = np.maximum(deepest, exact)
 
@@ -187,17 +186,14 @@ class Simulation:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Quota | None, engine.State]]:
         """Play a block to the end of the last of `rounds`, yielding what is recorded on the way."""
         problem, setting = self.problem, self.setting
-        cells = block.instance_numbers()
+        cells, lanes = block.cells(), block.lanes()
         world = on_device(world_of(problem, any(p.binary_feedback for p in policy.components())), cells)
         policy = on_device(policy, cells)
-        key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells, block.seed_numbers()))
-        shape = (problem.arms, *block.width)
+        key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells[:, None], lanes))
+        shape = (problem.arms, len(cells), lanes.shape[1])
         state = engine.start(policy, world, shape, "max_deficit" in self.metrics)
         most = rounds_per_call(problem.arms, len(cells))
-        table = None
-        if problem.fractions is not None:
-            shared = problem.fractions.shape[1] == 1
-            table = QuotaTable(problem.fractions if shared else problem.fractions[:, cells], most + 1)
+        table = self._table(block.instances, most + 1)
         first = index = 0
         horizon = jnp.asarray(setting.horizon, jnp.int32)
         while index < len(rounds):
@@ -206,7 +202,7 @@ class Simulation:
             last = int(stops[-1]) if len(stops) else min(first + most, int(rounds[index]))
             ends = np.concatenate([stops, np.full(STOPS - len(stops), last)]).astype(np.int32)
             quota = None if table is None else table.rows(first, most + 1)
-            device_quota = None if quota is None else quota_on_device(quota)
+            device_quota = None if quota is None else quota_on_device(quota, cells - block.instances.start)
             state, counts = engine.advance(
                 policy, world, key, device_quota, horizon, jnp.asarray(first, jnp.int32), jnp.asarray(ends), state
             )
@@ -214,12 +210,15 @@ class Simulation:
             yield stops, np.asarray(counts)[: len(stops)], at_stops, state
             first, index = last, index + len(stops)
 
+    def _table(self, instances: slice, rounds: int) -> QuotaTable | None:
+        fractions = self.problem.fractions
+        if fractions is None:
+            return None
+        return QuotaTable(fractions[:, instances] if fractions.shape[1] > 1 else fractions, rounds)
+
     def _record(self, tally: Tally, block: Block, rounds: np.ndarray, counts: np.ndarray, quota: Quota | None) -> None:
         if not len(rounds):
             return
-        if quota is not None:
-            kept = block.kept[0]
-            quota = Quota(*(part[..., kept] if part.shape[-1] > 1 else part for part in _parts(quota)))
         values = metrics.judge(self.metrics, counts, rounds, self.problem, block.instances, quota)
         place = int(np.searchsorted(self.rounds, rounds[0]))
         where = (slice(place, place + len(rounds)), block.instances)

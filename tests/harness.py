@@ -28,11 +28,11 @@ def trajectory(problem, policy, horizon, seeds, key=0):
     cells = np.arange(problem.instances)
     world = on_device(world_of(problem, any(p.binary_feedback for p in prepared.components())), cells)
     placed = on_device(prepared, cells)
-    keys = tuple(jnp.asarray(w) for w in randomness.run_keys(key, cells, np.arange(seeds)))
+    keys = tuple(jnp.asarray(w) for w in randomness.run_keys(key, cells[:, None], np.arange(seeds)))
     state = engine.start(placed, world, (problem.arms, problem.instances, seeds), False)
     quotas = None
     if problem.fractions is not None:
-        quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1))
+        quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
     _, pulls = engine.advance(placed, world, keys, quotas, jnp.asarray(horizon, jnp.int32), zero, stops, state)
@@ -44,8 +44,7 @@ class Numbers:
     """One run's random numbers as the engine draws them, for the references: what `reference.make` calls numbers."""
 
     def __init__(self, key, instance, seed):
-        k0, k1 = randomness.run_keys(key, np.array([instance]), np.array([seed]))
-        self._key = (jnp.asarray(k0[:, 0, 0]), jnp.asarray(k1[:, 0, 0]))
+        self._key = tuple(jnp.asarray(word) for word in randomness.run_keys(key, np.array(instance), np.array(seed)))
         self.t = 0
 
     def uniform(self, slots=1, attempt=0, depth=0):

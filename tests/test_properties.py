@@ -46,7 +46,7 @@ def _available(problem, key):
 
     from jaxbandit.randomness import AVAILABILITY, Stream, run_keys
 
-    k = tuple(jnp.asarray(w) for w in run_keys(key, np.arange(1), np.arange(SEEDS)))
+    k = tuple(jnp.asarray(w) for w in run_keys(key, np.zeros((1, 1), int), np.arange(SEEDS)))
     awake = [np.asarray(Stream(k, jnp.uint32(t), AVAILABILITY).uniform(K)) for t in range(1, T + 1)]
     return np.array(awake) < problem.availability.astype(np.float32)[:, :, None]
 

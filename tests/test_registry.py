@@ -28,7 +28,7 @@ def single(kind):
     prepared = jb.policy(kind).prepare(PROBLEM, T)
     cells = np.zeros(1, int)
     world = on_device(world_of(PROBLEM, any(p.binary_feedback for p in prepared.components())), cells)
-    quotas = quota_on_device(QuotaTable(PROBLEM.fractions, T + 1).rows(0, T + 1))
+    quotas = quota_on_device(QuotaTable(PROBLEM.fractions, T + 1).rows(0, T + 1), cells)
     return one_run(on_device(prepared, cells)), one_run(world), one_run(quotas)
 
 
@@ -41,7 +41,7 @@ def play(policy, world, quotas, state, t, key):
 def test_one_run_is_a_column_of_the_batch(kind):
     """A scan of one run without run axes, mapped over runs, against the engine's batch."""
     policy, world, quotas = single(kind)
-    k0, k1 = (jnp.asarray(w[0, 0]) for w in randomness.run_keys(0, np.arange(1), np.arange(SEEDS)))
+    k0, k1 = (jnp.asarray(w[0]) for w in randomness.run_keys(0, np.array(0), np.arange(SEEDS)))
 
     def run(k0, k1):
         state = engine.begin(policy, world, (PROBLEM.arms,), False)
@@ -63,7 +63,7 @@ def test_one_run_is_a_column_of_the_batch(kind):
 @pytest.mark.parametrize("kind", ALL)
 def test_a_round_is_pure_and_keeps_dtypes(kind):
     policy, world, quotas = single(kind)
-    key = tuple(jnp.asarray(w[:, 0, 0]) for w in randomness.run_keys(0, np.arange(1), np.arange(1)))
+    key = tuple(jnp.asarray(w) for w in randomness.run_keys(0, np.array(0), np.array(0)))
     state = engine.begin(policy, world, (PROBLEM.arms,), True)
     copy = jax.tree.map(np.array, state)
     after = jax.eval_shape(lambda s: play(policy, world, quotas, s, 1, key), state)

@@ -9,7 +9,7 @@ from jax import Array
 from ..component import parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
-from ..rounds import Round, deficit
+from ..rounds import Round, deficit, product
 from . import needs
 
 if TYPE_CHECKING:
@@ -28,4 +28,4 @@ class EtaFUCB(Rule, name="eta-fucb"):
         return super().prepare(problem, horizon)
 
     def value(self, state: Any, now: Round) -> Array:
-        return self.index(state, now) + self.eta * deficit(now.owed, now.pulls)
+        return self.index(state, now) + product(self.eta, deficit(now.owed, now.pulls))

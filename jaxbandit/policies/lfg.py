@@ -12,7 +12,7 @@ from ..component import derived, parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
 from ..problem import World
-from ..rounds import Round
+from ..rounds import Round, product
 from ..struct import struct
 from . import needs
 
@@ -56,7 +56,7 @@ class LFG(Rule, name="lfg"):
         queue = state.whole.astype(dtype) + state.part.astype(dtype) / self.unit.astype(dtype)
         truncated = jnp.where(now.pulls == 0, 1.0, jnp.minimum(self.index(state.base, now), 1.0))
         # Less eta for every arm, which leaves their order, and the queues of truncated arms as exact as they are.
-        return queue + self.eta * (truncated - 1.0)
+        return queue + product(self.eta, truncated - 1.0)
 
     def update(self, state: Queue, after: Round, selected: Array) -> Queue:
         base = super().update(state.base, after, selected)

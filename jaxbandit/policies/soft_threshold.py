@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from ..rounds import Round, deficit
+from ..rounds import Round, deficit, product
 from .hard_threshold import HardThreshold
 
 
@@ -20,4 +20,4 @@ class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
         missing = jnp.maximum(deficit(now.due, now.pulls), 0.0)
         owed = deficit(now.due, jnp.zeros_like(now.pulls))  # tau_k t
         share = jnp.where(owed > 0, missing / jnp.where(owed > 0, owed, 1.0), 0.0)
-        return self.index(state, now) + self.penalties * share
+        return self.index(state, now) + product(self.penalties, share)
