@@ -1,9 +1,9 @@
 """jaxbandit: fair and delayed multi-armed bandits, simulated in batches by one compiled JAX program.
 
-    import jaxbandit as jb
+import jaxbandit as jb
 
-    problem = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
-    results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, seeds=1000)
+problem = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
+results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, seeds=1000)
 """
 
 from . import indices as indices

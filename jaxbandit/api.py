@@ -24,7 +24,7 @@ def simulate(
     horizon: int,
     seeds: int,
     key: Any = 0,
-    record: int | str = 200,
+    record: int | str | list[int] = 200,
     metrics: list[str] | None = None,
     block: int | None = None,
     progress: bool = False,
@@ -38,7 +38,8 @@ def simulate(
         seeds: runs of each policy and instance.
         key: the only source of randomness, an integer in [0, 2^64) or a key of `jax.random`. Run i of instance j
             draws the same numbers whatever the batch, the block or the device, and under every policy.
-        record: recorded rounds, log-spaced and always with the last; "all" for every round.
+        record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
+            of rounds.
         metrics: names of `jaxbandit.metrics.METRICS`; default: all that the problem defines.
         block: runs simulated together; default: what suits the device. Results do not depend on it.
         progress: show a bar with rounds done, selections a second and time left.

@@ -128,12 +128,17 @@ def quota_on_device(quota: Quota, cells: np.ndarray) -> Quota:
     return Quota(*(jnp.asarray((p[..., cells] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
 
 
-def recorded_rounds(horizon: int, record: int | str) -> np.ndarray:
-    """`record` rounds from 1 to the horizon, log-spaced where that is possible, the last always among them.
+def recorded_rounds(horizon: int, record: int | str | list[int]) -> np.ndarray:
+    """The recorded rounds, the last always among them.
+
+    Args:
+        record: how many, from 1 on log-spaced where whole numbers allow; "all" for every round; or the rounds.
 
     Returns:
-        Increasing int64, of length min(record, horizon); every round for "all".
+        Increasing int64; min(record, horizon) of them for a number.
     """
+    if isinstance(record, list):
+        return np.unique([*record, horizon])
     if record == "all" or int(record) >= horizon:
         return np.arange(1, horizon + 1)
     count = int(record)

@@ -102,7 +102,9 @@ def _policies(parsed: argparse.Namespace) -> int:
         print(f"{name}\n    {inspect.getdoc(entry)}\n    source: {entry.source}")
         for parameter, field in entry.parameters().items():
             default = _default(field.default)
-            print(f"    {parameter} = {default}{': ' if field.metadata.get('doc') else ''}{field.metadata.get('doc', '')}")
+            print(
+                f"    {parameter} = {default}{': ' if field.metadata.get('doc') else ''}{field.metadata.get('doc', '')}"
+            )
     return 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import numpy as np
@@ -26,13 +26,16 @@ def derived() -> Any:
     return dataclasses.field(default=None, metadata={"derived": True}, repr=False)
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(parameter, derived))
 class Component:
     """A named, parametrised building block. `class Mine(Policy, name="mine")` also registers the name."""
 
     family: ClassVar[str] = "component"
     name: ClassVar[str] = ""
     registry: ClassVar[dict[str, Any]]
+
+    if TYPE_CHECKING:  # a dataclass makes it
+
+        def __init__(self, **parameters: Any) -> None: ...
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any):
         super().__init_subclass__(**kwargs)

@@ -131,8 +131,8 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
     for name, values in lists.items():
         if not values:
             raise InputError(f"{key}.{name}", values, "at least one value")
-    for values in itertools.product(*lists.values()):
-        point = dict(zip(lists, values, strict=True))
+    for chosen in itertools.product(*lists.values()):
+        point = dict(zip(lists, chosen, strict=True))
         given = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in {**table, **point}.items()}
         try:
             made = policy(kind, **given)

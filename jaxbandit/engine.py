@@ -124,6 +124,10 @@ def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:
     return jnp.maximum(deepest, jnp.max(deficit(due, pulls), axis=0, keepdims=True))
 
 
+def _row(quotas: Quota, place: Array) -> Quota:
+    return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
+
+
 @functools.partial(jax.jit, static_argnames=("shape", "deepest"))
 def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
     """`begin`, compiled."""
@@ -132,7 +136,14 @@ def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -
 
 @functools.partial(jax.jit, donate_argnames=("state",))
 def advance(
-    policy: Policy, world: World, key: Any, quotas: Quota | None, horizon: Array, first: Array, stops: Array, state: State
+    policy: Policy,
+    world: World,
+    key: Any,
+    quotas: Quota | None,
+    horizon: Array,
+    first: Array,
+    stops: Array,
+    state: State,
 ) -> tuple[State, Array]:
     """Play on from the end of round `first` to the end of each of `stops`.
 
@@ -154,10 +165,7 @@ def advance(
     def one_round(before: Array, state: State) -> State:
         owed = due = None
         if quotas is not None:
-            owed, due = (
-                jax.tree.map(lambda row: lax.dynamic_index_in_dim(row, s - first, keepdims=False), quotas)
-                for s in (before, before + 1)
-            )
+            owed, due = _row(quotas, before - first), _row(quotas, before - first + 1)
         return play(policy, world, state, before + 1, horizon, owed, due, key)
 
     def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], Array]:

@@ -74,7 +74,7 @@ def max_deficit(counts: np.ndarray, truth: Truth) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its function of counts int `[R, K, C, S]` to float64 `[R, C, S]`, what it needs, how a figure names it."""
+    """A metric: its function, from counts int `[R, K, C, S]` to float64 `[R, C, S]`, its label and what it needs."""
 
     compute: Callable[[np.ndarray, Truth], np.ndarray]
     label: str
@@ -119,7 +119,12 @@ def chosen(names: list[str] | None, problem: Problem) -> list[str]:
 
 
 def judge(
-    names: list[str], counts: np.ndarray, rounds: np.ndarray, problem: Problem, instances: slice, quota: Quota | None
+    names: list[str],
+    counts: np.ndarray,
+    rounds: np.ndarray,
+    problem: Problem,
+    instances: slice,
+    quota: Quota | None,
 ) -> dict[str, np.ndarray]:
     """Metrics of a block of runs.
 

@@ -34,9 +34,10 @@ COLOURS = {
     "fair-random": "#888888",
 }
 _SPARE = ("#AA4499", "#117733", "#6699CC", "#661100", "#AA4466", "#4477AA")
+_MARKS = ("owed, τT", "optimal")
 _MARKERS = "osD^vPX<>*hd"
 CONFIDENCE = 1.96  # standard errors on each side: 95 %
-STYLE = {
+STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -109,7 +110,8 @@ def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
 def mean_over_instances(results: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataArray]:
     """The mean over instances of the mean over seeds, and its standard error given the instances."""
     mean = results[metric].mean("instance")
-    error = np.sqrt((results[f"{metric}_stderr"].fillna(0.0) ** 2).sum("instance")) / results.sizes["instance"]
+    squares = (results[f"{metric}_stderr"].fillna(0.0) ** 2).sum("instance")
+    error = squares**0.5 / results.sizes["instance"]
     return mean, error
 
 
@@ -125,7 +127,7 @@ def curves(results: xr.Dataset) -> Figure:
     names = recorded(results)
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 2.1 * rows), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
     looks = styles(results)
     for axis, name in zip(axes.flat, names, strict=False):
         mean, error = mean_over_instances(results, name)
@@ -141,7 +143,7 @@ def curves(results: xr.Dataset) -> Figure:
         axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    _legend(figure, axes.flat[0], f"mean over {sample_size(results)}, band: 95 % confidence")
+    _legend(figure, axes.flat[0], f"mean over {sample_size(results)}, band: 95 % confidence", _between(results))
     return figure
 
 
@@ -164,15 +166,17 @@ def pulls(results: xr.Dataset) -> Figure:
     j = results.sizes["instance"]
     average, half = per_arm.mean(1), CONFIDENCE * np.sqrt((error**2).sum(1)) / j
     policies, arms = results.policy.values.tolist(), results.sizes["arm"]
-    figure, axis = plt.subplots(figsize=(max(3.4, min(7.0, 0.13 * len(policies) * arms + 1.5)), 2.6), layout="constrained")
+    figure, axis = plt.subplots(
+        figsize=(max(3.4, min(7.0, 0.13 * len(policies) * arms + 1.5)), 2.2), layout="constrained"
+    )
     looks = styles(results)
     offsets = (np.arange(len(policies)) - (len(policies) - 1) / 2) * 0.8 / max(len(policies), 2)
     for label, y, e, offset in zip(policies, average, half, offsets, strict=True):
         look = {k: looks[label][k] for k in ("color", "marker")}
         axis.errorbar(np.arange(arms) + offset, y, e, label=label, linestyle="", markersize=3, elinewidth=0.8, **look)
     _targets(axis, results, sort, horizon)
-    axis.set_yscale("symlog", linthresh=1)
-    axis.set_ylim(0, horizon * results.attrs.get("plays", 1) * 1.3)
+    axis.set_yscale("symlog", linthresh=1)  # an arm may never be played
+    axis.set_ylim(min(0.7 * average.min(), horizon), horizon * 1.4)
     axis.set_xticks(np.arange(arms))
     if not several and arms <= 12:
         axis.set_xticklabels([f"{k}\n{mu:g}" for k, mu in enumerate(means.values[0].round(3))])
@@ -180,7 +184,7 @@ def pulls(results: xr.Dataset) -> Figure:
     else:
         axis.set_xlabel("arm, from the best to the worst of its instance" if several else "arm")
     axis.set_ylabel(f"selections by T = {horizon:,.0f}")
-    _legend(figure, axis, f"mean over {sample_size(results)}, bars: 95 % confidence")
+    _legend(figure, axis, f"mean over {sample_size(results)}, bars: 95 % confidence", _between(results))
     return figure
 
 
@@ -194,13 +198,13 @@ def _targets(axis: Any, results: xr.Dataset, sort: Any, horizon: float) -> None:
         best = penalized_allocation(mu.T, tau.T, results.penalties.values.T)
     arms = np.arange(mu.shape[1])
     owed, optimal = (sort(x).mean(0) * horizon for x in (tau, best.T))
-    axis.hlines(owed, arms - 0.45, arms + 0.45, color="0.55", linewidth=0.8, linestyle="--", label="owed, τT")
-    axis.hlines(optimal, arms - 0.45, arms + 0.45, color="0.25", linewidth=0.8, label="optimal")
+    axis.hlines(owed, arms - 0.45, arms + 0.45, color="0.55", linewidth=0.8, linestyle="--", label=_MARKS[0])
+    axis.hlines(optimal, arms - 0.45, arms + 0.45, color="0.25", linewidth=0.8, label=_MARKS[1])
 
 
 def tradeoff(results: xr.Dataset) -> Figure:
     """Expected reward against unfairness at the horizon, a line through the points of each grid (000 Fig. 4)."""
-    figure, axis = plt.subplots(figsize=(3.4, 2.6), layout="constrained")
+    figure, axis = plt.subplots(figsize=(3.4, 2.2), layout="constrained")
     horizon = int(results["round"][-1])
     plays = results.attrs.get("plays", 1)
     ideal = horizon * np.sort(results.means.values, axis=1)[:, -plays:].sum(1).mean()
@@ -212,8 +216,8 @@ def tradeoff(results: xr.Dataset) -> Figure:
         x, y, dx, dy = (a.sel(policy=members).values for a in (unfair, ideal - regret, unfair_error, regret_error))
         order = np.argsort(x)
         look = {k: looks[members[-1]][k] for k in ("color", "linestyle", "marker")}
-        bars = {"xerr": CONFIDENCE * dx[order], "yerr": CONFIDENCE * dy[order]}
-        axis.errorbar(x[order], y[order], markersize=3, elinewidth=0.7, label=family, **bars, **look)
+        xerr, yerr = CONFIDENCE * dx[order], CONFIDENCE * dy[order]
+        axis.errorbar(x[order], y[order], yerr, xerr, markersize=3, elinewidth=0.7, label=family, **look)
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
@@ -221,8 +225,24 @@ def tradeoff(results: xr.Dataset) -> Figure:
     return figure
 
 
-def _legend(figure: Figure, axis: Any, note: str) -> None:
+def _legend(figure: Figure, axis: Any, note: str, hidden: frozenset[str] = frozenset()) -> None:
     handles, labels = axis.get_legend_handles_labels()
-    width = figure.get_figwidth()
-    columns = max(1, min(len(labels), int(width / (0.45 + 0.065 * max(map(len, labels))))))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, title=note, title_fontsize=7)
+    pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
+    pairs.sort(key=lambda pair: pair[1] in _MARKS)
+    longest = max(len(label) for _, label in pairs)
+    columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
+    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(pairs) / columns)))
+    figure.legend(
+        *zip(*pairs, strict=True),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        title=note,
+        title_fontsize=7,
+    )
+
+
+def _between(results: xr.Dataset) -> frozenset[str]:
+    """The labels that a legend leaves out: a grid's points between its first and last, as are their shades."""
+    labels, families = results.policy.values, results.family.values
+    return frozenset(label for grid in grids(results) for label in labels[families == grid][1:-1].tolist())

@@ -144,7 +144,7 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
         return kind
     if isinstance(kind, str) and kind not in Policy.registry:
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
-    entry = Policy.registry[kind] if isinstance(kind, str) else kind
+    entry: Any = Policy.registry[kind] if isinstance(kind, str) else kind
     if isinstance(entry, Alias):
         for name in entry.preset:
             if name in given:
@@ -166,7 +166,7 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     rest = {n: v for n, v in given.items() if n not in fields}
     _known(rest, entry, {**fields, **chosen.parameters()}, key)
     inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
-    return entry(base=inner, **own)  # type: ignore[call-arg]
+    return entry(base=inner, **own)
 
 
 def _known(given: Mapping[str, Any], entry: type[Policy], fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

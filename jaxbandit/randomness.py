@@ -75,8 +75,12 @@ def run_keys(key: Any, instances: np.ndarray, seeds: np.ndarray) -> tuple[np.nda
 def uniform_table(key: Any, instances: int, arms: int) -> np.ndarray:
     """Uniform float64 numbers in [0, 1), `[instances, arms]`: what instances drawn at random are drawn with."""
     j, k = np.meshgrid(np.arange(instances, dtype=np.uint32), np.arange(arms, dtype=np.uint32), indexing="ij")
-    domain = tuple(~word for word in key_words(key))  # a key of its own: no run shares it
-    w0, w1 = threefry2x32(domain, (j, k), rounds=20)
+    k0, k1 = key_words(key)
+    w0, w1 = threefry2x32(
+        (~k0, ~k1),  # a key of its own: no run shares it
+        (j, k),
+        rounds=20,
+    )
     return _unit(w0, w1, np.float64)
 
 
@@ -161,6 +165,10 @@ def _gamma(stream: Stream, shape: Array) -> Array:
     def unfinished(carry: tuple[Array, Array, Array]) -> Array:
         return ~jnp.all(carry[2]) & (carry[0] < 127)  # 127 refusals: once in 10^165
 
-    start = (jnp.int32(0), d, jnp.zeros(jnp.broadcast_shapes(d.shape, (slots, *stream.key[0].shape[1:])), bool))
+    start = (
+        jnp.int32(0),
+        d,
+        jnp.zeros(jnp.broadcast_shapes(d.shape, (slots, *stream.key[0].shape[1:])), bool),
+    )
     start = (start[0], jnp.broadcast_to(d, start[2].shape), start[2])
     return lax.while_loop(unfinished, attempt, start)[1]

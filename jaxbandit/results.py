@@ -45,7 +45,11 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
 
     runs = ("policy", "instance", "seed")
     data: dict[str, Any] = {
-        "pulls": ((*runs, "arm"), stack(lambda t: t.pulls), {"long_name": "selections of each arm by round T"})
+        "pulls": (
+            (*runs, "arm"),
+            stack(lambda t: t.pulls),
+            {"long_name": "selections of each arm by round T"},
+        )
     }
     for name in outcome.metrics:
         about = {"long_name": METRICS[name].label, "formula": METRICS[name].summary}

@@ -112,7 +112,7 @@ class Beta(Reward, name="beta"):
 class Uniform(Reward, name="uniform"):
     """Uniform on an interval centred at mu; by default the widest that [0, 1] holds."""
 
-    width: float | None = parameter(None, low=0, doc="length of the interval; default 2 min(mu, 1 - mu)")
+    width: Any = parameter(None, low=0, doc="length of the interval; default 2 min(mu, 1 - mu)")
 
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.width * (random.uniform(mean.shape[0]) - 0.5)

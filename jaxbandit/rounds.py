@@ -40,8 +40,8 @@ class Round:
     squares: Any
     centre: Any
     available: Any
-    owed: Quota | None
-    due: Quota | None
+    owed: Any
+    due: Any
     fractions: Any
     penalties: Any
     random: Stream

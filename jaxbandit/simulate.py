@@ -47,7 +47,8 @@ class Setting:
         horizon: T, rounds.
         seeds: runs of each policy and instance.
         key: the only source of randomness.
-        record: recorded rounds, log-spaced and always with the last; "all" for every round.
+        record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
+            of rounds.
         metrics: names of `jaxbandit.metrics.METRICS`; None for all that the problem defines.
         block: runs simulated together; None lets the device decide. Results do not depend on it.
     """
@@ -55,7 +56,7 @@ class Setting:
     horizon: int
     seeds: int
     key: Any = 0
-    record: int | str = 200
+    record: int | str | list[int] = 200
     metrics: list[str] | None = None
     block: int | None = None
 
@@ -65,13 +66,14 @@ class Setting:
         Raises:
             InputError: naming `simulation.<key>`.
         """
-        for name in ("horizon", "seeds", "block", "record"):
+        for name in ("horizon", "seeds", "block"):
             value = getattr(self, name)
-            if (name == "block" and value is None) or (name == "record" and value == "all"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                other = ' or "all"' if name == "record" else ""
-                raise InputError(f"simulation.{name}", value, f"a whole number >= 1{other}")
+            if not (name == "block" and value is None) and not _counts(value):
+                raise InputError(f"simulation.{name}", value, "a whole number >= 1")
+        listed = isinstance(self.record, list) and all(_counts(t) and t <= self.horizon for t in self.record)
+        if not (listed or self.record == "all" or _counts(self.record)):
+            words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
+            raise InputError("simulation.record", self.record, words)
         # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
         most = 2**24 if jnp.result_type(float) == jnp.float32 else 2**31 - 2
         if self.horizon > most:
@@ -80,6 +82,10 @@ class Setting:
         if self.seeds >= 2**32:
             raise InputError("simulation.seeds", self.seeds, "less than 2^32")
         randomness.key_words(self.key)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
 @dataclass
@@ -97,6 +103,25 @@ class Tally:
     curves: dict[str, Moments]
     finals: dict[str, np.ndarray]
     deepest: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one call of the engine gave: rounds up to `last`, and what was recorded on the way.
+
+    Attributes:
+        last: the last round played.
+        rounds: those of them that are recorded, `[R]`.
+        counts: N_k at these, int32 `[R, K, cells, lanes]`.
+        quota: tau_k t at these, arrays `[R, K, instances of the block or 1]`; None without fractions.
+        state: at the end of round `last`; the next call takes it over.
+    """
+
+    last: int
+    rounds: np.ndarray
+    counts: np.ndarray
+    quota: Quota | None
+    state: engine.State
 
 
 @dataclass(frozen=True)
@@ -165,26 +190,29 @@ class Simulation:
             pass
 
     def _run_block(self, number: int, block: Block, tally: Tally, bar: Progress) -> None:
-        before = 0
-        for rounds, counts, quota, state in self._played(self.prepared[number], block, self.rounds):
+        before, deepest = 0, -np.inf
+        runs = (block.instances.stop - block.instances.start) * (block.seeds.stop - block.seeds.start)
+        for stretch in self._played(self.prepared[number], block, self.rounds):
             if self._stop.is_set():
                 return
-            counts = block.unpack(counts)
-            self._check_counts(counts, rounds, self.entries[number].label)
-            self._record(tally, block, rounds, counts, quota)
-            last = int(rounds[-1]) if len(rounds) else before
-            bar.add((last - before) * counts.shape[2] * counts.shape[3])
-            before = last
+            if len(stretch.rounds):
+                counts = block.unpack(stretch.counts)
+                self._check_counts(counts, stretch.rounds, self.entries[number].label)
+                values = metrics.judge(
+                    self.metrics, counts, stretch.rounds, self.problem, block.instances, stretch.quota
+                )
+                self._record(tally, block, stretch.rounds, counts, values)
+                if tally.deepest is not None:
+                    deepest = np.maximum(deepest, values["max_deficit"].max(axis=0))
+            bar.add((stretch.last - before) * runs)
+            before = stretch.last
         if tally.deepest is not None:
-            # The engine's maximum is rounded to its dtype; recorded rounds are exact.
-            deepest = block.unpack(np.asarray(state.deepest, np.float64)[0])
-            exact = tally.finals["max_deficit"][block.instances, block.seeds]
-            tally.deepest[block.instances, block.seeds] = np.maximum(deepest, exact)
+            # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
+            every = block.unpack(np.asarray(stretch.state.deepest, np.float64)[0])
+            tally.deepest[block.instances, block.seeds] = np.maximum(every, deepest)
 
-    def _played(
-        self, policy: Policy, block: Block, rounds: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, Quota | None, engine.State]]:
-        """Play a block to the end of the last of `rounds`, yielding what is recorded on the way."""
+    def _played(self, policy: Policy, block: Block, rounds: np.ndarray) -> Iterator[Stretch]:
+        """Play a block to the end of the last of `rounds`."""
         problem, setting = self.problem, self.setting
         cells, lanes = block.cells(), block.lanes()
         world = on_device(world_of(problem, any(p.binary_feedback for p in policy.components())), cells)
@@ -204,10 +232,17 @@ class Simulation:
             quota = None if table is None else table.rows(first, most + 1)
             device_quota = None if quota is None else quota_on_device(quota, cells - block.instances.start)
             state, counts = engine.advance(
-                policy, world, key, device_quota, horizon, jnp.asarray(first, jnp.int32), jnp.asarray(ends), state
+                policy,
+                world,
+                key,
+                device_quota,
+                horizon,
+                jnp.asarray(first, jnp.int32),
+                jnp.asarray(ends),
+                state,
             )
             at_stops = None if quota is None else Quota(*(part[stops - first] for part in _parts(quota)))
-            yield stops, np.asarray(counts)[: len(stops)], at_stops, state
+            yield Stretch(last, stops, np.asarray(counts)[: len(stops)], at_stops, state)
             first, index = last, index + len(stops)
 
     def _table(self, instances: slice, rounds: int) -> QuotaTable | None:
@@ -216,10 +251,9 @@ class Simulation:
             return None
         return QuotaTable(fractions[:, instances] if fractions.shape[1] > 1 else fractions, rounds)
 
-    def _record(self, tally: Tally, block: Block, rounds: np.ndarray, counts: np.ndarray, quota: Quota | None) -> None:
-        if not len(rounds):
-            return
-        values = metrics.judge(self.metrics, counts, rounds, self.problem, block.instances, quota)
+    def _record(
+        self, tally: Tally, block: Block, rounds: np.ndarray, counts: np.ndarray, values: dict[str, np.ndarray]
+    ) -> None:
         place = int(np.searchsorted(self.rounds, rounds[0]))
         where = (slice(place, place + len(rounds)), block.instances)
         with self._lock:
@@ -232,7 +266,7 @@ class Simulation:
 
     def _check_counts(self, counts: np.ndarray, rounds: np.ndarray, label: str) -> None:
         """A score that is not a number selects no arm: say so, rather than simulate on."""
-        if self.problem.availability is None and len(rounds):
+        if self.problem.availability is None:
             played = counts.sum(axis=1, dtype=np.int64)
             short = played != (rounds * self.problem.plays).reshape(-1, 1, 1)
             if short.any():

@@ -28,7 +28,10 @@ def table(results: xr.Dataset) -> str:
             cells.append(_with_error(mean, CONFIDENCE * error if results.sizes["seed"] > 1 else math.nan))
         body.append(cells)
     widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]) for row in [head, *body]]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        for row in [head, *body]
+    ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     note = f"at T = {int(results['round'][-1]):,}: mean ± 95 % confidence over {sample_size(results)}"
     if ever is not None:

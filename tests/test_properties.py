@@ -30,7 +30,12 @@ def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
 
 
 @pytest.mark.parametrize("kind", ALL)
-@given(mu=means, tau=fractions, awake=st.lists(unit, min_size=K, max_size=K).filter(lambda a: min(a) < 1), key=keys)
+@given(
+    mu=means,
+    tau=fractions,
+    awake=st.lists(unit, min_size=K, max_size=K).filter(lambda a: min(a) < 1),
+    key=keys,
+)
 @quick
 def test_an_unavailable_arm_is_never_selected(kind, mu, tau, awake, key):
     problem = jb.Problem(mu, fractions=tau, penalties=0.5, availability=awake)

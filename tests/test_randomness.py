@@ -48,7 +48,9 @@ def test_a_run_has_its_numbers_whatever_stands_beside_it():
     many = run_keys(7, np.arange(5)[:, None], np.arange(40))
     for a, b in zip(few, many, strict=True):
         np.testing.assert_array_equal(a[0], b[0, 3, 10:12])
-    assert not np.array_equal(run_keys(7, np.arange(2), np.arange(2))[0], run_keys(7 + 2**40, np.arange(2), np.arange(2))[0])
+    assert not np.array_equal(
+        run_keys(7, np.arange(2), np.arange(2))[0], run_keys(7 + 2**40, np.arange(2), np.arange(2))[0]
+    )
 
 
 def test_a_key_of_jax_random_will_do():

@@ -32,8 +32,12 @@ def single(kind):
     return one_run(on_device(prepared, cells)), one_run(world), one_run(quotas)
 
 
+def row(quotas, s):
+    return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, s, keepdims=False), quotas)
+
+
 def play(policy, world, quotas, state, t, key):
-    owed, due = (jax.tree.map(lambda row: row[s], quotas) for s in (t - 1, t))
+    owed, due = row(quotas, t - 1), row(quotas, t)
     return engine.play(policy, world, state, jnp.asarray(t, jnp.int32), jnp.asarray(T, jnp.int32), owed, due, key)
 
 
@@ -49,8 +53,10 @@ def test_one_run_is_a_column_of_the_batch(kind):
 
         def step(carry, _):
             state, before = carry
-            owed, due = (jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, s, keepdims=False), quotas) for s in (before, before + 1))
-            after = engine.play(policy, world, state, before + 1, jnp.asarray(T, jnp.int32), owed, due, (k0[None], k1[None]))
+            owed, due = row(quotas, before), row(quotas, before + 1)
+            after = engine.play(
+                policy, world, state, before + 1, jnp.asarray(T, jnp.int32), owed, due, (k0[None], k1[None])
+            )
             return (after, before + 1), after.pulls - state.pulls
 
         return lax.scan(step, start, length=T)[1]
@@ -88,7 +94,15 @@ def test_other_numbers_compile_nothing_new(kind):
     simulate(PROBLEM, T, 0)
     other = jb.Problem([0.9, 0.1, 0.2, 0.3], fractions=[0.2, 0.07, 0.02, 0.0], penalties=[0.0, 0.1, 0.2, 0.3])
     simulate(other, 77, 5)
-    numbers = {"exploration": 0.7, "eta": 0.3, "eps": 0.4, "alpha": 1.5, "a": 2.0, "c": 0.5, "rounds_per_arm": 3}
+    numbers = {
+        "exploration": 0.7,
+        "eta": 0.3,
+        "eps": 0.4,
+        "alpha": 1.5,
+        "a": 2.0,
+        "c": 0.5,
+        "rounds_per_arm": 3,
+    }
     known = {*jb.policy(kind).parameters()} | {n for p in jb.policy(kind).components() for n in p.parameters()}
     simulate(other, 200, 6, **{name: value for name, value in numbers.items() if name in known})
     assert (engine.advance._cache_size(), engine.start._cache_size()) == compiled
@@ -96,7 +110,9 @@ def test_other_numbers_compile_nothing_new(kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_zero_delay_is_no_delay(kind):
-    late = jb.Problem(PROBLEM.means.T[0], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3], delay="fixed")
+    late = jb.Problem(
+        PROBLEM.means.T[0], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3], delay="fixed"
+    )
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))
 
 

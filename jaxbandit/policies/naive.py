@@ -43,11 +43,12 @@ class Naive(Policy, name="naive"):
             super()
             .prepare(problem, horizon)
             .replace(
-            rounds=np.int32(rounds),
-            quota=np.array(shares, np.int32).T,
-            chance=tau.astype(float),
-            spare=spare.astype(float)[None],
-        ))
+                rounds=np.int32(rounds),
+                quota=np.array(shares, np.int32).T,
+                chance=tau.astype(float),
+                spare=spare.astype(float)[None],
+            )
+        )
 
     def init(self, world: World, shape: tuple[int, ...]) -> Array:
         return lowest(jnp.ones(shape, bool))  # j with no reward seen: every mean is 0, the lowest arm wins
