@@ -35,9 +35,7 @@ def trajectory(problem, policy, horizon, seeds, key=0):
         quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
-    _, pulls = engine.advance(
-        placed, world, keys, quotas, jnp.asarray(horizon, jnp.int32), zero, stops, state
-    )
+    _, pulls = engine.advance(placed, world, keys, quotas, jnp.asarray(horizon, jnp.int32), zero, stops, state)
     pulls = np.asarray(pulls)
     return np.diff(pulls, axis=0, prepend=0).astype(bool)
 
@@ -46,24 +44,18 @@ class Numbers:
     """One run's random numbers as the engine draws them, for the references: what `reference.make` calls numbers."""
 
     def __init__(self, key, instance, seed):
-        self._key = tuple(
-            jnp.asarray(word) for word in randomness.run_keys(key, np.array(instance), np.array(seed))
-        )
+        self._key = tuple(jnp.asarray(word) for word in randomness.run_keys(key, np.array(instance), np.array(seed)))
         self.t = 0
 
     def uniform(self, slots=1, attempt=0, depth=0):
         return _uniform(self._key, jnp.uint32(self.t), randomness.POLICY + depth, slots, attempt)
 
     def normal(self, slots=1, depth=0):
-        return np.asarray(
-            _normal(self._key, jnp.uint32(self.t), randomness.POLICY + depth, slots), float
-        ).tolist()
+        return np.asarray(_normal(self._key, jnp.uint32(self.t), randomness.POLICY + depth, slots), float).tolist()
 
     def beta(self, a, b, depth=0):
         a, b = (jnp.asarray(x, jnp.result_type(float)) for x in (a, b))
-        return np.asarray(
-            _beta(self._key, jnp.uint32(self.t), randomness.POLICY + depth, a, b), float
-        ).tolist()
+        return np.asarray(_beta(self._key, jnp.uint32(self.t), randomness.POLICY + depth, a, b), float).tolist()
 
     def stream(self, purpose):
         return randomness.Stream(self._key, jnp.uint32(self.t), purpose)
@@ -88,9 +80,7 @@ class _World:
 
     def __init__(self, problem, numbers, binary):
         self.problem, self.numbers, self.binary = problem, numbers, binary
-        self._draw = jax.jit(
-            lambda r, mean, key, t: r.draw(mean, randomness.Stream(key, t, randomness.REWARD))
-        )
+        self._draw = jax.jit(lambda r, mean, key, t: r.draw(mean, randomness.Stream(key, t, randomness.REWARD)))
 
     def available(self):
         K = self.problem.arms

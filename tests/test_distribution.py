@@ -69,6 +69,4 @@ def test_same_distribution(kind):
     pairs |= {name: (ours[f"{name}_final"].values[0, 0], value) for name, value in metrics_of(theirs).items()}
     for name, (a, b) in pairs.items():
         error = np.sqrt(a.var(ddof=1) / RUNS + b.var(ddof=1) / RUNS)
-        assert abs(a.mean() - b.mean()) <= 5 * error + 1e-9, (
-            f"{name}: {a.mean()} and {b.mean()}, error {error}"
-        )
+        assert abs(a.mean() - b.mean()) <= 5 * error + 1e-9, f"{name}: {a.mean()} and {b.mean()}, error {error}"

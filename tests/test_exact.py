@@ -19,9 +19,7 @@ tau = st.one_of(
 )
 
 
-@pytest.mark.parametrize(
-    "written", [0.05, np.float32(0.05), np.float64(0.05), Decimal("0.05"), Fraction(1, 20)]
-)
+@pytest.mark.parametrize("written", [0.05, np.float32(0.05), np.float64(0.05), Decimal("0.05"), Fraction(1, 20)])
 def test_a_number_is_the_decimal_that_was_written(written):
     assert decimal(written, "tau") == Fraction(1, 20)
 

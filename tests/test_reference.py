@@ -108,9 +108,7 @@ def test_float64(kind, float64):
 
 
 @pytest.mark.parametrize("tau", [0.05, 0.2, [0.0, 0.5, 0.25, 0.125, 0.125], [1 / 3, 1 / 7, 0.0, 1 / 9, 0.29]])
-@pytest.mark.parametrize(
-    "kind", ["hard-threshold-ucb", "soft-threshold-ucb", "lfg", "fair-learn", "eta-fucb"]
-)
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "soft-threshold-ucb", "lfg", "fair-learn", "eta-fucb"])
 def test_other_fractions_with_constant_rewards(kind, tau):
     assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=1000)
 
