@@ -101,7 +101,7 @@ def defined(problem: Problem) -> list[str]:
 
 
 def chosen(names: list[str] | None, problem: Problem) -> list[str]:
-    """The metrics asked for, or all that the problem defines.
+    """The metrics asked for, or all that the problem defines; `max_deficit_ever` comes with `max_deficit`.
 
     Raises:
         InputError: a name that is no metric, or one whose needs the problem does not meet.
@@ -109,6 +109,7 @@ def chosen(names: list[str] | None, problem: Problem) -> list[str]:
     able = defined(problem)
     if names is None:
         return able
+    names = ["max_deficit" if name == "max_deficit_ever" else name for name in names]  # the one comes with the other
     for name in names:
         if name not in METRICS:
             raise unknown_name("simulation.metrics", name, METRICS)

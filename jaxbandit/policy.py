@@ -158,15 +158,20 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     default = fields["base"].default
     base = given.get("base", default)
     named = Policy.registry.get(base) if isinstance(base, str) else base
-    chosen = type(base) if isinstance(base, Policy) else named
-    if not (inspect.isclass(chosen) and issubclass(chosen, Index)):
-        allowed = [n for n, c in Policy.registry.items() if inspect.isclass(c) and issubclass(c, Index)]
+    chosen: Any = type(base) if isinstance(base, Policy) else named
+    if not _has_index(chosen):
+        allowed = [name for name, known in Policy.registry.items() if _has_index(known)]
         raise unknown_name(f"{key}.base", base, allowed)
     own = {n: v for n, v in given.items() if n in fields and n != "base"}
     rest = {n: v for n, v in given.items() if n not in fields}
     _known(rest, entry, {**fields, **chosen.parameters()}, key)
     inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
     return entry(base=inner, **own)
+
+
+def _has_index(candidate: Any) -> bool:
+    """Whether it scores arms; a rule that chooses them itself has nothing for another rule to bend."""
+    return inspect.isclass(candidate) and issubclass(candidate, Index) and candidate.select is Index.select
 
 
 def _known(given: Mapping[str, Any], entry: type[Policy], fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ class Progress:
     def __init__(self, total: int, plays: int, shown: bool):
         self._plays = plays
         self._lock = threading.Lock()
-        form = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} rounds, {postfix} [{elapsed}, {remaining} left]"
+        form = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} rounds{postfix} [{elapsed}, {remaining} left]"
         self._bar: Any = tqdm(total=total, unit_scale=True, disable=not shown, bar_format=form, postfix="starting")
 
     def add(self, rounds: int) -> None:

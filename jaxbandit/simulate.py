@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -162,12 +164,13 @@ class Simulation:
         tallies = [self._empty_tally() for _ in self.entries]
         with ThreadPoolExecutor(workers()) as pool:
             begun = time.perf_counter()
-            self._finish([pool.submit(self._compile, policy) for policy in self.prepared])
+            inherit = _inheriting()
+            self._finish([pool.submit(inherit, self._compile, policy) for policy in self.prepared])
             compiled = time.perf_counter()
             runs = len(self.entries) * self.problem.instances * self.setting.seeds
             with Progress(runs * self.setting.horizon, self.problem.plays, shown=progress) as bar:
                 jobs = [(i, block) for block in self.blocks for i in range(len(self.entries))]
-                self._finish([pool.submit(self._run_block, i, block, tallies[i], bar) for i, block in jobs])
+                self._finish([pool.submit(inherit, self._run_block, i, block, tallies[i], bar) for i, block in jobs])
         done = time.perf_counter()
         return Outcome(self.rounds, self.metrics, tallies, compiled - begun, done - compiled)
 
@@ -284,10 +287,28 @@ class Simulation:
         )
 
 
+def _inheriting() -> Callable[..., None]:
+    """A way to call a function on another thread with what this one chose by JAX's context managers."""
+    config: Any = jax.config
+    x64, device = config.jax_enable_x64, config.jax_default_device
+
+    def call(function: Callable[..., None], *arguments: Any) -> None:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(jax.enable_x64(x64))
+            stack.enter_context(jax.default_device(device))
+            function(*arguments)
+
+    return call
+
+
 def _parts(quota: Quota) -> tuple[Any, Any, Any]:
     return quota.whole, quota.rest, quota.rank
 
 
 def _prepare(entry: Entry, problem: Problem, horizon: int) -> Policy:
-    entry.policy.check("policies")
-    return entry.policy.prepare(problem, horizon)
+    try:
+        entry.policy.check("policies")
+        return entry.policy.prepare(problem, horizon)
+    except InputError as error:
+        key = error.key.replace("policies", f"policies[{entry.label}]", 1)
+        raise InputError(key, error.held, error.allowed) from None
