@@ -45,7 +45,7 @@ class State:
 def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
     """The state before round 1 of runs of `shape` = (K, *runs)."""
     counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
-    squares = sums if any(part.needs_squares for part in policy.components()) else None
+    squares = sums if policy.squares else None
     return State(
         pulls=counts,
         received=None if world.delay.immediate else counts,

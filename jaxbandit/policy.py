@@ -68,6 +68,16 @@ class Policy(Component):
         """The state after the round, when `selected` was played; `after` shows the counts at the round's end."""
         return state
 
+    @property
+    def binary(self) -> bool:
+        """Whether rewards reach it binarised: it, or a policy it wraps, wants them so."""
+        return any(part.binary_feedback for part in self.components())
+
+    @property
+    def squares(self) -> bool:
+        """Whether sums of squares are kept for it."""
+        return any(part.needs_squares for part in self.components())
+
     def components(self) -> Iterator[Policy]:
         """The policy and those it wraps."""
         yield self

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -105,6 +105,7 @@ class Tally:
     curves: dict[str, Moments]
     finals: dict[str, np.ndarray]
     deepest: np.ndarray | None
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of the curves: blocks share them
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,6 @@ class Simulation:
         self.rounds = recorded_rounds(setting.horizon, setting.record)
         share = -(-workers() // len(entries))
         self.blocks = cut(problem.instances, setting.seeds, setting.block, share)
-        self._lock = threading.Lock()
         self._stop = threading.Event()
 
     def run(self, progress: bool = False) -> Outcome:
@@ -218,7 +218,7 @@ class Simulation:
         """Play a block to the end of the last of `rounds`."""
         problem, setting = self.problem, self.setting
         cells, lanes = block.cells(), block.lanes()
-        world = on_device(world_of(problem, any(p.binary_feedback for p in policy.components())), cells)
+        world = on_device(world_of(problem, policy.binary), cells)
         policy = on_device(policy, cells)
         key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells[:, None], lanes))
         shape = (problem.arms, len(cells), lanes.shape[1])
@@ -259,7 +259,7 @@ class Simulation:
     ) -> None:
         place = int(np.searchsorted(self.rounds, rounds[0]))
         where = (slice(place, place + len(rounds)), block.instances)
-        with self._lock:
+        with tally.lock:
             for name, value in values.items():
                 tally.curves[name].add(where, value)
         if rounds[-1] == self.setting.horizon:
