@@ -44,13 +44,20 @@ class Block:
     def _flat(self) -> bool:
         return self.wide < LANES
 
+    def rows(self) -> np.ndarray:
+        """The block's instances, the last repeated where it has fewer than others: int64 `[tall]`."""
+        return _padded(self.instances, self.tall)
+
+    def places(self) -> np.ndarray:
+        """Which of `rows` each cell simulates, int64 `[cells]`."""
+        if not self._flat:
+            return np.arange(self.tall)
+        runs = np.repeat(np.arange(self.tall), self.wide)
+        return np.pad(runs, (0, -len(runs) % LANES), mode="edge")
+
     def cells(self) -> np.ndarray:
         """Which instance each cell simulates, int64 `[cells]`."""
-        instances = _padded(self.instances, self.tall)
-        if not self._flat:
-            return instances
-        runs = np.repeat(instances, self.wide)
-        return np.pad(runs, (0, -len(runs) % LANES), mode="edge")
+        return self.rows()[self.places()]
 
     def lanes(self) -> np.ndarray:
         """Which seed each lane of each cell simulates, int64 `[cells or 1, lanes]`."""
@@ -121,11 +128,11 @@ def _place(leaf: Any, cells: np.ndarray) -> jax.Array:
     return jnp.asarray(array, dtype=jnp.int32 if array.dtype.kind in "iu" else jnp.result_type(float))
 
 
-def quota_on_device(quota: Quota, cells: np.ndarray) -> Quota:
-    """Rows of a quota table, `[n, K, J or 1]`, for some cells: device arrays `[n, K, cells or 1, 1]`."""
+def quota_on_device(quota: Quota, places: np.ndarray) -> Quota:
+    """Rows of a quota table, `[n, K, tall or 1]`, for the cells at `places`: device arrays `[n, K, cells or 1, 1]`."""
     rest = rounded_down(quota.rest, np.dtype(jnp.result_type(float)))
     parts = (quota.whole, rest, quota.rank)
-    return Quota(*(jnp.asarray((p[..., cells] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
+    return Quota(*(jnp.asarray((p[..., places] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
 
 
 def recorded_rounds(horizon: int, record: int | str | list[int]) -> np.ndarray:

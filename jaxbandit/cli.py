@@ -6,6 +6,7 @@ import argparse
 import inspect
 import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -99,16 +100,13 @@ def _policies(parsed: argparse.Namespace) -> int:
         if isinstance(entry, Alias):
             print(f"{name}\n    {entry.summary}")
             continue
-        print(f"{name}\n    {inspect.getdoc(entry)}\n    source: {entry.source}")
+        about = f"{inspect.getdoc(entry)}\nsource: {entry.source}"
+        print(f"{name}\n{textwrap.indent(about, '    ')}")
         for parameter, field in entry.parameters().items():
-            default = _default(field.default)
-            print(
-                f"    {parameter} = {default}{': ' if field.metadata.get('doc') else ''}{field.metadata.get('doc', '')}"
-            )
+            default = "" if field.default is None else f" = {_default(field.default)}"
+            print(f"    {parameter}{default}: {field.metadata.get('doc', '')}")
     return 0
 
 
 def _default(value: Any) -> str:
-    if isinstance(value, Component):
-        return f'"{value.name}"'
-    return "(see right)" if value is None else f"{value:g}"
+    return f'"{value.name}"' if isinstance(value, Component) else f"{value:g}"

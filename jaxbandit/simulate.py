@@ -224,7 +224,7 @@ class Simulation:
         shape = (problem.arms, len(cells), lanes.shape[1])
         state = engine.start(policy, world, shape, "max_deficit" in self.metrics)
         most = rounds_per_call(problem.arms, len(cells))
-        table = self._table(block.instances, most + 1)
+        table = self._table(block, most + 1)
         first = index = 0
         horizon = jnp.asarray(setting.horizon, jnp.int32)
         while index < len(rounds):
@@ -233,7 +233,7 @@ class Simulation:
             last = int(stops[-1]) if len(stops) else min(first + most, int(rounds[index]))
             ends = np.concatenate([stops, np.full(STOPS - len(stops), last)]).astype(np.int32)
             quota = None if table is None else table.rows(first, most + 1)
-            device_quota = None if quota is None else quota_on_device(quota, cells - block.instances.start)
+            device_quota = None if quota is None else quota_on_device(quota, block.places())
             state, counts = engine.advance(
                 policy,
                 world,
@@ -244,15 +244,16 @@ class Simulation:
                 jnp.asarray(ends),
                 state,
             )
-            at_stops = None if quota is None else Quota(*(part[stops - first] for part in _parts(quota)))
+            own = slice(0, block.instances.stop - block.instances.start)
+            at_stops = None if quota is None else Quota(*(part[stops - first][..., own] for part in _parts(quota)))
             yield Stretch(last, stops, np.asarray(counts)[: len(stops)], at_stops, state)
             first, index = last, index + len(stops)
 
-    def _table(self, instances: slice, rounds: int) -> QuotaTable | None:
+    def _table(self, block: Block, rounds: int) -> QuotaTable | None:
         fractions = self.problem.fractions
         if fractions is None:
             return None
-        return QuotaTable(fractions[:, instances] if fractions.shape[1] > 1 else fractions, rounds)
+        return QuotaTable(fractions[:, block.rows()] if fractions.shape[1] > 1 else fractions, rounds)
 
     def _record(
         self, tally: Tally, block: Block, rounds: np.ndarray, counts: np.ndarray, values: dict[str, np.ndarray]

@@ -1,11 +1,14 @@
 """The command line: exit codes, what is written, what is printed."""
 
+import contextlib
+import io
 import subprocess
 import sys
 import tomllib
 from importlib import metadata
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -13,6 +16,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit import cli
 from jaxbandit.policy import Policy
+from jaxbandit.simulate import Simulation
 
 TOML = """
 [simulation]
@@ -37,6 +41,7 @@ eta = [1, 10, 100]
 LABELS = ["hard-threshold-ucb", "LFG (eta=1)", "LFG (eta=10)", "LFG (eta=100)"]
 METRICS = ["regret", "penalized_regret", "r_regret", "unfairness", "max_deficit"]
 FIGURES = ["curves", "pulls", "tradeoff"]
+QUICK = ["--set", "simulation.record=1", 'simulation.metrics=["regret"]']  # little to draw
 CURVE, RUNS = ("policy", "instance", "round"), ("policy", "instance", "seed")
 
 
@@ -46,6 +51,16 @@ def there(tmp_path, monkeypatch):
     (tmp_path / "small.toml").write_text(TOML)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A folder that a run has written to, and what it printed."""
+    place = tmp_path_factory.mktemp("done")
+    (place / "small.toml").write_text(TOML)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        assert cli.main(["run", str(place / "small.toml"), "--out", str(place / "made")]) == 0
+    return place / "made", out.getvalue(), err.getvalue()
 
 
 def run(*arguments):
@@ -61,31 +76,28 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_run_writes_results_and_figures(there, capsys):
-    assert run("--out", "made") == 0
+def test_a_run_writes_results_and_figures(done):
+    folder, out, err = done
     suffixes = (".png", ".pdf")
-    assert names(there / "made") == sorted([*(f + s for f in FIGURES for s in suffixes), "results.nc"])
+    assert names(folder) == sorted([*(f + s for f in FIGURES for s in suffixes), "results.nc"])
     for figure in FIGURES:
-        png, pdf = ((there / "made" / f"{figure}{suffix}").read_bytes() for suffix in suffixes)
+        png, pdf = ((folder / f"{figure}{suffix}").read_bytes() for suffix in suffixes)
         assert png.startswith(b"\x89PNG\r\n\x1a\n")
         assert png.rstrip().endswith(b"IEND\xaeB`\x82")
         assert min(len(png), len(pdf)) > 5000
         assert pdf.startswith(b"%PDF")
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    lines = printed.out.splitlines()
+    assert err == ""
+    lines = out.splitlines()
     assert lines[0].split()[:2] == ["policy", "regret"]
     assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
     assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
     assert "million rounds a second on " in lines[7]
-    assert lines[8] == (
-        "wrote results.nc, curves.png, curves.pdf, pulls.png, pulls.pdf, tradeoff.png, tradeoff.pdf to made/"
-    )
+    files = "results.nc, curves.png, curves.pdf, pulls.png, pulls.pdf, tradeoff.png, tradeoff.pdf"
+    assert lines[8:] == [f"wrote {files} to {folder}/"]
 
 
-def test_results_nc_is_what_the_interface_says(there):
-    assert run("--out", "made") == 0
-    results = opened(there / "made")
+def test_results_nc_is_what_the_interface_says(done):
+    results = opened(done[0])
     assert dict(results.sizes) == {"policy": 4, "instance": 1, "seed": 5, "arm": 3, "round": 20}
     assert results.policy.values.tolist() == LABELS
     assert results["round"].values[[0, -1]].tolist() == [1, 200]
@@ -127,31 +139,29 @@ def test_results_nc_is_what_the_interface_says(there):
     assert about["rounds_per_second"] == pytest.approx(4 * 5 * 200 / about["run_seconds"])
 
 
-def test_the_file_is_what_python_gives(there):
-    assert run("--out", "made") == 0
+def test_the_file_is_what_python_gives(done):
     config = tomllib.loads(TOML)
     results = jb.simulate(config["problem"], config["policies"], **config["simulation"])
-    xr.testing.assert_equal(opened(there / "made"), results)
+    xr.testing.assert_equal(opened(done[0]), results)
 
 
-def test_running_twice_gives_the_same_data(there):
-    assert run("--out", "one") == 0
+def test_running_twice_gives_the_same_data(there, done):
     assert run("--out", "two", "--set", "simulation.block=2") == 0
-    one, two = (opened(there / name) for name in ("one", "two"))
+    one, two = opened(done[0]), opened(there / "two")
     xr.testing.assert_identical(one.drop_attrs(deep=False), two.drop_attrs(deep=False))
-    assert run("--out", "two", "--set", "simulation.key=4") == 0  # over what is there
+    assert run("--out", "two", *QUICK, "simulation.key=4") == 0  # over what is there
     assert not opened(there / "two").pulls.equals(one.pulls)
 
 
 def test_results_go_to_a_folder_of_the_config_s_name(there):
-    assert run() == 0
+    assert run(*QUICK) == 0
     assert names(there) == ["results", "small.toml"]
     assert names(there / "results") == ["small"]
     assert opened(there / "results" / "small").sizes["seed"] == 5
 
 
 def test_out_may_be_a_folder_that_is_not_there_yet(there):
-    assert run("--out", "deep/er/still") == 0
+    assert run("--out", "deep/er/still", *QUICK) == 0
     assert opened(there / "deep/er/still").sizes["seed"] == 5
 
 
@@ -236,7 +246,7 @@ def test_an_interrupted_run_exits_with_130_and_writes_nothing(there, capsys, mon
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxbandit.simulate.Simulation.run", interrupt)
+    monkeypatch.setattr(Simulation, "run", interrupt)
     assert run("--out", "made") == 130
     assert capsys.readouterr().err == "jaxbandit: interrupted\n"
     assert names(there) == ["small.toml"]
@@ -262,10 +272,10 @@ def test_version(capsys):
 
 
 def test_the_module_is_the_command():
-    done = subprocess.run([sys.executable, "-m", "jaxbandit", "policies"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert {"ucb1", "lfg", "hard-threshold-ucb"} <= set(done.stdout.splitlines())
-    assert done.stderr == ""
+    ended = subprocess.run([sys.executable, "-m", "jaxbandit", "policies"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0
+    assert {"ucb1", "lfg", "hard-threshold-ucb"} <= set(ended.stdout.splitlines())
+    assert ended.stderr == ""
 
 
 class Broken(jb.Index):
@@ -274,7 +284,7 @@ class Broken(jb.Index):
     since: float = 5.0
 
     def value(self, state, now):
-        return now.mean + jax.numpy.where(now.t < self.since, 0.0, jax.numpy.nan)
+        return now.mean + jnp.where(now.t.astype(now.mean.dtype) < self.since, 0.0, jnp.nan)
 
 
 def test_an_index_that_is_no_number_stops_the_simulation():

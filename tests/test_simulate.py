@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit import engine
 from jaxbandit.blocks import LANES, cut, recorded_rounds
 from jaxbandit.simulate import Entry, Setting, Simulation
 
@@ -90,6 +91,18 @@ def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, s
         np.testing.assert_array_equal(own[1], np.arange(seeds)[b.seeds][None] + 0 * own[0])
         assert (b.cells().shape, b.lanes().shape) == (blocks[0].cells().shape, blocks[0].lanes().shape)
     assert np.all(times == 1)
+
+
+def test_blocks_of_one_simulation_share_a_program():
+    """Five instances in blocks of two: the last block has one, and compiles nothing."""
+    tau = [[0.1, 0.05, 0.2, k / 100] for k in range(5)]
+    problem = jb.Problem([[0.3, 0.6, 0.5, 0.8]] * 5, fractions=tau, penalties=0.3)
+    before = engine.advance._cache_size()
+    parts = jb.simulate(problem, "fucb", horizon=90, seeds=20, block=40)
+    assert engine.advance._cache_size() == before + 1
+    whole = jb.simulate(problem, "fucb", horizon=90, seeds=20)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
 
 
 def test_a_failure_stops_the_others_and_an_interruption_is_passed_on():
