@@ -108,9 +108,12 @@ def _config(simulation: Simulation) -> dict[str, Any]:
     return {"simulation": simulated, "problem": plain, "policies": policies}
 
 
-def _rows(values: Any) -> Any:
-    rows = values.astype(float).T.tolist()
-    return rows[0] if len(rows) == 1 else rows
+def _rows(values: np.ndarray) -> Any:
+    """Prepared numbers, `[]`, `[K or 1, J or 1]`, as a config writes them: a number, K numbers, or rows of them."""
+    rows = values.astype(float).T.tolist() if values.dtype.kind != "i" else values.T.tolist()
+    while isinstance(rows, list) and len(rows) == 1:
+        rows = rows[0]
+    return rows
 
 
 def _table(component: Component) -> dict[str, Any]:
@@ -121,11 +124,8 @@ def _table(component: Component) -> dict[str, Any]:
             inner = _table(value)
             table = {**{k: v for k, v in inner.items() if k != "kind"}, **table, name: inner["kind"]}
         elif value is not None:
-            table[name] = _plain(value)
+            plain = _rows(value) if isinstance(value, np.ndarray) else value
+            # In a policy's table a list of numbers is a grid: one point of it is a list in a list.
+            grid = isinstance(component, Policy) and not isinstance(plain, int | float)
+            table[name] = [np.asarray(plain, float).tolist()] if grid else plain
     return table
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _rows(value) if value.ndim == 2 else value.astype(float).tolist()
-    return value if isinstance(value, int) else float(value)

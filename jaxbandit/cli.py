@@ -84,6 +84,10 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _ask_for(out: Path) -> None:
     """Refuse, before work starts, a folder that cannot be written to; leave nothing behind."""
+    if (out.exists() or out.is_symlink()) and not out.is_dir():
+        raise InputError("--out", str(out), "a folder, or a name that is free")
+    if (out / "results.nc").is_dir():
+        raise InputError("--out", str(out), "a folder whose results.nc, if any, is a file")
     parent = out
     while not parent.exists():
         parent = parent.parent

@@ -7,13 +7,14 @@ leaves: a grid over numbers runs one compiled program.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import numpy as np
 
-from .errors import InputError, unknown_name
+from .errors import InputError, unknown_key, unknown_name
 
 
 def parameter(default: Any = None, *, low: float | None = None, high: float | None = None, doc: str = "") -> Any:
@@ -75,7 +76,7 @@ class Component:
         given = {name: value for name, value in spec.items() if name != "kind"}
         for name in given:
             if name not in made.parameters():
-                raise unknown_name(f"{key}.{name}", name, [*made.parameters(), "kind"])
+                raise unknown_key(f"{key}.{name}", given[name], [*made.parameters(), "kind"])
         required = [f.name for f in made.parameters().values() if f.metadata.get("required")]
         for name in required:
             if given.get(name) is None:
@@ -91,7 +92,7 @@ class Component:
         for name, field in self.parameters().items():
             value = getattr(self, name)
             if isinstance(value, Component):
-                value.check(f"{key}.{name}")
+                value.check(key)  # its parameters stand beside
             elif value is not None:
                 _check_range(value, field, f"{key}.{name}")
 
@@ -108,22 +109,37 @@ def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
         (False, True): f"numbers <= {high:g}" if high is not None else "",
         (True, True): f"numbers from {low:g} to {high:g}" if low is not None and high is not None else "",
     }[low is not None, high is not None]
+    finite(value, key, words, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float = math.inf) -> np.ndarray:
+    """A number, or nested lists of them, as float64; `words` say what the key may hold.
+
+    Raises:
+        InputError: other than real numbers (strings and booleans are none), out of range, or above 1e30.
+    """
     try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        parts = np.asarray(value, dtype=object)
+        numbers = parts.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise InputError(key, value, words) from None
-    bad = isinstance(value, bool | str) or not np.all(np.isfinite(numbers))
-    if bad or (low is not None and np.any(numbers < low)) or (high is not None and np.any(numbers > high)):
+    strange = any(isinstance(part, str | bool | np.bool_) for part in parts.flat) or parts.size == 0
+    if strange or not np.all((low <= numbers) & (numbers <= high) & (np.abs(numbers) <= 1e30)):  # NaN is not
         raise InputError(key, value, words)
+    return numbers
 
 
-def per_arm(value: Any, arms: int, instances: int, key: str, dtype: Any = np.float64) -> np.ndarray:
-    """A number, K numbers or one row of K an instance, as a scalar, `[K, 1]` or `[K, J]`.
+def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None) -> np.ndarray:
+    """A number, K numbers or one row of K an instance, as a scalar, `[K, 1]` or `[K, J]`; exact ratios stay so.
+
+    Args:
+        held: what an error shows, where `value` is no longer what the user wrote.
 
     Raises:
         InputError: any other shape.
     """
-    array = np.asarray(value, dtype=dtype)
+    array = np.asarray(value)
+    array = array if array.dtype == object else array.astype(np.float64)
     if array.ndim == 0:
         return array
     if array.shape == (arms,):
@@ -131,4 +147,5 @@ def per_arm(value: Any, arms: int, instances: int, key: str, dtype: Any = np.flo
     if array.shape == (instances, arms):
         return array.T
     rows = f", or {instances} rows of {arms} numbers, one an instance" if instances > 1 else ""
-    raise InputError(key, value, f"a number or {arms} numbers, one an arm{rows}")
+    words = f"a number or {arms} numbers, one an arm{rows}"
+    raise InputError(key, value if held is None else held, words)

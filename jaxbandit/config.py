@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, unknown_name
+from .errors import InputError, unknown_key, unknown_name
 from .exact import decimal
 from .policy import Policy, policy
 from .problem import Problem
@@ -51,7 +52,7 @@ def _apply(config: dict[str, Any], change: str) -> None:
     place: Any = config
     for part in path:
         if isinstance(place, list):  # policies.0.eta: by number, as they stand in the file
-            if not part.isdigit() or int(part) >= len(place):
+            if not part.isdecimal() or int(part) >= len(place):
                 raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {dotted}")
             place = place[int(part)]
             continue
@@ -74,11 +75,11 @@ def simulation(config: Mapping[str, Any]) -> Simulation:
     """
     for section in config:
         if section not in SECTIONS:
-            raise unknown_name(section, section, SECTIONS)
+            raise unknown_key(section, config[section], SECTIONS)
     table = _table(config, "simulation")
     for name in table:
         if name not in SIMULATION:
-            raise unknown_name(f"simulation.{name}", name, SIMULATION)
+            raise unknown_key(f"simulation.{name}", table[name], SIMULATION)
     for name in ("horizon", "seeds"):
         if name not in table:
             raise InputError(f"simulation.{name}", None, "a whole number >= 1")
@@ -123,7 +124,7 @@ def entries(tables: Any, horizon: int) -> list[Entry]:
 def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
     kind, label = table.pop("kind", None), table.pop("label", None)
     if not isinstance(kind, str):
-        raise unknown_name(f"{key}.kind", str(kind), Policy.registry)
+        raise unknown_name(f"{key}.kind", kind, Policy.registry)
     if label is not None and not isinstance(label, str):
         raise InputError(f"{key}.label", label, "a string")
     label = label or _default_label(kind, table)
@@ -138,7 +139,7 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
             made = policy(kind, **given)
         except InputError as error:
             raise InputError(error.key.replace("policies", key, 1), error.held, error.allowed) from None
-        at = ", ".join(f"{name}={_short(value)}" for name, value in point.items())
+        at = ", ".join(f"{name}={_short(value)}" for name, value in point.items() if len(lists[name]) > 1)
         yield Entry(f"{label} ({at})" if at else label, made, label)
 
 
@@ -150,7 +151,9 @@ def _default_label(kind: str, table: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, Mapping):
         return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}" if float(f"{value:.6g}") == value else repr(value)
+    return str(value)
 
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:
@@ -161,5 +164,10 @@ def _scaled(value: Any, key: str, horizon: int) -> Any:
     if set(value) != {"scale", "horizon_power"}:
         raise InputError(key, dict(value), words)
     scale, power = (decimal(value[name], f"{key}.{name}") for name in ("scale", "horizon_power"))
-    scaled = scale * horizon**power
+    try:
+        scaled = scale * horizon**power
+    except OverflowError:
+        scaled = math.inf
+    if abs(scaled) > 1e30:
+        raise InputError(key, dict(value), f"{words} below 1e30")
     return int(scaled) if scaled == int(scaled) else float(scaled)

@@ -30,6 +30,7 @@ class State:
         squares: the sum of squared deviations, float; None unless the policy needs it.
         delay: the delay model's state.
         policy: the policy's state.
+        offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
     """
 
@@ -39,6 +40,7 @@ class State:
     squares: Any
     delay: Any
     policy: Any
+    offered: Any
     deepest: Any
 
 
@@ -53,6 +55,7 @@ def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -
         squares=squares,
         delay=world.delay.init(Feedback(counts, sums, squares)),
         policy=policy.init(world, shape),
+        offered=None if world.availability is None else counts[:1],
         deepest=jnp.full((1, *shape[1:]), -jnp.inf, sums.dtype) if deepest else None,
     )
 
@@ -114,10 +117,16 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
         deviation=state.deviation + arrived.total,
         squares=None if state.squares is None else state.squares + arrived.squares,
         delay=delay,
+        offered=None if state.offered is None else state.offered + _offered(now),
         deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
     )
     after = observe(state, world, t, horizon, owed, due, random)
     return dataclasses.replace(state, policy=policy.update(state.policy, after, selected))
+
+
+def _offered(now: Round) -> Array:
+    available = jnp.sum(now.available.astype(jnp.int32), axis=0, keepdims=True)
+    return jnp.minimum(available, now.plays)
 
 
 def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:

@@ -21,12 +21,20 @@ class InputError(ValueError):
         super().__init__(f"{key} holds {_short(held)}; it may hold {allowed}")
 
 
-def unknown_name(key: str, name: str, allowed: Iterable[str]) -> InputError:
+def unknown_name(key: str, name: Any, allowed: Iterable[str]) -> InputError:
     """The error for a name that is not one of `allowed`, with the nearest one suggested."""
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(name), names, n=1)
+    near = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return InputError(key, name, "one of " + ", ".join(names) + hint)
+
+
+def unknown_key(key: str, held: Any, allowed: Iterable[str]) -> InputError:
+    """The error for a key that means nothing; its last part is not one of `allowed`."""
+    name = key.rpartition(".")[2]
+    near = difflib.get_close_matches(name, list(allowed), n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return InputError(key, held, f"nothing: there is no such key, but {', '.join(sorted(allowed))}{hint}")
 
 
 def _short(held: Any, limit: int = 120) -> str:

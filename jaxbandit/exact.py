@@ -45,7 +45,7 @@ def decimals(values: Any, key: str) -> np.ndarray:
         array = np.asarray(values, dtype=object)
     except ValueError:
         raise InputError(key, values, "numbers, in rows of one length") from None
-    return np.frompyfunc(lambda value: decimal(value, key), 1, 1)(array) if array.size else array
+    return np.asarray(np.frompyfunc(lambda value: decimal(value, key), 1, 1)(array), dtype=object)
 
 
 @struct

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,15 @@ COLOURS = {
     "kl-ucb": "#882255",
     "thompson": "#44AA99",
     "fair-random": "#888888",
+    "moss": "#661100",
+    "ucb-v": "#117733",
+    "epsilon-greedy": "#7A5195",
+    "explore-then-commit": "#B5651D",
+    "successive-elimination": "#5F7A8A",
+    "uniform-random": "#BBBBBB",
 }
-_SPARE = ("#AA4499", "#117733", "#6699CC", "#661100", "#AA4466", "#4477AA")
+_SPARE = ("#AA4499", "#6699CC", "#AA4466", "#4477AA")
+_DASHES: Any = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2, 2, 2)))
 _MARKS = ("owed, τT", "optimal")
 _MARKERS = "osD^vPX<>*hd"
 CONFIDENCE = 1.96  # standard errors on each side: 95 %
@@ -84,26 +92,28 @@ def grids(results: xr.Dataset) -> list[str]:
 
 
 def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Colour, line style and marker of each policy by label: the colour by kind, points of a grid light to dark."""
-    spare = iter(_SPARE * 4)
-    colours: dict[str, str] = {}
+    """Colour, line style and marker of each policy by label, for `plot`.
+
+    The colour goes by the policy's kind and is the same in every figure; families of one colour differ in dashes and
+    markers, the points of a grid go from light to dark.
+    """
     families: dict[str, list[str]] = {}
-    kinds: dict[str, list[str]] = {}
+    colours: dict[str, list[str]] = {}
     for label, family, kind in zip(*(results[c].values.tolist() for c in ("policy", "family", "kind")), strict=True):
-        if kind not in colours:
-            colours[kind] = COLOURS.get(kind) or next(spare)
+        if family not in families:
+            colour = COLOURS.get(kind) or _SPARE[zlib.crc32(kind.encode()) % len(_SPARE)]
+            colours.setdefault(colour, []).append(family)
         families.setdefault(family, []).append(label)
-        if family not in kinds.setdefault(kind, []):
-            kinds[kind].append(family)
     made = {}
-    for number, (kind, members) in enumerate(kinds.items()):
+    numbers = {family: number for number, family in enumerate(families)}
+    for colour, members in colours.items():
         for nth, family in enumerate(members):
             labels = families[family]
             for i, label in enumerate(labels):
                 shade = 0.65 * (1 - i / (len(labels) - 1)) if len(labels) > 1 else 0.0
-                colour = tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colours[kind]))
-                dash = ("-", "--", ":", "-.")[nth % 4]
-                made[label] = {"color": colour, "linestyle": dash, "marker": _MARKERS[number % len(_MARKERS)]}
+                tint = tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colour))
+                marker = _MARKERS[numbers[family] % len(_MARKERS)]
+                made[label] = {"color": tint, "linestyle": _DASHES[nth % len(_DASHES)], "marker": marker}
     return made
 
 
@@ -143,7 +153,7 @@ def curves(results: xr.Dataset) -> Figure:
         axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    _legend(figure, axes.flat[0], f"mean over {sample_size(results)}, band: 95 % confidence", _between(results))
+    _legend(figure, axes.flat[0], _note(results, "band"), _between(results))
     return figure
 
 
@@ -184,7 +194,7 @@ def pulls(results: xr.Dataset) -> Figure:
     else:
         axis.set_xlabel("arm, from the best to the worst of its instance" if several else "arm")
     axis.set_ylabel(f"selections by T = {horizon:,.0f}")
-    _legend(figure, axis, f"mean over {sample_size(results)}, bars: 95 % confidence", _between(results))
+    _legend(figure, axis, _note(results, "bars"), _between(results))
     return figure
 
 
@@ -221,7 +231,7 @@ def tradeoff(results: xr.Dataset) -> Figure:
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
-    _legend(figure, axis, f"mean over {sample_size(results)}, bars: 95 % confidence")
+    _legend(figure, axis, _note(results, "bars"))
     return figure
 
 
@@ -240,6 +250,11 @@ def _legend(figure: Figure, axis: Any, note: str, hidden: frozenset[str] = froze
         title=note,
         title_fontsize=7,
     )
+
+
+def _note(results: xr.Dataset, spread: str) -> str:
+    shown = f", {spread}: 95 % confidence" if results.sizes["seed"] > 1 else ""
+    return f"mean over {sample_size(results)}{shown}"
 
 
 def _between(results: xr.Dataset) -> frozenset[str]:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from .component import Component, per_arm
-from .errors import InputError, unknown_name
+from .errors import InputError, unknown_key, unknown_name
 from .problem import Problem, World
 from .rounds import Round
 from .selection import best, choose
@@ -187,5 +187,5 @@ def _has_index(candidate: Any) -> bool:
 def _known(given: Mapping[str, Any], entry: type[Policy], fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     for name in given:
         if name not in fields:
-            raise unknown_name(f"{key}.{name}", name, [*fields, "kind", "label"])
+            raise unknown_key(f"{key}.{name}", given[name], [*fields, "kind", "label"])
     return given

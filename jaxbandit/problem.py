@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import randomness
-from .component import per_arm
+from .component import finite, per_arm
 from .delays import Delay
-from .errors import InputError, unknown_name
+from .errors import InputError, unknown_key
 from .exact import decimals
 from .rewards import Reward
 from .struct import static, struct
@@ -74,7 +74,7 @@ class Problem:
         """The problem of a config's `[problem]` table."""
         for name in table:
             if name not in cls.KEYS:
-                raise unknown_name(f"problem.{name}", name, cls.KEYS)
+                raise unknown_key(f"problem.{name}", table[name], cls.KEYS)
         if "means" not in table:
             raise InputError("problem.means", None, "K numbers, rows of K numbers, or a table { random = ... }")
         return cls(**table, key=key)
@@ -88,15 +88,15 @@ class Problem:
         """The least interval that holds every reward."""
         return self.reward.support(self.means)
 
-    def _spread(self, value: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
-        rows = per_arm(value, self.arms, self.instances, f"problem.{name}", dtype)
+    def _spread(self, numbers: np.ndarray, name: str, held: Any) -> np.ndarray:
+        rows = per_arm(numbers, self.arms, self.instances, f"problem.{name}", held)
         return np.broadcast_to(rows, (self.arms, 1)) if rows.ndim == 0 else rows
 
     def _fractions(self, value: Any) -> np.ndarray | None:
         if value is None:
             return None
         key = "problem.fractions"
-        rows = self._spread(decimals(value, key), "fractions", dtype=object)
+        rows = self._spread(decimals(value, key), "fractions", value)
         if any(not 0 <= tau <= 1 for tau in rows.flat):
             raise InputError(key, value, "numbers from 0 to 1")
         sums = [sum(column, Fraction(0)) for column in rows.T]
@@ -112,13 +112,15 @@ class Problem:
         if isinstance(value, Mapping):
             if set(value) != {"gap_fraction"}:
                 raise InputError(key, dict(value), "numbers >= 0, or { gap_fraction = x }")
-            share = _numbers(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
+            share = finite(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
+            if share.ndim:
+                raise InputError(f"{key}.gap_fraction", value["gap_fraction"], "a number >= 0")
             return np.broadcast_to(share * self.gaps.max(axis=0), self.means.shape).copy()
-        return self._spread(_numbers(value, key, "numbers >= 0", low=0), "penalties")
+        return self._spread(finite(value, key, "numbers >= 0", low=0), "penalties", value)
 
     def _availability(self, value: Any) -> np.ndarray | None:
-        numbers = _numbers(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
-        return None if np.all(numbers == 1) else self._spread(numbers, "availability")
+        numbers = finite(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
+        return None if np.all(numbers == 1) else self._spread(numbers, "availability", value)
 
 
 @struct
@@ -161,17 +163,6 @@ def world_of(problem: Problem, binary: bool) -> World:
     )
 
 
-def _numbers(value: Any, key: str, words: str, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(key, value, words) from None
-    strange = isinstance(value, str | bool) or numbers.size == 0
-    if strange or not np.all(np.isfinite(numbers) & (low <= numbers) & (numbers <= high)):
-        raise InputError(key, value, words)
-    return numbers
-
-
 def _plays(value: Any, arms: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= arms:
         raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
@@ -182,7 +173,7 @@ def _means(value: Any, key: Any) -> np.ndarray:
     if isinstance(value, Mapping):
         return _random_means(value, key)
     words = "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }"
-    numbers = _numbers(value, "problem.means", words)
+    numbers = finite(value, "problem.means", words)
     if numbers.ndim not in (1, 2):
         raise InputError("problem.means", value, words)
     return np.atleast_2d(numbers).T
@@ -192,14 +183,14 @@ def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
     defaults = {"random": None, "arms": None, "instances": 1, "low": 0.0, "high": 1.0}
     for name in table:
         if name not in defaults:
-            raise unknown_name(f"problem.means.{name}", name, defaults)
+            raise unknown_key(f"problem.means.{name}", table[name], defaults)
     spec = {**defaults, **table}
     if spec["random"] != "uniform":
         raise InputError("problem.means.random", spec["random"], "'uniform'")
     for name in ("arms", "instances"):
         if isinstance(spec[name], bool) or not isinstance(spec[name], int) or spec[name] < 1:
             raise InputError(f"problem.means.{name}", spec[name], "a whole number >= 1")
-    low, high = (_numbers(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
+    low, high = (finite(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
     if low.ndim or high.ndim or high < low:
         raise InputError("problem.means.high", spec["high"], f"a number >= low, {spec['low']}")
     return (low + (high - low) * randomness.uniform_table(key, spec["instances"], spec["arms"])).T

@@ -110,65 +110,102 @@ class Stream:
         """The same round's numbers for another purpose."""
         return dataclasses.replace(self, purpose=purpose)
 
-    def words(self, slots: int, attempt: Any = 0) -> tuple[Array, Array]:
-        """Two uint32 words for each of `slots` slots, `[slots, *runs]`; `attempt` (< 256) renews them."""
+    def words(self, slots: int | Array, attempt: Any = 0) -> tuple[Array, Array]:
+        """Two uint32 words for each slot.
+
+        Args:
+            slots: how many, or which: an int32 array `[n, *runs]`, below 2^20.
+            attempt: below 256; another one renews the words. A number, or an array as `slots`.
+
+        Returns:
+            Two uint32 arrays `[n, *runs]`.
+        """
         k0, k1 = self.key
-        slot = jnp.arange(slots, dtype=jnp.uint32).reshape((slots,) + (1,) * (k0.ndim - 1))
-        place = np.uint32(self.purpose << 28) | (jnp.uint32(attempt) << np.uint32(20)) | slot
+        which = _range(slots, k0.ndim) if isinstance(slots, int) else slots
+        again = jnp.asarray(attempt).astype(jnp.uint32) << np.uint32(20)
+        place = np.uint32(self.purpose << 28) | again | which.astype(jnp.uint32)
         return threefry2x32((k0, k1), (self.t, place), rounds=13)
 
-    def uniform(self, slots: int = 1, attempt: Any = 0) -> Array:
+    def uniform(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
         """Uniform on [0, 1), `[slots, *runs]`, of the default float dtype."""
         return _unit(*self.words(slots, attempt), dtype=jnp.result_type(float))
 
-    def normal(self, slots: int = 1, attempt: Any = 0) -> Array:
+    def normal(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
         """Standard normal, `[slots, *runs]` (Box & Muller 1958); tails reach 6.7 standard deviations."""
         dtype = jnp.result_type(float)
-        w0, w1 = (w.astype(dtype) for w in self.words(slots, attempt))
-        radius = jnp.sqrt(-2.0 * jnp.log((w0 + 0.5) * 2.0**-32))
-        return radius * jnp.cos(w1 * (2.0 * np.pi * 2.0**-32))
+        w0, w1 = self.words(slots, attempt)
+        radius = jnp.sqrt(-2.0 * jnp.log((w0.astype(dtype) + 0.5) * 2.0**-32))
+        return radius * _cosine(_unit(w1, w0, dtype))
 
     def beta(self, a: Array, b: Array) -> Array:
-        """Beta(a, b) for arrays `[slots, *runs]` of positive parameters, exact in distribution.
+        """Beta(a, b) for arrays `[slots, *runs]` of parameters >= 1, exact in distribution: X / (X + Y), both Gamma."""
+        x, y = jnp.split(_gamma(self, jnp.concatenate([a, b])), 2)
+        return x / (x + y)
 
-        X / (X + Y) of two Gamma draws; for shapes below 1, Gamma(a) = Gamma(a + 1) U^(1/a) with the powers
-        kept as logarithms so that neither draw underflows (Marsaglia & Tsang 2000, sec. 6).
+    def small_beta(self, a: Array, b: Array) -> Array:
+        """Beta(a, b) for arrays `[slots, *runs]` of any positive parameters, exact in distribution.
+
+        Gamma(a) = Gamma(a + 1) U^(1/a) (Marsaglia & Tsang 2000, sec. 6), the powers kept as logarithms so that
+        neither draw underflows.
         """
-        slots = a.shape[0]
         shape = jnp.concatenate([a, b])
-        small = shape < 1.0
-        draw = _gamma(self, jnp.where(small, shape + 1.0, shape))
-        power = jnp.where(small, jnp.log(1.0 - self.uniform(2 * slots, attempt=255)) / shape, 0.0)
-        x, y = draw[:slots], draw[slots:]
-        top = jnp.maximum(power[:slots], power[slots:])
-        x, y = x * jnp.exp(power[:slots] - top), y * jnp.exp(power[slots:] - top)
+        uniform = 1.0 - self.uniform(len(shape), attempt=255)
+        x, y = jnp.split(_gamma(self, shape + 1.0), 2)
+        power_x, power_y = jnp.split(jnp.log(uniform) / shape, 2)
+        top = jnp.maximum(power_x, power_y)
+        x, y = x * jnp.exp(power_x - top), y * jnp.exp(power_y - top)
         return x / (x + y)
 
 
-def _gamma(stream: Stream, shape: Array) -> Array:
-    """Gamma(shape) for shapes >= 1 by Marsaglia & Tsang (2000): each attempt accepts at least 95 in 100."""
-    slots = shape.shape[0]
-    d = shape - 1.0 / 3.0
-    c = 1.0 / jnp.sqrt(9.0 * d)
+def _cosine(turn: Array) -> Array:
+    """cos(2 pi turn) for turn in [0, 1); in float32 to 2e-7, by a polynomial, since XLA's own runs lane by lane."""
+    if turn.dtype != jnp.float32:
+        return jnp.cos(2.0 * np.pi * turn)
+    x = 2.0 * np.pi * (0.25 - jnp.abs(turn - 0.5))  # cos(2 pi turn) = -sin(x), |x| <= pi / 2
+    y = x * x
+    series: Any = 1.0
+    for n in (10, 8, 6, 4, 2):  # Taylor's for sin(x) / x, to x^10
+        series = 1.0 - y / (n * (n + 1.0)) * series
+    return -x * series
 
-    def attempt(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        n, value, done = carry
-        x = stream.normal(slots, attempt=2 * n)
-        u = stream.uniform(slots, attempt=2 * n + 1)
-        y = c * x
-        v = (1.0 + y) ** 3
-        # d - dv + d log v of the paper as d (3 log1p(y) - (v - 1)): no cancellation at large shapes.
-        log_ratio = 0.5 * x * x + d * (3.0 * jnp.log1p(jnp.maximum(y, -1.0)) - y * (3.0 + y * (3.0 + y)))
-        accept = (y > -1.0) & (jnp.log(1.0 - u) < log_ratio)
-        return n + 1, jnp.where(accept & ~done, d * v, value), done | accept
+
+def _range(count: int, ndim: int) -> Array:
+    """0 .. count - 1 along the first of `ndim` axes, int32."""
+    return jnp.arange(count, dtype=jnp.int32).reshape((count,) + (1,) * (ndim - 1))
+
+
+def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[Array, Array]:
+    """A candidate for Gamma(shape), shape >= 1, and whether it is accepted: at least 95 in 100 are.
+
+    Marsaglia & Tsang (2000), Fig. 1, its log v as d (3 log1p(y) - (v - 1)) so that large shapes lose no digits.
+    """
+    d = shape - 1.0 / 3.0
+    x = stream.normal(slot, attempt=2 * attempt)
+    u = stream.uniform(slot, attempt=2 * attempt + 1)
+    y = x / jnp.sqrt(9.0 * d)
+    bound = 0.5 * x * x + d * (3.0 * jnp.log1p(jnp.maximum(y, -1.0)) - y * (3.0 + y * (3.0 + y)))
+    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < bound)
+
+
+def _gamma(stream: Stream, shape: Array) -> Array:
+    """Gamma(shape) for shapes >= 1, `[slots, *runs]`: all slots at once, then each run its few refused ones in turn."""
+    runs = stream.key[0].shape[1:]
+    shape = jnp.broadcast_to(shape, (len(shape), *runs))
+    slot = jnp.broadcast_to(_range(len(shape), shape.ndim), shape.shape)
+    value, accepted = _propose(stream, shape, slot, 0)
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Array:
-        return ~jnp.all(carry[2]) & (carry[0] < 127)  # 127 refusals: once in 10^165
+        return jnp.any(carry[1])
 
-    start = (
-        jnp.int32(0),
-        d,
-        jnp.zeros(jnp.broadcast_shapes(d.shape, (slots, *stream.key[0].shape[1:])), bool),
-    )
-    start = (start[0], jnp.broadcast_to(d, start[2].shape), start[2])
-    return lax.while_loop(unfinished, attempt, start)[1]
+    def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        value, refused, attempt = carry
+        one = jnp.expand_dims(lax.argmax(refused, 0, jnp.int32), 0)  # each run's first refused slot
+        here = refused & (slot == one)
+        its = jnp.sum(jnp.where(here, shape, 0.0), axis=0, keepdims=True)
+        candidate, accepted = _propose(stream, jnp.where(its > 0, its, 1.0), one, attempt)
+        done = here & accepted
+        # Attempts end at 126: to need more happens once in 10^164 draws.
+        return jnp.where(done, candidate, value), refused & ~done, jnp.where(accepted, 1, jnp.minimum(attempt + 1, 126))
+
+    first = jnp.ones((1, *runs), jnp.int32)
+    return lax.while_loop(unfinished, again, (value, ~accepted, first))[0]

@@ -98,7 +98,7 @@ class Beta(Reward, name="beta"):
     def draw(self, mean: Array, random: Stream) -> Array:
         inside = (mean > 0) & (mean < 1)
         safe = jnp.where(inside, mean, 0.5)
-        drawn = random.beta(self.concentration * safe, self.concentration * (1.0 - safe))
+        drawn = random.small_beta(self.concentration * safe, self.concentration * (1.0 - safe))
         return jnp.where(inside, drawn, mean)
 
     def support(self, means: np.ndarray) -> tuple[float, float]:

@@ -198,9 +198,9 @@ class Simulation:
         for stretch in self._played(self.prepared[number], block, self.rounds):
             if self._stop.is_set():
                 return
+            self._check_plays(stretch, self.entries[number].label)
             if len(stretch.rounds):
                 counts = block.unpack(stretch.counts)
-                self._check_counts(counts, stretch.rounds, self.entries[number].label)
                 values = metrics.judge(
                     self.metrics, counts, stretch.rounds, self.problem, block.instances, stretch.quota
                 )
@@ -268,14 +268,12 @@ class Simulation:
             for name, value in values.items():
                 tally.finals[name][block.instances, block.seeds] = value[-1]
 
-    def _check_counts(self, counts: np.ndarray, rounds: np.ndarray, label: str) -> None:
+    def _check_plays(self, stretch: Stretch, label: str) -> None:
         """A score that is not a number selects no arm: say so, rather than simulate on."""
-        if self.problem.availability is None:
-            played = counts.sum(axis=1, dtype=np.int64)
-            short = played != (rounds * self.problem.plays).reshape(-1, 1, 1)
-            if short.any():
-                t = int(rounds[short.any(axis=(1, 2))][0])
-                raise FloatingPointError(f"policy {label!r}: by round {t} a run had an index that is not a number")
+        offered = stretch.state.offered
+        due = stretch.last * self.problem.plays if offered is None else np.asarray(offered)[0]
+        if np.any(np.asarray(stretch.state.pulls).sum(axis=0, dtype=np.int64) != due):
+            raise FloatingPointError(f"policy {label!r}: by round {stretch.last} an index was not a number")
 
     def _empty_tally(self) -> Tally:
         runs = (self.problem.instances, self.setting.seeds)

@@ -190,7 +190,7 @@ def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
         (["--set", "policies.1.kind=lgf"], "policies[1].kind holds 'lgf'; it may hold one of "),
         (["--set", 'simulation.metrics=["joy"]'], "simulation.metrics holds 'joy'; it may hold one of "),
         (["--set", "seeds"], "--set holds 'seeds'; it may hold section.key=value"),
-        (["--out", "small.toml"], "--out holds 'small.toml'; it may hold a folder that can be written to ("),
+        (["--out", "small.toml"], "--out holds 'small.toml'; it may hold a folder, or a name that is free"),
         (["--out", "small.toml/made"], "--out holds 'small.toml/made'; it may hold a folder that can be written to ("),
     ],
 )
@@ -260,7 +260,7 @@ def test_policies_lists_every_policy_with_its_parameters(capsys):
     )
     assert "    eta = 1: weight of fairness against reward" in lines
     assert '    base = "ucb1": the index that is bent' in lines
-    assert "    rounds_per_arm = (see right): N; default (T/K)^(2/3) log(T)^(1/3), rounded up" in lines
+    assert "    rounds_per_arm: N; default (T/K)^(2/3) log(T)^(1/3), rounded up" in lines
     assert "    source: 000 eq. 12, Alg. 1" in lines
 
 
@@ -303,3 +303,11 @@ def test_a_simulation_that_fails_exits_with_1_and_writes_nothing(there, capsys, 
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert names(there) == ["small.toml"]
+
+
+@pytest.mark.parametrize("out", ["taken", "nowhere"])
+def test_results_that_could_not_be_written_are_refused_before_work(there, capsys, out):
+    (there / "taken" / "results.nc").mkdir(parents=True)
+    (there / "nowhere").symlink_to(there / "missing")
+    assert cli.main(["run", "small.toml", "--out", out]) == 2
+    assert capsys.readouterr().err.startswith(f"jaxbandit: --out holds '{out}'; it may hold a folder")

@@ -219,11 +219,11 @@ def test_legends_name_the_policies_and_say_what_the_means_are_over(results):
     drawn = figures(results)
     labels, note = legend(drawn["curves"])
     assert labels == shown(results)
-    assert note.startswith(f"mean over {runs}, band: ")
+    assert note == f"mean over {runs}" + (", band: 95 % confidence" if seeds > 1 else "")
     labels, note = legend(drawn["pulls"])
     marked = "fractions" in results and results.attrs["plays"] == 1
     assert labels == shown(results) + ["owed, τT", "optimal"] * marked
-    assert note.startswith(f"mean over {runs}, bars: ")
+    assert note == f"mean over {runs}" + (", bars: 95 % confidence" if seeds > 1 else "")
 
 
 def test_a_policy_has_one_look_in_every_figure(results):

@@ -43,9 +43,11 @@ class Undefined(jb.Index):
         return jnp.where(now.pulls > 9, jnp.nan, now.mean)
 
 
-def test_an_index_that_is_not_a_number_is_an_error():
-    with pytest.raises(FloatingPointError, match=r"'Undefined': by round \d+ a run had an index that is not a number"):
-        jb.simulate(PROBLEM, Undefined(), horizon=200, seeds=4)
+@pytest.mark.parametrize("availability", [1.0, 0.7])
+def test_an_index_that_is_not_a_number_is_an_error(availability):
+    problem = jb.Problem([0.3, 0.6, 0.5, 0.8], availability=availability)
+    with pytest.raises(FloatingPointError, match=r"'Undefined': by round \d+ an index was not a number"):
+        jb.simulate(problem, Undefined(), horizon=200, seeds=4)
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,8 @@ class FairLearn(Rule, name="fair-learn"):
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         needs.fractions(problem, self.name)
-        alpha = per_arm(
-            decimals(self.alpha, "policies.alpha"), problem.arms, problem.instances, "policies.alpha", object
-        )
+        exact = decimals(self.alpha, "policies.alpha")
+        alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", held=self.alpha)
         whole, rest = np.frompyfunc(split, 1, 2)(alpha)
         prepared = super().prepare(problem, horizon)
         return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
