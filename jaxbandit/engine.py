@@ -125,7 +125,7 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
 
 
 def _offered(now: Round) -> Array:
-    available = jnp.sum(now.available.astype(jnp.int32), axis=0, keepdims=True)
+    available = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
     return jnp.minimum(available, now.plays)
 
 
@@ -149,11 +149,12 @@ def advance(
     world: World,
     key: Any,
     quotas: Quota | None,
+    origin: Array,
     horizon: Array,
     first: Array,
     stops: Array,
     state: State,
-) -> tuple[State, Array]:
+) -> tuple[State, Array, Array]:
     """Play on from the end of round `first` to the end of each of `stops`.
 
     One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
@@ -161,20 +162,22 @@ def advance(
     Args:
         policy, world: prepared, their arrays `[K or 1, *runs]` broadcasting.
         key: the runs' key words, two uint32 arrays `[1, *runs]`.
-        quotas: tau s for s = first, first + 1, ..., arrays `[n, K, *runs]`; None where no fractions are asked for.
+        quotas: tau s for s = origin, origin + 1, ..., arrays `[n, K, *runs]`; None where no fractions are asked for.
+        origin: where the table begins, int32 scalar, at most `first`.
         horizon: T, int32 scalar.
         first: the last round played, int32 scalar.
-        stops: rounds, non-decreasing, from `first` to `first + n - 1`, int32 `[R]`.
+        stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`.
         state: that of the end of round `first`; donated.
 
     Returns:
-        The state at the end of round `stops[-1]`, and N_k at each stop, int32 `[R, K, *runs]`.
+        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; and the most plays that
+        any run has missed so far with arms available, int32 scalar: 0, or its policy's index is not a number.
     """
 
     def one_round(before: Array, state: State) -> State:
         owed = due = None
         if quotas is not None:
-            owed, due = _row(quotas, before - first), _row(quotas, before - first + 1)
+            owed, due = _row(quotas, before - origin), _row(quotas, before - origin + 1)
         return play(policy, world, state, before + 1, horizon, owed, due, key)
 
     def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], Array]:
@@ -183,4 +186,5 @@ def advance(
         return (stop, state), state.pulls
 
     (_, state), pulls = lax.scan(stretch, (first, state), stops)
-    return state, pulls
+    offered = stops[-1] * world.plays if state.offered is None else state.offered
+    return state, pulls, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))

@@ -117,13 +117,15 @@ class Stretch:
         rounds: those of them that are recorded, `[R]`.
         counts: N_k at these, int32 `[R, K, cells, lanes]`.
         quota: tau_k t at these, arrays `[R, K, instances of the block or 1]`; None without fractions.
-        state: at the end of round `last`; the next call takes it over.
+        missed: plays that some run has missed, 0 where all is well.
+        state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.
     """
 
     last: int
     rounds: np.ndarray
     counts: np.ndarray
     quota: Quota | None
+    missed: int
     state: engine.State
 
 
@@ -198,7 +200,9 @@ class Simulation:
         for stretch in self._played(self.prepared[number], block, self.rounds):
             if self._stop.is_set():
                 return
-            self._check_plays(stretch, self.entries[number].label)
+            if stretch.missed:  # a score that is not a number selects no arm: say so, rather than simulate on
+                label = self.entries[number].label
+                raise FloatingPointError(f"policy {label!r}: by round {stretch.last} an index was not a number")
             if len(stretch.rounds):
                 counts = block.unpack(stretch.counts)
                 values = metrics.judge(
@@ -225,28 +229,32 @@ class Simulation:
         state = engine.start(policy, world, shape, "max_deficit" in self.metrics)
         most = rounds_per_call(problem.arms, len(cells))
         table = self._table(block, most + 1)
-        first = index = 0
+        first = index = origin = 0
+        quota = None if table is None else table.rows(0, most + 1)
+        device_quota = None if quota is None else quota_on_device(quota, block.places())
         horizon = jnp.asarray(setting.horizon, jnp.int32)
         while index < len(rounds):
             stops = rounds[index : index + STOPS]
             stops = stops[stops <= first + most]
             last = int(stops[-1]) if len(stops) else min(first + most, int(rounds[index]))
             ends = np.concatenate([stops, np.full(STOPS - len(stops), last)]).astype(np.int32)
-            quota = None if table is None else table.rows(first, most + 1)
-            device_quota = None if quota is None else quota_on_device(quota, block.places())
-            state, counts = engine.advance(
+            if table is not None and last > origin + most:
+                origin, quota = first, table.rows(first, most + 1)
+                device_quota = quota_on_device(quota, block.places())
+            state, counts, missed = engine.advance(
                 policy,
                 world,
                 key,
                 device_quota,
+                jnp.asarray(origin, jnp.int32),
                 horizon,
                 jnp.asarray(first, jnp.int32),
                 jnp.asarray(ends),
                 state,
             )
             own = slice(0, block.instances.stop - block.instances.start)
-            at_stops = None if quota is None else Quota(*(part[stops - first][..., own] for part in _parts(quota)))
-            yield Stretch(last, stops, np.asarray(counts)[: len(stops)], at_stops, state)
+            at_stops = None if quota is None else Quota(*(part[stops - origin][..., own] for part in _parts(quota)))
+            yield Stretch(last, stops, np.asarray(counts)[: len(stops)], at_stops, int(missed), state)
             first, index = last, index + len(stops)
 
     def _table(self, block: Block, rounds: int) -> QuotaTable | None:
@@ -267,13 +275,6 @@ class Simulation:
             tally.pulls[block.instances, block.seeds] = counts[-1].transpose(1, 2, 0)
             for name, value in values.items():
                 tally.finals[name][block.instances, block.seeds] = value[-1]
-
-    def _check_plays(self, stretch: Stretch, label: str) -> None:
-        """A score that is not a number selects no arm: say so, rather than simulate on."""
-        offered = stretch.state.offered
-        due = stretch.last * self.problem.plays if offered is None else np.asarray(offered)[0]
-        if np.any(np.asarray(stretch.state.pulls).sum(axis=0, dtype=np.int64) != due):
-            raise FloatingPointError(f"policy {label!r}: by round {stretch.last} an index was not a number")
 
     def _empty_tally(self) -> Tally:
         runs = (self.problem.instances, self.setting.seeds)

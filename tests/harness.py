@@ -35,7 +35,7 @@ def trajectory(problem, policy, horizon, seeds, key=0):
         quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
-    _, pulls = engine.advance(placed, world, keys, quotas, jnp.asarray(horizon, jnp.int32), zero, stops, state)
+    _, pulls, _ = engine.advance(placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state)
     pulls = np.asarray(pulls)
     return np.diff(pulls, axis=0, prepend=0).astype(bool)
 

@@ -84,8 +84,8 @@ def test_a_million_gaussian_rewards_leave_the_mean_exact():
     placed, world = on_device(policy, cells), on_device(world_of(problem, False), cells)
     keys = tuple(jnp.asarray(w) for w in randomness.run_keys(0, cells[:, None], np.arange(16)))
     start = engine.start(placed, world, (1, 1, 16), False)
-    stops = jnp.asarray([T], jnp.int32)
-    state, _ = engine.advance(placed, world, keys, None, stops[0], jnp.asarray(0, jnp.int32), stops, start)
+    stops, zero = jnp.asarray([T], jnp.int32), jnp.asarray(0, jnp.int32)
+    state, _, _ = engine.advance(placed, world, keys, None, zero, stops[0], zero, stops, start)
     mean = 0.3 + np.asarray(state.deviation, float)[0, 0] / T
 
     @jax.jit

@@ -105,6 +105,7 @@ def test_parameters(kind, parameters):
 @pytest.mark.parametrize("kind", ALL)
 def test_float64(kind, float64):
     assert_same(problem(), kind, seeds=1)
+    assert_same(problem(availability=0.6), kind, seeds=1, horizon=100)
 
 
 @pytest.mark.parametrize("tau", [0.05, 0.2, [0.0, 0.5, 0.25, 0.125, 0.125], [1 / 3, 1 / 7, 0.0, 1 / 9, 0.29]])
