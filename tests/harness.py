@@ -11,7 +11,7 @@ import reference
 
 import jaxbandit as jb
 from jaxbandit import engine, randomness
-from jaxbandit.blocks import on_device, quota_on_device
+from jaxbandit.blocks import LANES, on_device, quota_on_device
 from jaxbandit.exact import QuotaTable
 from jaxbandit.policy import Alias, Policy
 from jaxbandit.problem import world_of
@@ -22,21 +22,25 @@ INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.st
 
 
 def trajectory(problem, policy, horizon, seeds, key=0):
-    """Selections of every round: bool `[T, K, C, S]`, from the engine, recorded at every round."""
+    """Selections of every round: bool `[T, K, C, S]`, from the engine, recorded at every round.
+
+    In whole vectors of lanes, as the engine is used: a handful of runs compiles to other code, whose last bits differ.
+    """
+    lanes = seeds + -seeds % LANES
     policy = policy if isinstance(policy, Policy) else jb.policy(policy)
     prepared = policy.prepare(problem, horizon)
     cells = np.arange(problem.instances)
     world = on_device(world_of(problem, prepared.binary), cells)
     placed = on_device(prepared, cells)
-    keys = tuple(jnp.asarray(w) for w in randomness.run_keys(key, cells[:, None], np.arange(seeds)))
-    state = engine.start(placed, world, (problem.arms, problem.instances, seeds), False)
+    keys = tuple(jnp.asarray(w) for w in randomness.run_keys(key, cells[:, None], np.arange(lanes)))
+    state = engine.start(placed, world, (problem.arms, problem.instances, lanes), False)
     quotas = None
     if problem.fractions is not None:
         quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
     _, pulls, _ = engine.advance(placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state)
-    pulls = np.asarray(pulls)
+    pulls = np.asarray(pulls)[..., :seeds]
     return np.diff(pulls, axis=0, prepend=0).astype(bool)
 
 
