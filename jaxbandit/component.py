@@ -77,10 +77,6 @@ class Component:
         for name in given:
             if name not in made.parameters():
                 raise unknown_key(f"{key}.{name}", given[name], [*made.parameters(), "kind"])
-        required = [f.name for f in made.parameters().values() if f.metadata.get("required")]
-        for name in required:
-            if given.get(name) is None:
-                raise InputError(f"{key}.{name}", None, f"a number: {made.name} needs it")
         return made(**given)
 
     def check(self, key: str) -> None:
