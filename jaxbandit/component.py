@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import jax
 import numpy as np
 
 from .errors import InputError, unknown_key, unknown_name
+from .struct import register
 
 
 def parameter(default: Any = None, *, low: float | None = None, high: float | None = None, doc: str = "") -> Any:
@@ -41,8 +41,7 @@ class Component:
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any):
         super().__init_subclass__(**kwargs)
         dataclasses.dataclass(frozen=True)(cls)
-        fields = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        jax.tree_util.register_dataclass(cls, data_fields=fields, meta_fields=[])
+        register(cls)
         if name is not None:
             cls.name = name
             cls.registry[name] = cls

@@ -19,8 +19,30 @@ def static(default: Any = dataclasses.MISSING) -> Any:
 def struct(cls: type[T]) -> type[T]:
     """Make `cls` a frozen dataclass and register it as a pytree; its fields are leaves but the static ones."""
     data = dataclasses.dataclass(frozen=True)(cls)
-    fields = dataclasses.fields(data)  # type: ignore[arg-type]
-    meta = [f.name for f in fields if f.metadata.get("static")]
-    leaves = [f.name for f in fields if not f.metadata.get("static")]
-    jax.tree_util.register_dataclass(data, data_fields=leaves, meta_fields=meta)
+    register(data)
     return data
+
+
+def register(cls: type) -> None:
+    """Make a dataclass a pytree: its fields are leaves but the static ones.
+
+    Not by `jax.tree_util.register_dataclass`: of the structures that makes (JAX 0.10 and 0.11), two of different
+    classes compare equal, and a cache of compiled programs whose hashes collide then serves one class's program to
+    another's (some 1 in 1,000 compilations did).
+    """
+    fields = dataclasses.fields(cls)
+    meta = tuple(f.name for f in fields if f.metadata.get("static"))
+    leaves = tuple(f.name for f in fields if not f.metadata.get("static"))
+    keys = tuple(jax.tree_util.GetAttrKey(name) for name in leaves)
+
+    def flatten(tree: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return tuple(getattr(tree, name) for name in leaves), tuple(getattr(tree, name) for name in meta)
+
+    def flatten_with_keys(tree: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        children, values = flatten(tree)
+        return tuple(zip(keys, children, strict=True)), values
+
+    def unflatten(values: tuple[Any, ...], children: Any) -> Any:
+        return cls(**dict(zip(leaves, children, strict=True)), **dict(zip(meta, values, strict=True)))
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)

@@ -10,8 +10,10 @@ from jax import lax
 import jaxbandit as jb
 from jaxbandit import engine, randomness
 from jaxbandit.blocks import on_device, quota_on_device
+from jaxbandit.delays import Delay
 from jaxbandit.exact import QuotaTable
 from jaxbandit.problem import world_of
+from jaxbandit.rewards import Reward
 
 T, SEEDS = 120, 6
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
@@ -106,6 +108,16 @@ def test_other_numbers_compile_nothing_new(kind):
     known = {*jb.policy(kind).parameters()} | {n for p in jb.policy(kind).components() for n in p.parameters()}
     simulate(other, 200, 6, **{name: value for name, value in numbers.items() if name in known})
     assert (engine.advance._cache_size(), engine.start._cache_size()) == compiled
+
+
+def test_two_classes_are_two_structures():
+    """A compiled program is looked up by its arguments' structure: that of one class must not pass for another's."""
+    families = (jb.policy(kind).components() for kind in ALL)
+    classes = {type(part) for family in families for part in family}
+    classes |= {*Reward.registry.values(), *Delay.registry.values()}
+    structures = [jax.tree.structure(made()) for made in classes]
+    for i, one in enumerate(structures):
+        assert [other == one for other in structures] == [i == j for j in range(len(structures))]
 
 
 @pytest.mark.parametrize("kind", ALL)
