@@ -16,6 +16,7 @@ from .policy import Policy
 from .problem import World
 from .randomness import AVAILABILITY, BINARISE, POLICY, REWARD, Stream
 from .rounds import Round, deficit
+from .selection import of_selected
 from .struct import struct
 
 
@@ -84,20 +85,25 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
     )
 
 
-def draw(world: World, selected: Array, random: Stream, squares: bool) -> Feedback:
-    """The rewards of the selected arms, per arm. One play needs one draw: that of the selected arm's distribution."""
+def draw(world: World, selected: Array, pulls: Array, random: Stream, squares: bool) -> Feedback:
+    """The rewards of the selected arms, per arm. One play needs one draw: that of the selected arm's distribution.
+
+    An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
+    two runs which differ in the order of two plays, as rounding may have it, meet again.
+    """
     arms = len(selected)
-
-    def at_selected(leaf: Array) -> Array:
-        if world.plays > 1 or leaf.ndim != selected.ndim or len(leaf) != arms:
-            return leaf
-        return jnp.sum(jnp.where(selected, leaf, 0), axis=0, keepdims=True)
-
+    arm = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
     mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
-    reward = jax.tree.map(at_selected, world.reward).draw(at_selected(mean), random.towards(REWARD))
+    model, centre = world.reward, world.centre
+    if world.plays > 1:
+        random = random.of_play(pulls, None, arms)
+    else:
+        number, arm, mean, model, centre = of_selected((pulls, arm, mean, model, centre), selected)
+        random = random.of_play(number, arm, arms)
+    reward = model.draw(mean, random.towards(REWARD))
     if world.binary:  # Agrawal & Goyal 2012, Alg. 2
         reward = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    deviation = reward if world.centre is None else reward - at_selected(world.centre)
+    deviation = reward if centre is None else reward - centre
     total = jnp.where(selected, deviation, 0.0)
     return Feedback(selected.astype(jnp.int32), total, jnp.where(selected, deviation**2, 0.0) if squares else None)
 
@@ -107,7 +113,7 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     random = Stream(key, t.astype(jnp.uint32), POLICY)
     now = observe(state, world, t, horizon, owed, due, random)
     selected = policy.select(state.policy, now) & now.available
-    sent = draw(world, selected, random, squares=state.squares is not None)
+    sent = draw(world, selected, state.pulls, random, squares=state.squares is not None)
     delay, arrived = world.delay.deliver(state.delay, sent, t)
     pulls = state.pulls + sent.count
     state = dataclasses.replace(

@@ -1,8 +1,9 @@
-"""Counter-based randomness: every number is a function of (key, instance, run, round, purpose, arm).
+"""Counter-based randomness: every number is a function of (key, instance, run, counter, purpose, arm).
 
-Nothing is carried from round to round, so run i of instance j draws the same numbers whatever the batch, the
-block or the device. The generator is Threefry-2x32 of Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as
-easy as 1, 2, 3" (SC 2011): 20 rounds where keys are derived, 13 (which pass BigCrush, their Table 2) for draws.
+The counter is the round or, for rewards, the number of the arm's play. Nothing is carried from round to round, so
+run i of instance j draws the same numbers whatever the batch, the block or the device. The generator is
+Threefry-2x32 of Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): 20 rounds
+where keys are derived, 13 (which pass BigCrush, their Table 2) for draws.
 """
 
 from __future__ import annotations
@@ -98,17 +99,31 @@ class Stream:
 
     Attributes:
         key: two uint32 arrays `[1, *runs]`.
-        t: the round, uint32 scalar.
+        t: the counter, uint32: the round, a scalar; or the number of a play, `[K or 1, *runs]`.
         purpose: what the numbers are for; two purposes never share one.
+        arm: the arm whose numbers these are, int32 `[1, *runs]`; None where slots count the arms themselves.
+        arms: K where `arm` is given: its slot s is slot s K + arm of all.
     """
 
     key: tuple[Any, Any]
     t: Any
-    purpose: int = static(POLICY)
+    purpose: int = static(default=POLICY)
+    arms: int = static(default=1)
+    arm: Any = None
 
     def towards(self, purpose: int) -> Stream:
         """The same round's numbers for another purpose."""
         return dataclasses.replace(self, purpose=purpose)
+
+    def of_play(self, number: Array, arm: Array | None, arms: int) -> Stream:
+        """The numbers of each arm's play `number`, whichever its round: of all arms, or of the one at `arm`.
+
+        Args:
+            number: plays of the arm before this one, int32 `[K, *runs]`; `[1, *runs]` with `arm`.
+            arm: None, or int32 `[1, *runs]`.
+            arms: K.
+        """
+        return dataclasses.replace(self, t=number.astype(jnp.uint32), arm=arm, arms=arms)
 
     def words(self, slots: int | Array, attempt: Any = 0) -> tuple[Array, Array]:
         """Two uint32 words for each slot.
@@ -122,6 +137,7 @@ class Stream:
         """
         k0, k1 = self.key
         which = _range(slots, k0.ndim) if isinstance(slots, int) else slots
+        which = which if self.arm is None else which * self.arms + self.arm
         again = jnp.asarray(attempt).astype(jnp.uint32) << np.uint32(20)
         place = np.uint32(self.purpose << 28) | again | which.astype(jnp.uint32)
         return threefry2x32((k0, k1), (self.t, place), rounds=13)

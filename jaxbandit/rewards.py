@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .component import Component, parameter, per_arm
+from .component import Component, derived, parameter, per_arm
 from .errors import InputError
 from .randomness import Stream
 
@@ -69,16 +69,18 @@ class Bernoulli(Reward, name="bernoulli"):
     """1 with probability mu, else 0."""
 
     centred: ClassVar[bool] = False  # sums of 0 and 1 are integers: exact as they are
+    threshold: Any = derived()  # mu 2^30, a whole number: in float32 and float64 the same draws
 
     def draw(self, mean: Array, random: Stream) -> Array:
-        return (random.uniform(mean.shape[0]) < mean).astype(mean.dtype)
+        word, _ = random.words(mean.shape[0])
+        return ((word >> np.uint32(2)).astype(jnp.int32) < self.threshold).astype(mean.dtype)
 
     def support(self, means: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
 
     def prepare(self, problem: Problem) -> Reward:
         _in_unit(self, problem.means)
-        return super().prepare(problem)
+        return self.replace(threshold=np.rint(problem.means * 2**30).astype(np.int32))
 
 
 class Gaussian(Reward, name="gaussian"):

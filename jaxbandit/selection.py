@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from .exact import Quota
+
+Tree = TypeVar("Tree")
 
 
 def lowest(mask: Array) -> Array:
@@ -39,6 +43,21 @@ def most_behind(quota: Quota, counts: Array, candidates: Array) -> Array:
     behind = candidates & (whole == jnp.max(whole, axis=0, keepdims=True))
     rank = jnp.where(behind, quota.rank, -1)
     return lowest(behind & (rank == jnp.max(rank, axis=0, keepdims=True)))
+
+
+def of_selected(tree: Tree, selected: Array) -> Tree:
+    """What a tree holds of the one selected arm: arrays `[K, *runs]` become `[1, *runs]`, others stay.
+
+    Zeros where no arm is selected.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    per_arm = [leaf.ndim == selected.ndim and len(leaf) == len(selected) for leaf in leaves]
+    masked = [jnp.where(selected, leaf, 0) for leaf, its in zip(leaves, per_arm, strict=True) if its]
+    # One reduction of all: XLA computes the mask anew for each of several, at twice the time of a whole round.
+    zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]
+    sums = iter(lax.reduce(masked, zeros, lambda x, y: [a + b for a, b in zip(x, y, strict=True)], (0,)))
+    picked = [next(sums)[None] if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
+    return jax.tree.unflatten(structure, picked)
 
 
 def choose(plays: int, pick: Callable[[Array], Array], available: Array) -> Array:

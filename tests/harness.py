@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 
 import jax
@@ -84,7 +85,14 @@ class _World:
 
     def __init__(self, problem, numbers, binary):
         self.problem, self.numbers, self.binary = problem, numbers, binary
-        self._draw = jax.jit(lambda r, mean, key, t: r.draw(mean, randomness.Stream(key, t, randomness.REWARD)))
+        self.played = [0] * problem.arms
+
+        def draw(reward, mean, key, number, arm):
+            numbers = randomness.Stream(key, number, randomness.REWARD, problem.arms, arm)
+            coins = dataclasses.replace(numbers, purpose=randomness.BINARISE).uniform()
+            return reward.draw(mean, numbers), coins
+
+        self._draw = jax.jit(draw)
 
     def available(self):
         K = self.problem.arms
@@ -94,22 +102,19 @@ class _World:
         return [x < a for x, a in zip(u, self.problem.availability[:, 0], strict=True)]
 
     def rewards(self, arms, instance):
-        """The rewards of the selected arms, `[(arm, reward)]`: for several plays each arm has numbers of its own."""
-        problem, numbers = self.problem, self.numbers
-        one = problem.plays == 1
-        slots = arms[:1] if one else range(problem.arms)
-        if not len(arms):
-            return []
-        at = jax.tree.map(
-            lambda x: jnp.asarray(np.broadcast_to(x, (problem.arms, 1))[list(slots), 0], float),
-            problem.reward,
-        )
-        mean = jnp.asarray(problem.means[list(slots), instance], float)
-        drawn = np.asarray(self._draw(at, mean, numbers._key, jnp.uint32(numbers.t)), float)
+        """The rewards of the selected arms, `[(arm, reward)]`: each that of the arm's next play."""
+        return [(k, self._reward(k, instance)) for k in arms]
+
+    def _reward(self, arm, instance):
+        problem = self.problem
+        at = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x, (problem.arms, 1))[[arm], 0]), problem.reward)
+        at = jax.tree.map(lambda x: x if x.dtype == jnp.int32 else x.astype(float), at)
+        mean = jnp.asarray(problem.means[[arm], instance], float)
+        number, self.played[arm] = self.played[arm], self.played[arm] + 1
+        drawn, coin = self._draw(at, mean, self.numbers._key, jnp.uint32(number), jnp.asarray([arm], jnp.int32))
         if self.binary:
-            coins = numbers.uniform(len(drawn), depth=randomness.BINARISE - randomness.POLICY)
-            drawn = np.array([float(u < r) for u, r in zip(coins, drawn, strict=True)])
-        return [(k, drawn[0 if one else k]) for k in arms]
+            return float(coin[0] < drawn[0])
+        return float(drawn[0])
 
 
 def reference_run(problem, kind, horizon, seed, key=0, instance=0, delay=0, **parameters):

@@ -164,7 +164,7 @@ class KLUCB(MeanBased, name="kl-ucb"):
         while high - low > 1e-13:
             middle = (low + high) / 2
             low, high = (middle, high) if kl(p, middle) <= budget else (low, middle)
-        return low
+        return round(low, 9)  # so that exact ties, as of 0.9 + 0.1 and 1, are ties
 
 
 class Thompson(Policy, name="thompson"):
