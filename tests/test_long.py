@@ -14,20 +14,20 @@ LONG = {
     "fractions": [0.07, 0.11, 0.2, 0.05],
     "penalties": [0.2, 0.3, 0.1, 0.9],
 }
-# Policies that choose by draws: in these, no choice hangs on the last bit of an index.
-RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive")
+GAUSSIAN = {"kind": "gaussian", "sd": 0.3}
+RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive", "thompson", "f-ts")
 
 
-def final(kind, reward):
-    return jb.simulate(jb.Problem(**LONG, reward=reward), kind, horizon=T, seeds=1, record=3)
+def final(kind, reward, seeds):
+    return jb.simulate(jb.Problem(**LONG, reward=reward), kind, horizon=T, seeds=seeds, record=3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in ALL if kind not in (*RANDOMISED, "thompson", "f-ts")])
+@pytest.mark.parametrize("kind", [kind for kind in ALL if kind not in RANDOMISED])
 def test_constant_rewards_to_a_million_rounds(kind):
-    single = final(kind, "constant")
+    single = final(kind, "constant", 1)
     with jax.enable_x64(True):
-        double = final(kind, "constant")
+        double = final(kind, "constant", 1)
     assert single.pulls.values.sum() == double.pulls.values.sum() == T
     for name in ("regret", "penalized_regret", "r_regret", "unfairness"):
         a, b = (float(results[f"{name}_final"].squeeze()) for results in (single, double))
@@ -36,37 +36,24 @@ def test_constant_rewards_to_a_million_rounds(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", RANDOMISED)
-def test_random_rewards_to_a_million_rounds(kind):
-    """Runs draw the same numbers in both, and part only where a draw lies within rounding of a threshold."""
-    single = final(kind, "bernoulli")
-    with jax.enable_x64(True):
-        double = final(kind, "bernoulli")
-    assert single.pulls.values.sum() == T
-    a, b = (float(results["regret_final"].squeeze()) for results in (single, double))
-    assert abs(a - b) <= 1e-4 * abs(b)
+@pytest.mark.parametrize(
+    ("kind", "reward"),
+    [(kind, "bernoulli") for kind in ALL] + [(kind, GAUSSIAN) for kind in ("ucb1", "thompson", "hard-threshold-ucb")],
+    ids=str,
+)
+def test_random_rewards_to_a_million_rounds(kind, reward):
+    """On the same numbers the two precisions swap plays whose indices tie in float32, and meet again.
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ucb1", "hard-threshold-ucb", "lfg", "thompson"])
-def test_float32_is_not_biased(kind):
-    """Single runs part where two indices lie within float32's rounding; their means do not.
-
-    The mean difference of 256 runs in float32 and float64 (on the same random numbers) is held to 5 of its standard
-    errors: a false alarm in 1.7 million.
+    Not so where a draw of the policy's own tips (one run of 16 of Gaussian Thompson ends 2e-4 apart): hence all but
+    a quarter of the runs, and the mean.
     """
-    problem = jb.Problem(**LONG, reward={"kind": "gaussian", "sd": 0.3})
-
-    def finals():
-        results = jb.simulate(problem, kind, horizon=T // 10, seeds=256, record=3, metrics=["regret"])
-        return results.regret_final.values.ravel()
-
-    single = finals()
+    single = final(kind, reward, 16)
     with jax.enable_x64(True):
-        double = finals()
-    difference = single - double
-    assert abs(difference.mean()) <= 5 * difference.std(ddof=1) / 16
-    assert abs(difference.mean()) <= 0.02 * double.mean()
+        double = final(kind, reward, 16)
+    assert (single.pulls.sum("arm") == T).all()
+    a, b = (results.regret_final.values.ravel() for results in (single, double))
+    assert np.sum(np.abs(a - b) <= 1e-4 * b) >= 12
+    assert abs(a.mean() - b.mean()) <= 1e-4 * b.mean()
 
 
 @pytest.mark.slow
