@@ -7,6 +7,7 @@ import inspect
 import sys
 import tempfile
 import textwrap
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parsed = _parser().parse_args(arguments)
     try:
-        return int(parsed.command(parsed))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(parsed.command(parsed))
     except InputError as error:
         print(f"jaxbandit: {error}", file=sys.stderr)
         return 2
@@ -35,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("jaxbandit: interrupted", file=sys.stderr)
         return 130
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"jaxbandit: note: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

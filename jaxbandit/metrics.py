@@ -62,6 +62,15 @@ def r_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
     return total(-truth.gaps * truth.missing(counts), axis=1)
 
 
+def c_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), mu_(L) the L-th best (003 eq. 7)."""
+    assert truth.quota is not None
+    last = np.sort(truth.means, axis=0)[-truth.plays][None]
+    missed = np.maximum(truth.means - last, 0.0) * (truth.t - counts)
+    wasted = np.maximum(last - truth.means, 0.0) * (counts - truth.quota.whole)
+    return total(missed + wasted, axis=1)
+
+
 def unfairness(counts: np.ndarray, truth: Truth) -> np.ndarray:
     """sum_k (tau_k t - N_k)+ (000 App. A)."""
     return total(np.maximum(truth.missing(counts), 0.0), axis=1)
@@ -90,6 +99,7 @@ METRICS: dict[str, Metric] = {
     "regret": Metric(regret, "regret (reward)"),
     "penalized_regret": Metric(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
     "r_regret": Metric(r_regret, "r-regret (reward)", ("fractions",)),
+    "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
     "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
     "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
 }
@@ -117,6 +127,20 @@ def chosen(names: list[str] | None, problem: Problem) -> list[str]:
             lacking = " and ".join(f"problem.{need}" for need in METRICS[name].needs)
             raise unknown_name("simulation.metrics", f"{name} (which needs {lacking})", able)
     return list(dict.fromkeys(names))
+
+
+def caveats(names: list[str], problem: Problem) -> list[str]:
+    """What to know of the metrics for this problem, a sentence each."""
+    if "c_regret" not in names or problem.fractions is None:
+        return []
+    order = np.argsort(-problem.means, axis=0, kind="stable")[problem.plays - 1 :]
+    tails = np.take_along_axis(np.broadcast_to(problem.fractions, problem.means.shape), order, axis=0).sum(axis=0)
+    if max(tails) < 1:
+        return []
+    return [
+        f"c_regret grows even for the optimum: the fractions of the {problem.plays}-th best arm and of those below "
+        f"sum to {float(max(tails)):g}, and it is a regret where they sum to less than 1 (003 Theorem 3.3)"
+    ]
 
 
 def judge(

@@ -9,26 +9,62 @@ import numpy as np
 from .exact import total
 
 
-def fair_allocation(means: Any, fractions: Any) -> np.ndarray:
-    """The share of rounds that each arm gets when every arm must get its fraction (001, Observation 1).
+def fair_allocation(means: Any, fractions: Any, plays: int = 1) -> np.ndarray:
+    """The share of rounds that each arm gets when every arm must get its fraction (001 Observation 1; 003 eq. 3-6).
+
+    With one play the best arm takes what the others leave. With several this is the optimum of 003 Theorem 3.1 where
+    its condition holds (the L-1 best arms in every round, the L-th takes what is left), and that of its general
+    program where not.
 
     Args:
         means: mu, `[K, J]`.
-        fractions: tau, `[K, J]` or `[K, 1]`, summing to at most 1.
+        fractions: tau, `[K, J]` or `[K, 1]`, summing to at most L.
+        plays: L, at most K.
 
     Returns:
-        Shares `[K, J]`, float64, summing to 1: tau_k, and the best arm (the lowest of several) takes the rest.
+        Shares `[K, J]`, float64, from tau_k to 1, summing to L.
 
     Example:
         >>> fair_allocation(np.array([[0.9], [0.5]]), np.array([[0.1], [0.2]])).ravel().tolist()
         [0.8, 0.2]
     """
     means = np.asarray(means, np.float64)
-    shares = np.broadcast_to(np.asarray(fractions, np.float64), means.shape).copy()
-    leader = np.argmax(means, axis=0)[None]
-    np.put_along_axis(shares, leader, 0.0, axis=0)
-    np.put_along_axis(shares, leader, 1.0 - total(shares, axis=0)[None], axis=0)
-    return shares
+    floor = np.broadcast_to(np.asarray(fractions, np.float64), means.shape)
+    return _raised(means, floor, 1.0, plays)
+
+
+def fair_counts(means: Any, fractions: Any, plays: int, rounds: int) -> np.ndarray:
+    """How often a prophet selects each arm in some rounds, each at least floor(tau_k t) times (003 Corollary 3.2).
+
+    Args:
+        means: mu, `[K, J]`.
+        fractions: tau as exact `fractions.Fraction`, `[K, J]` or `[K, 1]`, summing to at most L.
+        plays: L, at most K.
+        rounds: t.
+
+    Returns:
+        Counts `[K, J]`, int64, at most t each, summing to L t.
+
+    Example:
+        >>> problem = jb.Problem([0.9, 0.5, 0.2], plays=2, fractions=[0.1, 0.1, 0.25])
+        >>> fair_counts(problem.means, problem.fractions, problem.plays, rounds=10).ravel().tolist()
+        [10, 8, 2]
+    """
+    means = np.asarray(means, np.float64)
+    owed = np.array([[int(tau * rounds) for tau in row] for row in fractions], np.int64)  # tau >= 0: int rounds down
+    return _raised(means, np.broadcast_to(owed, means.shape), rounds, plays * rounds)
+
+
+def _raised(means: np.ndarray, floor: np.ndarray, ceiling: Any, budget: Any) -> np.ndarray:
+    """Amounts `[K, J]` that start at a floor and are raised to a ceiling, best arms first, to sum to a budget."""
+    order = np.argsort(-means, axis=0, kind="stable")  # ties to the lowest arm
+    low = np.take_along_axis(floor, order, axis=0)
+    room = ceiling - low
+    earlier = np.cumsum(room, axis=0) - room
+    raised = low + np.clip(budget - total(low, axis=0) - earlier, 0, room)
+    amounts = np.empty_like(raised)
+    np.put_along_axis(amounts, order, raised, axis=0)
+    return amounts
 
 
 def penalized_allocation(means: Any, fractions: Any, penalties: Any) -> np.ndarray:

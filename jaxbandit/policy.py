@@ -24,7 +24,7 @@ from .component import Component, per_arm
 from .errors import InputError, unknown_key, unknown_name
 from .problem import Problem, World
 from .rounds import Round
-from .selection import best, choose
+from .selection import top
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,8 +102,7 @@ class Index(Policy):
         return jnp.where(now.pulls == 0, jnp.inf, value) if self.initial_pass else value
 
     def select(self, state: Any, now: Round) -> Array:
-        score = self.score(state, now)
-        return choose(now.plays, lambda candidates: best(score, candidates), now.available)
+        return top((self.score(state, now),), now.plays, now.plays, now.available)
 
 
 class Rule(Index):

@@ -101,8 +101,8 @@ class Stream:
         key: two uint32 arrays `[1, *runs]`.
         t: the counter, uint32: the round, a scalar; or the number of a play, `[K or 1, *runs]`.
         purpose: what the numbers are for; two purposes never share one.
-        arm: the arm whose numbers these are, int32 `[1, *runs]`; None where slots count the arms themselves.
-        arms: K where `arm` is given: its slot s is slot s K + arm of all.
+        arms: K where `t` is the number of a play: slot s is one of arm s mod K.
+        arm: the one arm whose numbers these are, int32 `[1, *runs]`, its slot s being slot s K + arm of all; or None.
     """
 
     key: tuple[Any, Any]
@@ -137,10 +137,16 @@ class Stream:
         """
         k0, k1 = self.key
         which = _range(slots, k0.ndim) if isinstance(slots, int) else slots
-        which = which if self.arm is None else which * self.arms + self.arm
+        counter = self.t
+        if self.arm is not None:
+            which = which * self.arms + self.arm
+        elif self.arms > 1 and not (isinstance(slots, int) and slots == self.arms):  # slot s is arm s mod K's
+            runs = jnp.broadcast_shapes(which.shape[1:], counter.shape[1:])
+            arm = jnp.broadcast_to(which % self.arms, (len(which), *runs))
+            counter = jnp.take_along_axis(counter, arm, axis=0)
         again = jnp.asarray(attempt).astype(jnp.uint32) << np.uint32(20)
         place = np.uint32(self.purpose << 28) | again | which.astype(jnp.uint32)
-        return threefry2x32((k0, k1), (self.t, place), rounds=13)
+        return threefry2x32((k0, k1), (counter, place), rounds=13)
 
     def uniform(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
         """Uniform on [0, 1), `[slots, *runs]`, of the default float dtype."""

@@ -1,9 +1,8 @@
-"""Choosing arms: masks over the arm axis, ties to the lowest arm."""
+"""Choosing arms: masks over the arm axis. Arms are ordered by keys, the first key deciding, ties to the lowest arm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,13 +11,166 @@ from jax import Array, lax
 from .exact import Quota
 
 Tree = TypeVar("Tree")
+Keys = tuple[Array, ...]
+
+_FEW = 4  # plays up to which one pass a play is faster than a search over all plays at once (measured on CPU)
 
 
-def lowest(mask: Array) -> Array:
-    """The lowest arm of a mask, as a mask `[K, *runs]`; no arm where the mask is empty."""
-    arms = mask.shape[0]
-    arm = lax.broadcasted_iota(jnp.int32, mask.shape, 0)
-    return arm == jnp.min(jnp.where(mask, arm, arms), axis=0, keepdims=True)
+def ordered(value: Array) -> Array:
+    """Integers in the order of `value`, of its width: equal where it is equal, and all else above them for NaN."""
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        return value
+    value = jnp.where(jnp.isnan(value), jnp.inf, jnp.where(value == 0, 0.0, value))  # one zero
+    word = jnp.int32 if value.dtype == jnp.float32 else jnp.int64
+    bits = lax.bitcast_convert_type(value, word)
+    return jnp.where(bits < 0, bits ^ jnp.iinfo(word).max, bits)
+
+
+def first(keys: Keys, candidates: Array) -> Array:
+    """The candidate that comes first, as a mask `[K, *runs]`; no arm where there is no candidate.
+
+    Args:
+        keys: `[K, *runs]` each, larger first, the first key deciding; integers above the least of their type.
+        candidates: bool `[K, *runs]`.
+    """
+    # One reduction that carries the arm along. Comparing keys with their maximum would be wrong: a compiler may
+    # compute a score twice, once with a fused multiply-add, and then no arm equals the maximum.
+    arm = lax.broadcasted_iota(jnp.int32, candidates.shape, 0)
+    least = [jnp.asarray(jnp.iinfo(key.dtype).min, key.dtype) for key in keys]
+    masked = [jnp.where(candidates, key, low) for key, low in zip(keys, least, strict=True)]
+
+    def sooner(a: Any, b: Any) -> list[Array]:
+        wins = a[-1] < b[-1]
+        for x, y in zip(reversed(a[:-1]), reversed(b[:-1]), strict=True):
+            wins = (x > y) | ((x == y) & wins)
+        return [jnp.where(wins, x, y) for x, y in zip(a, b, strict=True)]
+
+    last = jnp.asarray(len(candidates), jnp.int32)
+    found = lax.reduce([*masked, arm], [*least, last], sooner, (0,))[-1]
+    return (arm == found[None]) & candidates
+
+
+def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
+    """The candidates that come first and whose rooms together stay within a budget.
+
+    Args:
+        keys: as for `first`.
+        room: what each arm takes, float `[K or 1, *runs]`, >= 0.
+        budget: float `[1, *runs]`.
+        most: a bound on how many candidates of positive room can fit.
+        candidates: bool `[K, *runs]`.
+
+    Returns:
+        The mask `[K, *runs]`, and what is left of the budget, `[1, *runs]`. Candidates end at the first that does
+        not fit.
+    """
+    return (_one_by_one if most <= _FEW else _searched)(keys, room, budget, most, candidates)
+
+
+def _one_by_one(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
+    def take(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        taken, left, open_ = carry
+        one = first(keys, candidates & ~taken)
+        size = jnp.sum(jnp.where(one, room, 0.0), axis=0, keepdims=True)
+        fits = open_ & (size <= left)
+        return taken | (one & fits), jnp.where(fits, left - size, left), fits
+
+    nothing = jnp.zeros(candidates.shape, bool)
+    left = jnp.broadcast_to(budget, (1, *candidates.shape[1:]))
+    taken, left, _ = lax.fori_loop(0, most, take, (nothing, left, jnp.ones(left.shape, bool)))
+    return taken, left
+
+
+def _searched(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
+    """Key by key, a binary search for the value at which the budget runs out; its ties go on to the next key."""
+    arm = lax.broadcasted_iota(jnp.int32, candidates.shape, 0)
+    taken, tied = jnp.zeros(candidates.shape, bool), candidates
+    left = jnp.broadcast_to(budget, (1, *candidates.shape[1:]))
+    for key in (*keys, -arm):
+        above, tied, left = _split(key, room, left, tied)
+        taken |= above
+    return taken, left
+
+
+def _split(key: Array, room: Array, left: Array, tied: Array) -> tuple[Array, Array, Array]:
+    """Of the arms `tied`: those above the key value at which the budget runs out, those at it, and what is left."""
+    limits = jnp.iinfo(key.dtype)
+
+    def size(mask: Array) -> Array:
+        return jnp.sum(jnp.where(mask, room, 0.0), axis=0, keepdims=True)
+
+    # The value sought is the largest v with more than the budget at v and above, or one below all keys.
+    high = jnp.max(jnp.where(tied, key, limits.min + 1), axis=0, keepdims=True)
+    low = jnp.minimum(jnp.min(jnp.where(tied, key, limits.max), axis=0, keepdims=True) - 1, high)
+
+    def halve(low: Array, high: Array, *_: Array) -> tuple[Array, ...]:
+        middle = (low | high) - ((low ^ high) >> 1)  # rounded up, and no overflow
+        spent = size(tied & (key >= middle))
+        exact = (spent == left) & (low < high)  # the arms from here on are those
+        more = spent > left
+        low, high = jnp.where(more, middle, low), jnp.where(more, high, middle - 1)
+        return jnp.where(exact, middle - 1, low), jnp.where(exact, middle - 1, high)
+
+    def go_on(carry: Any) -> Array:
+        return ~carry[-1]
+
+    def step(carry: Any) -> Any:
+        low, high, above, at, rest, _ = carry
+
+        def narrow() -> tuple[Array, ...]:
+            return (*halve(low, high), above, at, rest, jnp.asarray(False))
+
+        def settle() -> tuple[Array, ...]:  # in the loop, where the keys are those that were searched, bit for bit
+            above = tied & (key > low)
+            return low, high, above, tied & (key == low), left - size(above), jnp.asarray(True)
+
+        return lax.cond(jnp.any(low < high), narrow, settle)
+
+    start = (low, high, jnp.zeros_like(tied), jnp.zeros_like(tied), left, jnp.asarray(False))
+    _, _, above, at, left, _ = lax.while_loop(go_on, step, start)
+    return above, at, left
+
+
+def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
+    """The `count` candidates of highest keys, as a mask `[K, *runs]`; all of them where they are fewer.
+
+    Args:
+        keys: floats or integers `[K, *runs]`, the first deciding, later ones its ties. An arm with a key that is not
+            a number takes a place and is left out, so that the run ends with an error.
+        count: a number, or integers `[1, *runs]`.
+        most: the largest count, a number.
+        candidates: bool `[K, *runs]`.
+    """
+    places = tuple(ordered(key) for key in keys)
+    if most == 1 and isinstance(count, int):
+        taken = first(places, candidates)
+    else:
+        one = jnp.ones((1,) * candidates.ndim, jnp.result_type(float))
+        taken, _ = within(places, one, one * jnp.asarray(count).astype(one.dtype), most, candidates)
+    for key in keys:
+        if jnp.issubdtype(key.dtype, jnp.floating):
+            taken &= ~jnp.isnan(key)
+    return taken
+
+
+def raised(score: Array, floor: Array, ceiling: Array, budget: Array, most: int) -> Array:
+    """Amounts that start at a floor and are raised to a ceiling in order of the score, while a budget lasts.
+
+    So sum_k amount_k score_k is the largest that floors, ceilings and the budget allow (Dantzig 1957).
+
+    Args:
+        score, floor, ceiling: float `[K, *runs]`.
+        budget: what the amounts are to sum to, float `[1, *runs]`.
+        most: a bound on how many arms can reach their ceiling.
+
+    Returns:
+        Float `[K, *runs]`.
+    """
+    keys, room = (ordered(score),), ceiling - floor
+    left = budget - jnp.sum(floor, axis=0, keepdims=True)
+    full, left = within(keys, room, left, most, room > 0)
+    partly = first(keys, (room > 0) & ~full)
+    return jnp.where(full, ceiling, floor + jnp.where(partly, jnp.clip(left, 0.0, room), 0.0))
 
 
 def best(score: Array, candidates: Array) -> Array:
@@ -26,23 +178,26 @@ def best(score: Array, candidates: Array) -> Array:
 
     No arm where there is no candidate, or where a candidate's score is not a number.
     """
-    # One reduction that carries the arm along. Comparing scores with their maximum would be wrong: a compiler may
-    # compute a score twice, once with a fused multiply-add, and then no arm equals the maximum.
-    score = jnp.where(candidates, score, -jnp.inf)
-    arm = lax.expand_dims(lax.argmax(score, 0, jnp.int32), (0,))
-    return (lax.broadcasted_iota(jnp.int32, score.shape, 0) == arm) & candidates & ~jnp.isnan(score)
+    return top((score,), 1, 1, candidates)
 
 
-def most_behind(quota: Quota, counts: Array, candidates: Array) -> Array:
-    """The candidate of the largest deficit tau s - N, compared exactly, as a mask `[K, *runs]`.
+def behind_first(late: Array, quota: Quota, counts: Array, index: Array) -> Keys:
+    """Keys that put late arms first, by their deficit tau s - N, compared exactly, and the others by their index.
 
-    Whole rounds decide, then the exact order of the fractional parts, then the lower arm.
+    Args:
+        late: bool `[K, *runs]`, arms with N < tau s.
+        quota: tau s.
+        counts: N, int32 `[K, *runs]`.
+        index: float `[K, *runs]`.
     """
-    least = jnp.iinfo(jnp.int32).min
-    whole = jnp.where(candidates, quota.whole - counts, least)
-    behind = candidates & (whole == jnp.max(whole, axis=0, keepdims=True))
-    rank = jnp.where(behind, quota.rank, -1)
-    return lowest(behind & (rank == jnp.max(rank, axis=0, keepdims=True)))
+    # Whole rounds decide, then the exact order of the fractional parts.
+    whole = jnp.where(late, quota.whole - counts, -1)
+    return whole, jnp.where(late, quota.rank, -1), jnp.where(late, 0.0, index)
+
+
+def lowest(mask: Array) -> Array:
+    """The lowest arm of a mask, as a mask `[K, *runs]`; no arm where the mask is empty."""
+    return first((mask.astype(jnp.int32),), mask)
 
 
 def of_selected(tree: Tree, selected: Array) -> Tree:
@@ -58,17 +213,6 @@ def of_selected(tree: Tree, selected: Array) -> Tree:
     sums = iter(lax.reduce(masked, zeros, lambda x, y: [a + b for a, b in zip(x, y, strict=True)], (0,)))
     picked = [next(sums)[None] if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
     return jax.tree.unflatten(structure, picked)
-
-
-def choose(plays: int, pick: Callable[[Array], Array], available: Array) -> Array:
-    """`plays` distinct arms, one `pick(candidates)` after the other, as a mask `[K, *runs]`.
-
-    Where fewer arms are available, all of them.
-    """
-    if plays == 1:
-        return pick(available)
-    nothing = jnp.zeros(available.shape, bool)
-    return lax.fori_loop(0, plays, lambda _, taken: taken | pick(available & ~taken), nothing)
 
 
 def sample(weights: Array, uniform: Array, candidates: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -156,6 +157,8 @@ class Simulation:
         share = -(-workers() // len(entries))
         self.blocks = cut(problem.instances, setting.seeds, setting.block, share)
         self._stop = threading.Event()
+        for caveat in metrics.caveats(self.metrics, problem):
+            warnings.warn(caveat, stacklevel=3)
 
     def run(self, progress: bool = False) -> Outcome:
         """Simulate everything.

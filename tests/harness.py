@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import reference
+import reference_plays  # noqa: F401  registers the policies of paper 003
 
 import jaxbandit as jb
 from jaxbandit import engine, randomness

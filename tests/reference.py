@@ -152,9 +152,10 @@ class UCB1(MeanBased, name="ucb1"):
 
 class KLUCB(MeanBased, name="kl-ucb"):
     a: float = 0.0
+    log_offset: float = 0.0
 
     def worth(self, t: int, k: int, m: float, M: int) -> float:  # SPEC 2; 003 sec. 3.2
-        log_t = math.log(t)
+        log_t = math.log(max(t - self.log_offset, 1.0))
         log_log_t = math.log(log_t) if log_t > 0 else -1e300
         budget = max(log_t + self.a * log_log_t, 0.0) / M
         low, high = min(max(m, 0.0), 1.0), 1.0

@@ -8,7 +8,7 @@ import jaxbandit
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
     ["errors", "struct"],
-    ["exact", "randomness"],
+    ["exact", "randomness", "rounding", "queues"],
     ["component"],
     ["rewards", "delays"],
     ["problem"],

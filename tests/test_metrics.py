@@ -1,5 +1,7 @@
 """Metrics and optimal allocations against exact fractions and linear programs, both written from the SPEC alone."""
 
+import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,9 +14,9 @@ from scipy.optimize import linprog
 import jaxbandit as jb
 from jaxbandit.exact import Quota, QuotaTable
 from jaxbandit.metrics import METRICS, chosen, defined, judge
-from jaxbandit.optimum import fair_allocation, penalized_allocation, penalized_loss
+from jaxbandit.optimum import fair_allocation, fair_counts, penalized_allocation, penalized_loss
 
-ALL = ["regret", "penalized_regret", "r_regret", "unfairness", "max_deficit"]
+ALL = ["regret", "penalized_regret", "r_regret", "c_regret", "unfairness", "max_deficit"]
 
 
 def exact(counts, t, mu, tau, A, plays):
@@ -23,11 +25,14 @@ def exact(counts, t, mu, tau, A, plays):
     gap = [max(mu) - m for m in mu]
     behind = [tau[k] * t - counts[k] for k in arms]
     missed = [max(d, Fraction(0)) for d in behind]
+    order = sorted(arms, key=lambda k: (-mu[k], k))
     optimum = sum(min(gap[k], A[k]) * tau[k] * t for k in arms)
     return {
         "regret": t * sum(sorted(mu)[-plays:]) - sum(mu[k] * counts[k] for k in arms),
         "penalized_regret": sum(gap[k] * counts[k] + A[k] * missed[k] for k in arms) - optimum,
         "r_regret": sum(gap[k] * (counts[k] - tau[k] * t) for k in arms),
+        "c_regret": sum((mu[i] - mu[order[plays - 1]]) * (t - counts[i]) for i in order[:plays])
+        + sum((mu[order[plays - 1]] - mu[j]) * (counts[j] - math.floor(tau[j] * t)) for j in order[plays:]),
         "unfairness": sum(missed),
         "max_deficit": max(behind),
     }
@@ -180,6 +185,60 @@ def test_the_fair_allocation_earns_most_of_all_that_are_fair(instance):
         assert mu[:, j] @ y[:, j] == pytest.approx(-solved.fun, abs=1e-9)
 
 
+@st.composite
+def several_plays(draw):
+    """Means `[K]`, decimal fractions that sum to at most L, often to L, and L."""
+    arms = draw(st.integers(1, 6))
+    plays = draw(st.integers(1, arms))
+    mu = np.array(draw(st.lists(hundredths, min_size=arms, max_size=arms)))
+    weights = draw(st.lists(st.integers(0, 100), min_size=arms, max_size=arms))
+    tau = [Fraction(w, max(100, math.ceil(sum(weights) / plays))) for w in weights]
+    return mu, tau, plays
+
+
+@given(several_plays(), st.integers(1, 10**6))
+@settings(deadline=None, max_examples=150)
+def test_several_plays_earn_most_of_all_that_are_fair(instance, rounds):
+    """Against the linear program over all sets of L arms, 003 eq. 3-6: `fair_allocation` and, in whole rounds,
+    `fair_counts`, whose optimum 003 eq. 1 is no less."""
+    mu, tau, plays = instance
+    arms = len(mu)
+    sets = list(itertools.combinations(range(arms), plays))
+    holds = np.array([[k in chosen for chosen in sets] for k in range(arms)], float)
+    owed = np.array([float(x) for x in tau])
+    solved = linprog(-mu @ holds, A_ub=-holds, b_ub=1e-12 - owed, A_eq=np.ones((1, len(sets))), b_eq=[1])
+    assert solved.status == 0
+    y = fair_allocation(mu[:, None], owed[:, None], plays)[:, 0]
+    assert y.sum() == pytest.approx(plays, abs=1e-13)
+    assert np.all(y >= owed - 1e-14)
+    assert np.all(y <= 1 + 1e-14)
+    assert mu @ y == pytest.approx(-solved.fun, abs=1e-9)
+
+    whole = fair_counts(mu[:, None], np.array(tau, object)[:, None], plays, rounds)[:, 0]
+    assert whole.dtype == np.int64
+    assert whole.sum() == plays * rounds
+    assert all(math.floor(x * rounds) <= n <= rounds for x, n in zip(tau, whole.tolist(), strict=True))
+    assert mu @ whole >= mu @ y * rounds - 1e-7 * rounds
+
+
+def test_the_optimum_of_003_theorem_3_1_by_hand():
+    """K = 8, L = 3, theta1, tau = .1: arms 0 and 1 always, arm 2 what the five others leave of the third play."""
+    mu, tau = np.array([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]]).T, np.full((8, 1), 0.1)
+    np.testing.assert_allclose(fair_allocation(mu, tau, 3).ravel(), [1, 1, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+    exact_tau = np.full((8, 1), Fraction(1, 10), object)
+    assert fair_counts(mu, exact_tau, 3, 99).ravel().tolist() == [99, 99, 54, 9, 9, 9, 9, 9]
+
+
+def test_c_regret_of_the_optimum_is_nothing():
+    problem = jb.Problem([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], plays=3, fractions=0.1)
+    rounds = np.array([99, 1000])
+    best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
+    values = judge(
+        ["c_regret"], np.array(best)[..., None], rounds, problem, slice(0, 1), quota_at(problem.fractions, rounds)
+    )
+    np.testing.assert_allclose(values["c_regret"], 0, atol=1e-12)
+
+
 @given(instances(), st.lists(st.integers(1, 10**6), min_size=1, max_size=3))
 @settings(deadline=None, max_examples=30)
 def test_the_least_loss_is_linear_in_the_rounds(instance, rounds):
@@ -290,7 +349,7 @@ TAU, PRICE = {"fractions": 0.1}, {"penalties": 0.2}
     ("asked", "names"),
     [
         ({}, ["regret"]),
-        (TAU, ["regret", "r_regret", "unfairness", "max_deficit"]),
+        (TAU, ["regret", "r_regret", "c_regret", "unfairness", "max_deficit"]),
         (PRICE, ["regret"]),
         ({**TAU, **PRICE}, ALL),
     ],

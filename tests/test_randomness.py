@@ -53,6 +53,22 @@ def test_a_run_has_its_numbers_whatever_stands_beside_it():
     )
 
 
+@pytest.mark.parametrize("method", ["uniform", "normal"])
+def test_an_arm_draws_for_a_play_what_all_arms_draw_together(method):
+    """Alone or beside others, and whichever the slot: the numbers of arm k's n-th play are the same."""
+    arms, runs = 3, 5
+    base = stream(runs)
+    number = jnp.asarray(np.random.default_rng(0).integers(0, 9, (arms, runs)), jnp.int32)
+    together = np.asarray(getattr(base.of_play(number, None, arms), method)(2 * arms))
+    first = np.asarray(getattr(base.of_play(number, None, arms), method)(arms))
+    np.testing.assert_array_equal(first, together[:arms])
+    for k in range(arms):
+        arm = jnp.full((1, runs), k, jnp.int32)
+        alone = np.asarray(getattr(base.of_play(number[k : k + 1], arm, arms), method)(2))
+        np.testing.assert_array_equal(alone, together[[k, arms + k]])
+    assert len(np.unique(together[:arms].T, axis=0)) == runs
+
+
 def test_a_key_of_jax_random_will_do():
     a = run_keys(jax.random.key(3), np.array(0), np.arange(2))
     b = run_keys(jax.random.key(4), np.array(0), np.arange(2))

@@ -2,9 +2,12 @@
 
 from .eta_fucb import EtaFUCB as EtaFUCB
 from .fair_learn import FairLearn as FairLearn
+from .fair_mmab import FairMMAB as FairMMAB
 from .fair_random import FairRandom as FairRandom
 from .hard_threshold import HardThreshold as HardThreshold
 from .lfg import LFG as LFG
 from .naive import Naive as Naive
 from .soft_threshold import SoftThreshold as SoftThreshold
 from .t_fucb import TFUCB as TFUCB
+from .ucb_lp import UCBLP as UCBLP
+from .ucb_pllp import UCBPLLP as UCBPLLP

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -13,7 +12,7 @@ from ..exact import decimals, split
 from ..indices import UCB1
 from ..policy import Alias, Index, Policy, Rule
 from ..rounds import Round
-from ..selection import best, choose, most_behind
+from ..selection import behind_first, top
 from . import needs
 
 if TYPE_CHECKING:
@@ -40,14 +39,8 @@ class FairLearn(Rule, name="fair-learn"):
     def select(self, state: Any, now: Round) -> Array:
         extra = now.owed.whole - now.pulls - self.whole  # d > alpha, exactly: by whole rounds, then by what is left
         behind = (extra >= 1) | ((extra == 0) & (now.owed.rest > self.rest))
-        index = self.index(state, now)
-
-        def pick(candidates: Array) -> Array:
-            late = candidates & behind  # the set A(t) of 001 Alg. 3
-            any_late = jnp.any(late, axis=0, keepdims=True)
-            return jnp.where(any_late, most_behind(now.owed, now.pulls, late), best(index, candidates))
-
-        return choose(now.plays, pick, now.available)
+        keys = behind_first(behind, now.owed, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
+        return top(keys, now.plays, now.plays, now.available)
 
 
 Alias("fucb", FairLearn, "fair-learn over ucb1 (001 Alg. 3)", base="ucb1")

@@ -13,7 +13,7 @@ from ..component import derived, parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
 from ..rounds import Round
-from ..selection import best, choose, lowest
+from ..selection import top
 from . import needs
 
 if TYPE_CHECKING:
@@ -34,10 +34,5 @@ class TFUCB(Rule, name="t-fucb"):
 
     def select(self, state: Any, now: Round) -> Array:
         short = now.pulls < self.share
-        index = self.index(state, now)
-
-        def pick(candidates: Array) -> Array:
-            first = lowest(short & candidates)
-            return jnp.where(jnp.any(first, axis=0, keepdims=True), first, best(index, candidates))
-
-        return choose(now.plays, pick, now.available)
+        index = jnp.where(short, 0.0, self.index(state, now))
+        return top((short.astype(jnp.int32), index), now.plays, now.plays, now.available)

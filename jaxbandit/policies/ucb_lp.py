@@ -1,0 +1,45 @@
+"""ucb-lp: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints"; 003 App. G.1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from ..component import parameter
+from ..indices import UCB1
+from ..policy import Index, Policy, Rule
+from ..rounding import dependent_rounding, pairs
+from ..rounds import Round
+from ..selection import raised
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+class UCBLP(Rule, name="ucb-lp"):
+    """L arms at random with the marginals y that are best for the truncated indices and give each arm its fraction.
+
+    y maximises sum_k y_k min(index_k, 1) over tau_k <= y_k <= 1, sum y = L: it starts at tau, and arms are raised to
+    1 in order of the truncated index. Of sleeping arms nothing is asked, and where fewer than L are available, all
+    are played.
+    """
+
+    source: ClassVar[str] = "Liu et al. 2022; 003 App. G.1"
+    base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        needs.fractions(problem, self.name)
+        return super().prepare(problem, horizon)
+
+    def select(self, state: Any, now: Round) -> Array:
+        return dependent_rounding(self.marginals(state, now), now.random.uniform(pairs(len(now.pulls))))
+
+    def marginals(self, state: Any, now: Round) -> Array:
+        """y_k, float `[K, *runs]`."""
+        index = jnp.minimum(self.index(state, now), 1.0)
+        ceiling = now.available.astype(index.dtype)
+        budget = jnp.minimum(jnp.sum(ceiling, axis=0, keepdims=True), float(now.plays))
+        return raised(index, now.fractions * ceiling, ceiling, budget, now.plays)

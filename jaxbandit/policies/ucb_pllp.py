@@ -1,0 +1,87 @@
+"""ucb-pllp: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints"; 003 App. G.1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from .. import queues
+from ..component import derived, parameter
+from ..indices import UCB1
+from ..policy import Index, Policy, Rule
+from ..problem import World
+from ..rounds import Round, product
+from ..struct import struct
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+@struct
+class Backlog:
+    """The queues Q_k(t), in the parts of which each stays exact.
+
+    Attributes:
+        queue: tau minus selections, summed since the queue was last empty.
+        slack: E(t), the sum of eps_s over s < t, and what adding has rounded off; float `[2, 1, ...]`.
+        emptied: E at the round in which the queue was last empty, float `[K, *runs]`.
+        base: the base's state.
+    """
+
+    queue: queues.Queue
+    slack: Any
+    emptied: Any
+    base: Any
+
+
+class UCBPLLP(Rule, name="ucb-pllp"):
+    """The largest truncated index plus a virtual queue: min(index_k, 1) + alpha Q_k(t) / sqrt(t).
+
+    Q_k(t+1) = max(Q_k(t) + tau_k + eps / sqrt(t) - [k selected in t], 0), Q_k(1) = 0.
+    """
+
+    source: ClassVar[str] = "Liu et al. 2022; 003 App. G.1"
+    initial_pass: ClassVar[bool] = False  # an arm never selected counts as truncated instead
+    base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
+    alpha: float = parameter(0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)")
+    eps: float = parameter(0.2, low=0, doc="what queues grow by beside tau: eps_t = eps / sqrt(t)")
+    pace: Any = derived()
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        tau = needs.fractions(problem, self.name)
+        return super().prepare(problem, horizon).replace(pace=queues.pace(tau))
+
+    def init(self, world: World, shape: tuple[int, ...]) -> Backlog:
+        dtype = jnp.result_type(float)
+        slack = jnp.zeros((2,) + (1,) * (len(shape) - 1), dtype)
+        return Backlog(queues.empty(shape), slack, jnp.zeros(shape, dtype), super().init(world, shape))
+
+    def value(self, state: Backlog, now: Round) -> Array:
+        truncated = jnp.minimum(self.index(state.base, now), 1.0)
+        return truncated + product(self.alpha / _root(now), self._length(state))
+
+    def update(self, state: Backlog, after: Round, selected: Array) -> Backlog:
+        queue = queues.grown(state.queue, self.pace, selected)
+        slack = _plus(state.slack, self.eps / _root(after))
+        grown = Backlog(queue, slack, state.emptied, super().update(state.base, after, selected))
+        below = self._length(grown) <= 0
+        emptied = jnp.where(below, slack[:1], state.emptied)
+        return Backlog(queues.cleared(queue, below), slack, emptied, grown.base)
+
+    def _length(self, state: Backlog) -> Array:
+        """Q_k, float `[K, *runs]`."""
+        return queues.length(state.queue, self.pace, state.emptied.dtype) + (state.slack[:1] - state.emptied)
+
+
+def _root(now: Round) -> Array:
+    return jnp.sqrt(now.t.astype(now.deviation.dtype))
+
+
+def _plus(total: Array, term: Array) -> Array:
+    """Kahan's sum: a million small terms would lose whole per cents of a float32."""
+    term = term - total[1:]
+    larger = total[:1] + term
+    return jnp.concatenate([larger, (larger - total[:1]) - term])
