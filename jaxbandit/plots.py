@@ -27,6 +27,10 @@ COLOURS = {
     "fair-learn": "#D55E00",
     "fair-learn/thompson": "#CC79A7",
     "eta-fucb": "#009E73",
+    "fair-mmab": "#0F7B6C",
+    "fair-mmab/kl-ucb": "#C2185B",
+    "ucb-lp": "#8C6D00",
+    "ucb-pllp": "#6A51A3",
     "t-fucb": "#56B4E9",
     "soft-threshold-ucb": "#332288",
     "naive": "#999933",
@@ -151,6 +155,8 @@ def curves(results: xr.Dataset) -> Figure:
         axis.set_xlim(0, float(results["round"][-1]))
         axis.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
         axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)
+        if name == "max_deficit":  # below it every arm has its floor(tau t) rounds
+            axis.axhline(1, color="0.5", linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
     _legend(figure, axes.flat[0], _note(results, "band"), _between(results))
@@ -200,11 +206,11 @@ def pulls(results: xr.Dataset) -> Figure:
 
 def _targets(axis: Any, results: xr.Dataset, sort: Any, horizon: float) -> None:
     """Marks for what each arm is owed and what a prophet would play."""
-    if "fractions" not in results or results.attrs.get("plays", 1) > 1:
+    if "fractions" not in results:
         return
-    tau, mu = results.fractions.values, results.means.values
-    best = fair_allocation(mu.T, tau.T)
-    if "penalties" in results:
+    tau, mu, plays = results.fractions.values, results.means.values, int(results.attrs.get("plays", 1))
+    best = fair_allocation(mu.T, tau.T, plays)
+    if "penalties" in results and plays == 1:
         best = penalized_allocation(mu.T, tau.T, results.penalties.values.T)
     arms = np.arange(mu.shape[1])
     owed, optimal = (sort(x).mean(0) * horizon for x in (tau, best.T))

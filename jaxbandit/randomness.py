@@ -196,6 +196,9 @@ def _range(count: int, ndim: int) -> Array:
     return jnp.arange(count, dtype=jnp.int32).reshape((count,) + (1,) * (ndim - 1))
 
 
+_COLUMN = 24  # slots of which one at a time is redrawn; the Beta draws of a dozen arms
+
+
 def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[Array, Array]:
     """A candidate for Gamma(shape), shape >= 1, and whether it is accepted: at least 95 in 100 are.
 
@@ -210,24 +213,36 @@ def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[A
 
 
 def _gamma(stream: Stream, shape: Array) -> Array:
-    """Gamma(shape) for shapes >= 1, `[slots, *runs]`: all slots at once, then each run its few refused ones in turn."""
-    runs = stream.key[0].shape[1:]
-    shape = jnp.broadcast_to(shape, (len(shape), *runs))
-    slot = jnp.broadcast_to(_range(len(shape), shape.ndim), shape.shape)
-    value, accepted = _propose(stream, shape, slot, 0)
+    """Gamma(shape) for shapes >= 1, `[slots, *runs]`: all slots at once, then the few refused ones.
+
+    Slots stand in columns of at most `_COLUMN`, and each run's column its refused ones in turn: a pass then costs a
+    fraction of the first, and there are hardly more passes than in a column's worst luck.
+    """
+    runs, slots = stream.key[0].shape[1:], len(shape)
+    columns = -(-slots // _COLUMN)
+    rows = -(-slots // columns)
+    filled = jnp.ones((rows * columns, *runs), shape.dtype).at[:slots].set(jnp.broadcast_to(shape, (slots, *runs)))
+    slot = jnp.broadcast_to(_range(rows * columns, filled.ndim), filled.shape)
+    value, accepted = _propose(stream, filled, slot, 0)
+    table = (rows, columns, *runs)
+    filled, row = filled.reshape(table), lax.broadcasted_iota(jnp.int32, table, 0)
+    refused = (~accepted & (slot < slots)).reshape(table)
+    column = jnp.broadcast_to(_range(columns, filled.ndim - 1), table[1:])
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Array:
         return jnp.any(carry[1])
 
     def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         value, refused, attempt = carry
-        one = jnp.expand_dims(lax.argmax(refused, 0, jnp.int32), 0)  # each run's first refused slot
-        here = refused & (slot == one)
-        its = jnp.sum(jnp.where(here, shape, 0.0), axis=0, keepdims=True)
-        candidate, accepted = _propose(stream, jnp.where(its > 0, its, 1.0), one, attempt)
-        done = here & accepted
+        one = lax.argmax(refused, 0, jnp.int32)  # each column's first refused slot
+        here = refused & (row == one[None])
+        its = jnp.sum(jnp.where(here, filled, 0.0), axis=0)
+        candidate, accepted = _propose(stream, jnp.where(its > 0, its, 1.0), one * columns + column, attempt)
+        done = here & accepted[None]
         # Attempts end at 126: to need more happens once in 10^164 draws.
-        return jnp.where(done, candidate, value), refused & ~done, jnp.where(accepted, 1, jnp.minimum(attempt + 1, 126))
+        attempt = jnp.where(accepted, 1, jnp.minimum(attempt + 1, 126))
+        return jnp.where(done, candidate[None], value), refused & ~done, attempt
 
-    first = jnp.ones((1, *runs), jnp.int32)
-    return lax.while_loop(unfinished, again, (value, ~accepted, first))[0]
+    first = jnp.ones(table[1:], jnp.int32)
+    value = lax.while_loop(unfinished, again, (value.reshape(table), refused, first))[0]
+    return value.reshape((rows * columns, *runs))[:slots]

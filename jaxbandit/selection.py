@@ -55,8 +55,8 @@ def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array)
 
     Args:
         keys: as for `first`.
-        room: what each arm takes, float `[K or 1, *runs]`, >= 0.
-        budget: float `[1, *runs]`.
+        room: what each arm takes, float or int32 `[K or 1, *runs]`, >= 0.
+        budget: of the same type, `[1, *runs]`.
         most: a bound on how many candidates of positive room can fit.
         candidates: bool `[K, *runs]`.
 
@@ -71,7 +71,7 @@ def _one_by_one(keys: Keys, room: Array, budget: Array, most: int, candidates: A
     def take(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         taken, left, open_ = carry
         one = first(keys, candidates & ~taken)
-        size = jnp.sum(jnp.where(one, room, 0.0), axis=0, keepdims=True)
+        size = jnp.sum(jnp.where(one, room, 0), axis=0, keepdims=True, dtype=room.dtype)
         fits = open_ & (size <= left)
         return taken | (one & fits), jnp.where(fits, left - size, left), fits
 
@@ -97,7 +97,7 @@ def _split(key: Array, room: Array, left: Array, tied: Array) -> tuple[Array, Ar
     limits = jnp.iinfo(key.dtype)
 
     def size(mask: Array) -> Array:
-        return jnp.sum(jnp.where(mask, room, 0.0), axis=0, keepdims=True)
+        return jnp.sum(jnp.where(mask, room, 0), axis=0, keepdims=True, dtype=room.dtype)
 
     # The value sought is the largest v with more than the budget at v and above, or one below all keys.
     high = jnp.max(jnp.where(tied, key, limits.min + 1), axis=0, keepdims=True)
@@ -145,8 +145,8 @@ def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
     if most == 1 and isinstance(count, int):
         taken = first(places, candidates)
     else:
-        one = jnp.ones((1,) * candidates.ndim, jnp.result_type(float))
-        taken, _ = within(places, one, one * jnp.asarray(count).astype(one.dtype), most, candidates)
+        one = jnp.ones((1,) * candidates.ndim, jnp.int32)
+        taken, _ = within(places, one, one * count, most, candidates)
     for key in keys:
         if jnp.issubdtype(key.dtype, jnp.floating):
             taken &= ~jnp.isnan(key)

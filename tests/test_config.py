@@ -3,6 +3,7 @@
 import copy
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -632,3 +633,17 @@ def test_the_config_that_results_carry_gives_the_same_results(tmp_path, problem,
     again = config.simulation(config.load(path))
     assert [entry.label for entry in again.entries] == results.policy.values.tolist()
     np.testing.assert_array_equal(results.pulls, np.stack([tally.pulls for tally in again.run().tallies]))
+
+
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.toml"))
+
+
+def test_every_paper_so_far_has_its_configs():
+    assert {"000", "001", "003"} <= {path.name[:3] for path in CONFIGS}
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_the_configs_that_come_along_are_good(path):
+    simulation = config.simulation(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
+    assert simulation.metrics
+    assert len(simulation.prepared) >= 1
