@@ -138,8 +138,8 @@ def caveats(names: list[str], problem: Problem) -> list[str]:
     if max(tails) < 1:
         return []
     return [
-        f"c_regret grows even for the optimum: the fractions of the {problem.plays}-th best arm and of those below "
-        f"sum to {float(max(tails)):g}, and it is a regret where they sum to less than 1 (003 Theorem 3.3)"
+        f"c_regret grows even for the optimum: the fractions of the L-th best arm, L = {problem.plays}, and of those "
+        f"below sum to {float(max(tails)):g}, and it is a regret where they sum to less than 1 (003 Theorem 3.3)"
     ]
 
 

@@ -133,7 +133,7 @@ BAD = [
         {"simulation.metrics": ["penalized_regret"], "problem.penalties": DROP},
         "simulation.metrics",
         "penalized_regret (which needs problem.fractions and problem.penalties)",
-        "one of max_deficit, r_regret, regret, unfairness",
+        "one of c_regret, max_deficit, r_regret, regret, unfairness",
     ),
     # means and plays
     ({"problem.means": DROP}, "problem.means", None, "K numbers, rows of K numbers, or a table { random = ... }"),
