@@ -120,7 +120,9 @@ def _table(component: Component) -> dict[str, Any]:
     table: dict[str, Any] = {"kind": component.name}
     for name in component.parameters():
         value = getattr(component, name)
-        if isinstance(value, Component):
+        if isinstance(value, Component) and not isinstance(component, Policy):
+            table[name] = _table(value)
+        elif isinstance(value, Component):  # an index's parameters stand beside the rule's
             inner = _table(value)
             table = {**{k: v for k, v in inner.items() if k != "kind"}, **table, name: inner["kind"]}
         elif value is not None:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .errors import InputError
 from .exact import Quota, rounded_down
 
 Tree = TypeVar("Tree")
@@ -18,6 +19,10 @@ Tree = TypeVar("Tree")
 CPU_BLOCK = 2048  # runs a block: amortises the cost of a step and still fits a core's cache (measured)
 DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
 LANES = 16  # of a vector, and a multiple of every smaller vector's
+_CALENDAR = 1 << 25  # bytes of delayed feedback a block: what a core's cache and its neighbours' hold
+_CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_CALENDAR_RUNS` would fit
+_CALENDAR_RUNS = 128
+_DEVICE_CALENDAR = 1 << 33  # on an accelerator, where one block runs at a time
 _TABLE = 1 << 22  # entries of the table of quotas that one call of the engine reads
 _MOST_ROUNDS = 1024  # of a call: some 50 ms on a core, so that progress shows
 
@@ -78,18 +83,43 @@ def _padded(part: slice, width: int) -> np.ndarray:
     return np.minimum(np.arange(part.start, part.start + width), part.stop - 1)
 
 
-def cut(instances: int, seeds: int, block: int | None, share: int) -> list[Block]:
+def fitting(under_way: int) -> int:
+    """The most runs of a block whose delayed feedback, of so many bytes a run, fits; whole vectors of them.
+
+    Raises:
+        InputError: where one vector of runs takes more than half of the machine's memory.
+    """
+    if under_way * LANES > _memory() // 2:
+        words = f"a delay or a horizon whose calendar fits: {LANES} runs take {under_way * LANES / 2**30:.3g} GiB"
+        raise InputError("problem.delay", "rewards under way", f"{words}; a shorter horizon or fewer arms need less")
+    if jax.default_backend() != "cpu":
+        runs = _DEVICE_CALENDAR // under_way
+    else:
+        runs = max(_CALENDAR // under_way, min(_CALENDAR_MOST // under_way, _CALENDAR_RUNS))
+    return max(LANES, runs - runs % LANES)
+
+
+def _memory() -> int:
+    """The machine's memory in bytes."""
+    if not hasattr(os, "sysconf"):
+        return 1 << 34
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def cut(instances: int, seeds: int, block: int | None, share: int, most: int | None = None) -> list[Block]:
     """Blocks of at most `block` runs that cover `instances` x `seeds`, at least `share` of them where that pays.
 
     Args:
         block: runs a block; None lets the device decide.
         share: how many blocks would keep every worker busy.
+        most: the most runs a block that memory allows; None for any.
     """
     runs = instances * seeds
     if block is None:
         block = CPU_BLOCK if jax.default_backend() == "cpu" else DEVICE_BLOCK
         if share > 1 and runs >= 256:
             block = min(block, max(128, math.ceil(runs / share)))
+    block = block if most is None else min(block, most)
     wide = _even(seeds, min(block, seeds))
     tall = _even(instances, max(1, min(block // wide, instances)))
     return [

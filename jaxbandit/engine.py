@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .delays import Feedback
+from .delays import Feedback, calendar, deliver
 from .exact import Quota
 from .policy import Policy
 from .problem import World
-from .randomness import AVAILABILITY, BINARISE, POLICY, REWARD, Stream
+from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
 from .rounds import Round, deficit
 from .selection import of_selected
 from .struct import struct
@@ -29,7 +29,7 @@ class State:
         received: M_k(t), int32; None without delay, where it is `pulls`.
         deviation: S_k(t) less M_k(t) times the reward's centre, float.
         squares: the sum of squared deviations, float; None unless the policy needs it.
-        delay: the delay model's state.
+        under_way: the calendar of feedback that has yet to arrive, `[length, K, *runs]`; None where none ever waits.
         policy: the policy's state.
         offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
@@ -39,10 +39,25 @@ class State:
     received: Any
     deviation: Any
     squares: Any
-    delay: Any
+    under_way: Any
     policy: Any
     offered: Any
     deepest: Any
+
+
+@struct
+class Sent:
+    """The rewards of a round on their way: of all arms `[K, *runs]`; with one play, of the selected arm `[1, *runs]`.
+
+    Attributes:
+        deviation: the reward less its centre, float; of arms that are not selected, anything.
+        arm: whose they are, int32.
+        rounds: their delays, int32; None where there are none.
+    """
+
+    deviation: Any
+    arm: Any
+    rounds: Any
 
 
 def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
@@ -54,7 +69,7 @@ def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -
         received=None if world.delay.immediate else counts,
         deviation=sums,
         squares=squares,
-        delay=world.delay.init(Feedback(counts, sums, squares)),
+        under_way=calendar(Feedback(counts, sums, squares), world.under_way),
         policy=policy.init(world, shape),
         offered=None if world.availability is None else counts[:1],
         deepest=jnp.full((1, *shape[1:]), -jnp.inf, sums.dtype) if deepest else None,
@@ -85,27 +100,42 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
     )
 
 
-def draw(world: World, selected: Array, pulls: Array, random: Stream, squares: bool) -> Feedback:
-    """The rewards of the selected arms, per arm. One play needs one draw: that of the selected arm's distribution.
+def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
+    """The rewards of the selected arms and their delays. One play needs one draw: that of the selected arm.
 
     An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
-    two runs which differ in the order of two plays, as rounding may have it, meet again.
+    two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
     """
     arms = len(selected)
     arm = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
     mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
-    model, centre = world.reward, world.centre
+    model, centre, delay = world.reward, world.centre, world.delay
     if world.plays > 1:
         random = random.of_play(pulls, None, arms)
     else:
-        number, arm, mean, model, centre = of_selected((pulls, arm, mean, model, centre), selected)
+        number, arm, mean, model, centre, delay = of_selected((pulls, arm, mean, model, centre, delay), selected)
         random = random.of_play(number, arm, arms)
     reward = model.draw(mean, random.towards(REWARD))
+    rounds = None if delay.immediate else delay.draw(reward, random.towards(DELAY))
     if world.binary:  # Agrawal & Goyal 2012, Alg. 2
         reward = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    deviation = reward if centre is None else reward - centre
-    total = jnp.where(selected, deviation, 0.0)
-    return Feedback(selected.astype(jnp.int32), total, jnp.where(selected, deviation**2, 0.0) if squares else None)
+    return Sent(reward if centre is None else reward - centre, arm, rounds)
+
+
+def arrivals(world: World, state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
+    """What is under way after round t, and what arrives at its end, per arm `[K, *runs]`."""
+    squares = state.squares is not None
+    if state.under_way is not None and len(sent.arm) == 1:
+        here = jnp.any(selected, axis=0, keepdims=True)  # the calendar takes one arm's reward as it is
+    elif state.under_way is None and sent.rounds is not None:
+        here = selected & (sent.rounds == 0)  # now or never
+    else:
+        here = selected
+    total = jnp.where(here, sent.deviation, 0.0)
+    feedback = Feedback(here.astype(jnp.int32), total, jnp.where(here, sent.deviation**2, 0.0) if squares else None)
+    if state.under_way is None:
+        return None, feedback
+    return deliver(state.under_way, feedback, sent.arm, sent.rounds, t)
 
 
 def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, owed: Any, due: Any, key: Any) -> State:
@@ -113,16 +143,16 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     random = Stream(key, t.astype(jnp.uint32), POLICY)
     now = observe(state, world, t, horizon, owed, due, random)
     selected = policy.select(state.policy, now) & now.available
-    sent = draw(world, selected, state.pulls, random, squares=state.squares is not None)
-    delay, arrived = world.delay.deliver(state.delay, sent, t)
-    pulls = state.pulls + sent.count
+    sent = draw(world, selected, state.pulls, random)
+    under_way, arrived = arrivals(world, state, sent, selected, t)
+    pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
         state,
         pulls=pulls,
         received=None if state.received is None else state.received + arrived.count,
         deviation=state.deviation + arrived.total,
         squares=None if state.squares is None else state.squares + arrived.squares,
-        delay=delay,
+        under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
         deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
     )

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import randomness
+from . import conversions, randomness
 from .component import finite, per_arm
-from .delays import Delay
+from .delays import Delay, slots
 from .errors import InputError, unknown_key
 from .exact import decimals
 from .rewards import Reward
@@ -134,6 +134,7 @@ class World:
         availability, fractions, penalties: float; None where the problem has none.
         plays: L.
         binary: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
+        under_way: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
     """
 
     means: Any
@@ -145,21 +146,23 @@ class World:
     penalties: Any
     plays: int = static(1)
     binary: bool = static(False)
+    under_way: int = static(1)
 
 
-def world_of(problem: Problem, binary: bool) -> World:
+def world_of(problem: Problem, binary: bool, horizon: int) -> World:
     """The problem's `World` on the host, its arrays `[K or 1, J or 1]`; the engine cuts blocks of it."""
     tau = problem.fractions
     return World(
         means=problem.means,
         reward=problem.reward,
-        delay=problem.delay,
+        delay=problem.delay.model(),
         centre=problem.means if problem.reward.centred and not binary else None,
         availability=problem.availability,
         fractions=None if tau is None else tau.astype(np.float64),
         penalties=problem.penalties,
         plays=problem.plays,
         binary=binary,
+        under_way=slots(problem.delay.longest(), horizon),
     )
 
 
@@ -171,12 +174,23 @@ def _plays(value: Any, arms: int) -> int:
 
 def _means(value: Any, key: Any) -> np.ndarray:
     if isinstance(value, Mapping):
-        return _random_means(value, key)
-    words = "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }"
+        return _recorded_means(value) if "conversions" in value else _random_means(value, key)
+    words = (
+        "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }, "
+        "or { conversions = the path of a log, arms = K }"
+    )
     numbers = finite(value, "problem.means", words)
     if numbers.ndim not in (1, 2):
         raise InputError("problem.means", value, words)
     return np.atleast_2d(numbers).T
+
+
+def _recorded_means(table: Mapping[str, Any]) -> np.ndarray:
+    """Conversion counts scaled to [0, 1] (002 sec. 6)."""
+    for name in table:
+        if name not in ("conversions", "arms"):
+            raise unknown_key(f"problem.means.{name}", table[name], ["conversions", "arms"])
+    return conversions.read(table["conversions"], table.get("arms"), "problem.means.conversions").means[:, None]
 
 
 def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import engine, metrics, randomness
-from .blocks import Block, cut, on_device, quota_on_device, recorded_rounds, rounds_per_call, workers
+from .blocks import Block, cut, fitting, on_device, quota_on_device, recorded_rounds, rounds_per_call, workers
+from .delays import slots
 from .errors import InputError
 from .exact import Quota, QuotaTable
 from .moments import Moments
@@ -155,10 +156,19 @@ class Simulation:
         self.prepared = [_prepare(entry, problem, setting.horizon) for entry in entries]
         self.rounds = recorded_rounds(setting.horizon, setting.record)
         share = -(-workers() // len(entries))
-        self.blocks = cut(problem.instances, setting.seeds, setting.block, share)
+        self.blocks = cut(problem.instances, setting.seeds, setting.block, share, self._most_runs())
         self._stop = threading.Event()
         for caveat in metrics.caveats(self.metrics, problem):
             warnings.warn(caveat, stacklevel=3)
+
+    def _most_runs(self) -> int | None:
+        """The most runs of a block that the calendar of delayed feedback leaves room for."""
+        length = slots(self.problem.delay.longest(), self.setting.horizon)
+        if length == 1:
+            return None
+        width = np.dtype(jnp.result_type(float)).itemsize
+        squares = any(policy.squares for policy in self.prepared)
+        return fitting(length * self.problem.arms * (4 + width * (2 if squares else 1)))
 
     def run(self, progress: bool = False) -> Outcome:
         """Simulate everything.
@@ -225,7 +235,7 @@ class Simulation:
         """Play a block to the end of the last of `rounds`."""
         problem, setting = self.problem, self.setting
         cells, lanes = block.cells(), block.lanes()
-        world = on_device(world_of(problem, policy.binary), cells)
+        world = on_device(world_of(problem, policy.binary, setting.horizon), cells)
         policy = on_device(policy, cells)
         key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells[:, None], lanes))
         shape = (problem.arms, len(cells), lanes.shape[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from fractions import Fraction
 
 import jax
@@ -32,7 +31,7 @@ def trajectory(problem, policy, horizon, seeds, key=0):
     policy = policy if isinstance(policy, Policy) else jb.policy(policy)
     prepared = policy.prepare(problem, horizon)
     cells = np.arange(problem.instances)
-    world = on_device(world_of(problem, prepared.binary), cells)
+    world = on_device(world_of(problem, prepared.binary, horizon), cells)
     placed = on_device(prepared, cells)
     keys = tuple(jnp.asarray(w) for w in randomness.run_keys(key, cells[:, None], np.arange(lanes)))
     state = engine.start(placed, world, (problem.arms, problem.instances, lanes), False)
@@ -88,10 +87,11 @@ class _World:
         self.problem, self.numbers, self.binary = problem, numbers, binary
         self.played = [0] * problem.arms
 
-        def draw(reward, mean, key, number, arm):
+        def draw(reward, delay, mean, key, number, arm):
             numbers = randomness.Stream(key, number, randomness.REWARD, problem.arms, arm)
-            coins = dataclasses.replace(numbers, purpose=randomness.BINARISE).uniform()
-            return reward.draw(mean, numbers), coins
+            coins = numbers.towards(randomness.BINARISE).uniform()
+            drawn = reward.draw(mean, numbers)
+            return drawn, coins, delay.draw(drawn, numbers.towards(randomness.DELAY))
 
         self._draw = jax.jit(draw)
 
@@ -103,22 +103,32 @@ class _World:
         return [x < a for x, a in zip(u, self.problem.availability[:, 0], strict=True)]
 
     def rewards(self, arms, instance):
-        """The rewards of the selected arms, `[(arm, reward)]`: each that of the arm's next play."""
-        return [(k, self._reward(k, instance)) for k in arms]
+        """The rewards of the selected arms, `[(arm, reward, delay)]`: each those of the arm's next play."""
+        return [(k, *self._reward(k, instance)) for k in arms]
 
     def _reward(self, arm, instance):
         problem = self.problem
-        at = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x, (problem.arms, 1))[[arm], 0]), problem.reward)
-        at = jax.tree.map(lambda x: x if x.dtype == jnp.int32 else x.astype(float), at)
+        at = self._of_arm(problem.reward, arm), self._of_arm(problem.delay.model(), arm)
         mean = jnp.asarray(problem.means[[arm], instance], float)
         number, self.played[arm] = self.played[arm], self.played[arm] + 1
-        drawn, coin = self._draw(at, mean, self.numbers._key, jnp.uint32(number), jnp.asarray([arm], jnp.int32))
-        if self.binary:
-            return float(coin[0] < drawn[0])
-        return float(drawn[0])
+        drawn, coin, rounds = self._draw(
+            *at, mean, self.numbers._key, jnp.uint32(number), jnp.asarray([arm], jnp.int32)
+        )
+        reward = float(coin[0] < drawn[0]) if self.binary else float(drawn[0])
+        return reward, int(np.ravel(rounds)[0])
+
+    def _of_arm(self, model, arm):
+        """A model's parameters for one arm."""
+
+        def one(leaf):
+            leaf = np.asarray(leaf)
+            value = np.broadcast_to(leaf, (self.problem.arms, 1))[[arm], 0] if leaf.ndim in (0, 2) else leaf
+            return jnp.asarray(value, jnp.int32 if leaf.dtype.kind == "i" else jnp.result_type(float))
+
+        return jax.tree.map(one, model)
 
 
-def reference_run(problem, kind, horizon, seed, key=0, instance=0, delay=0, **parameters):
+def reference_run(problem, kind, horizon, seed, key=0, instance=0, **parameters):
     """Selections of one run by the plain reference: a list of lists of arms."""
     numbers = Numbers(key, instance, seed)
     gaussian = problem.reward.name == "gaussian"
@@ -140,7 +150,8 @@ def reference_run(problem, kind, horizon, seed, key=0, instance=0, delay=0, **pa
     for t in range(1, horizon + 1):
         numbers.t = t
         selected = policy.select(t, world.available())
-        under_way.setdefault(t + delay, []).extend(world.rewards(selected, instance))
+        for arm, reward, delay in world.rewards(selected, instance):
+            under_way.setdefault(t + delay, []).append((arm, reward))
         policy.receive(t, selected, under_way.pop(t, []))
         played.append(sorted(selected))
     return played

@@ -9,7 +9,7 @@ ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
     ["errors", "struct"],
     ["exact", "randomness", "rounding", "queues"],
-    ["component"],
+    ["component", "conversions"],
     ["rewards", "delays"],
     ["problem"],
     ["rounds"],

@@ -15,7 +15,7 @@ LONG = {
     "penalties": [0.2, 0.3, 0.1, 0.9],
 }
 GAUSSIAN = {"kind": "gaussian", "sd": 0.3}
-RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive", "thompson", "f-ts")
+RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive", "thompson", "f-ts", "ucb-lp")
 
 
 def final(kind, reward, seeds):
@@ -68,7 +68,7 @@ def test_a_million_gaussian_rewards_leave_the_mean_exact():
     problem = jb.Problem([0.3], reward={"kind": "gaussian", "sd": 0.25})
     policy = jb.policy("ucb1").prepare(problem, T)
     cells = np.zeros(1, int)
-    placed, world = on_device(policy, cells), on_device(world_of(problem, False), cells)
+    placed, world = on_device(policy, cells), on_device(world_of(problem, False, T), cells)
     keys = tuple(jnp.asarray(w) for w in randomness.run_keys(0, cells[:, None], np.arange(16)))
     start = engine.start(placed, world, (1, 1, 16), False)
     stops, zero = jnp.asarray([T], jnp.int32), jnp.asarray(0, jnp.int32)

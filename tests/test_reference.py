@@ -22,10 +22,10 @@ def problem(kind=None, **changes):
     return jb.Problem(**{"means": MEANS, "fractions": TAU, "penalties": PENALTIES, "plays": plays, **changes})
 
 
-def assert_same(world, kind, seeds=2, horizon=T, key=0, delay=0, **parameters):
+def assert_same(world, kind, seeds=2, horizon=T, key=0, **parameters):
     ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
     for seed in range(seeds):
-        theirs = reference_run(world, kind, horizon, seed, key, delay=delay, **parameters)
+        theirs = reference_run(world, kind, horizon, seed, key, **parameters)
         mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
         differ = [t for t in range(horizon) if mine[t] != theirs[t]]
         assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"
@@ -63,7 +63,7 @@ def test_sleeping_arms(kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_feedback_that_comes_late(kind):
-    assert_same(problem(kind, delay={"kind": "fixed", "d": 7}), kind, seeds=1, delay=7)
+    assert_same(problem(kind, delay={"kind": "fixed", "d": 7}), kind, seeds=1)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL if kind not in ONE_PLAY])

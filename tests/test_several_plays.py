@@ -28,10 +28,10 @@ def problem(**changes):
     return jb.Problem(**{"means": MEANS, "fractions": TAU, "plays": 3, **changes})
 
 
-def assert_same(world, kind, seeds=2, horizon=250, key=0, delay=0, **parameters):
+def assert_same(world, kind, seeds=2, horizon=250, key=0, **parameters):
     ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
     for seed in range(seeds):
-        theirs = reference_run(world, kind, horizon, seed, key, delay=delay, **parameters)
+        theirs = reference_run(world, kind, horizon, seed, key, **parameters)
         mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
         differ = [t for t in range(horizon) if mine[t] != theirs[t]]
         assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"
@@ -58,7 +58,7 @@ def test_sleeping_arms(kind, plays):
 
 @pytest.mark.parametrize("kind", FAIR)
 def test_feedback_that_comes_late(kind):
-    assert_same(problem(delay={"kind": "fixed", "d": 7}), kind, seeds=1, delay=7, **weights(kind))
+    assert_same(problem(delay={"kind": "fixed", "d": 7}), kind, seeds=1, **weights(kind))
 
 
 @pytest.mark.parametrize("kind", FAIR)
