@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from . import sums
 from .delays import Feedback, calendar, deliver
 from .exact import Quota
 from .policy import Policy
@@ -32,6 +33,8 @@ class State:
         under_way: the calendar of feedback that has yet to arrive, `[length, K, *runs]`; None where none ever waits.
         policy: the policy's state.
         offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
+        regrets: the sums of reward regret and of fairness regret (002 eq. 5-6), a `Sum` of float `[2, *runs]`; None
+            where they are not asked for.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
     """
 
@@ -42,6 +45,7 @@ class State:
     under_way: Any
     policy: Any
     offered: Any
+    regrets: Any
     deepest: Any
 
 
@@ -60,19 +64,20 @@ class Sent:
     rounds: Any
 
 
-def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
-    """The state before round 1 of runs of `shape` = (K, *runs)."""
-    counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
-    squares = sums if policy.squares else None
+def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, regrets: bool = False) -> State:
+    """The state before round 1 of runs of `shape` = (K, *runs); with `deepest` and `regrets`, if asked for."""
+    counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
+    squares = totals if policy.squares else None
     return State(
         pulls=counts,
         received=None if world.delay.immediate else counts,
-        deviation=sums,
+        deviation=totals,
         squares=squares,
-        under_way=calendar(Feedback(counts, sums, squares), world.under_way),
+        under_way=calendar(Feedback(counts, totals, squares), world.under_way),
         policy=policy.init(world, shape),
         offered=None if world.availability is None else counts[:1],
-        deepest=jnp.full((1, *shape[1:]), -jnp.inf, sums.dtype) if deepest else None,
+        regrets=sums.nothing((2, *shape[1:])) if regrets else None,
+        deepest=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if deepest else None,
     )
 
 
@@ -142,7 +147,8 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     """Round t of every run: select, draw, deliver, update. Pure; `owed` and `due` are tau (t-1) and tau t."""
     random = Stream(key, t.astype(jnp.uint32), POLICY)
     now = observe(state, world, t, horizon, owed, due, random)
-    selected = policy.select(state.policy, now) & now.available
+    selected, chances = policy.choose(state.policy, now)
+    selected = selected & now.available
     sent = draw(world, selected, state.pulls, random)
     under_way, arrived = arrivals(world, state, sent, selected, t)
     pulls = state.pulls + selected.astype(jnp.int32)
@@ -154,6 +160,7 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
         squares=None if state.squares is None else state.squares + arrived.squares,
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
+        regrets=None if state.regrets is None else sums.plus(state.regrets, _unfair(world, chances)),
         deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
     )
     after = observe(state, world, t, horizon, owed, due, random)
@@ -165,6 +172,13 @@ def _offered(now: Round) -> Array:
     return jnp.minimum(available, now.plays)
 
 
+def _unfair(world: World, chances: Array) -> Array:
+    """This round's reward regret and fairness regret, `[2, *runs]`."""
+    off = world.fair - chances
+    reward = jnp.maximum(jnp.sum(off * world.means, axis=0, keepdims=True), 0.0)  # 002 eq. 5
+    return jnp.concatenate([reward, jnp.sum(jnp.abs(off), axis=0, keepdims=True)])  # 002 eq. 6
+
+
 def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:
     return jnp.maximum(deepest, jnp.max(deficit(due, pulls), axis=0, keepdims=True))
 
@@ -173,10 +187,10 @@ def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-@functools.partial(jax.jit, static_argnames=("shape", "deepest"))
-def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool) -> State:
+@functools.partial(jax.jit, static_argnames=("shape", "deepest", "regrets"))
+def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, regrets: bool = False) -> State:
     """`begin`, compiled."""
-    return begin(policy, world, shape, deepest)
+    return begin(policy, world, shape, deepest, regrets)
 
 
 @functools.partial(jax.jit, donate_argnames=("state",))
@@ -190,7 +204,7 @@ def advance(
     first: Array,
     stops: Array,
     state: State,
-) -> tuple[State, Array, Array]:
+) -> tuple[State, Array, Array | None, Array]:
     """Play on from the end of round `first` to the end of each of `stops`.
 
     One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
@@ -206,7 +220,8 @@ def advance(
         state: that of the end of round `first`; donated.
 
     Returns:
-        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; and the most plays that
+        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums of the two regrets
+        of merit there, float `[R, 2, *runs]`, None where they are not asked for; and the most plays that
         any run has missed so far with arms available, int32 scalar: 0, or its policy's index is not a number.
     """
 
@@ -216,11 +231,11 @@ def advance(
             owed, due = _row(quotas, before - origin), _row(quotas, before - origin + 1)
         return play(policy, world, state, before + 1, horizon, owed, due, key)
 
-    def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], Array]:
+    def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
         before, state = carry
         state = lax.fori_loop(before, stop, one_round, state)
-        return (stop, state), state.pulls
+        return (stop, state), (state.pulls, None if state.regrets is None else state.regrets.value)
 
-    (_, state), pulls = lax.scan(stretch, (first, state), stops)
+    (_, state), (pulls, regrets) = lax.scan(stretch, (first, state), stops)
     offered = stops[-1] * world.plays if state.offered is None else state.offered
-    return state, pulls, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
+    return state, pulls, regrets, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))

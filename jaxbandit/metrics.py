@@ -1,4 +1,4 @@
-"""Metrics, all from counts, in float64 on the host: exact at long horizons whatever the engine's dtype."""
+"""Metrics, in float64 on the host, from counts (those of merit apart): exact at long horizons whatever the dtype."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Truth:
         plays: L.
         quota: tau_k t, arrays `[R, K, C or 1, 1]`; None without fractions.
         penalties: A_k, float64 `[K, C or 1, 1]`; None without penalties.
+        sums: reward regret and fairness regret as the engine adds them up, float64 `[R, 2, C, S]`; None without merit.
     """
 
     t: np.ndarray
@@ -31,6 +32,7 @@ class Truth:
     plays: int
     quota: Quota | None
     penalties: np.ndarray | None
+    sums: np.ndarray | None = None
 
     @property
     def owed(self) -> np.ndarray:
@@ -81,6 +83,18 @@ def max_deficit(counts: np.ndarray, truth: Truth) -> np.ndarray:
     return truth.missing(counts).max(axis=1)
 
 
+def reward_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (002 eq. 5)."""
+    assert truth.sums is not None
+    return truth.sums[:, 0]
+
+
+def fairness_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_{s<=t} sum_k |p*_k - p_k(s)| (002 eq. 6)."""
+    assert truth.sums is not None
+    return truth.sums[:, 1]
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric: its function, from counts int `[R, K, C, S]` to float64 `[R, C, S]`, its label and what it needs."""
@@ -100,6 +114,8 @@ METRICS: dict[str, Metric] = {
     "penalized_regret": Metric(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
     "r_regret": Metric(r_regret, "r-regret (reward)", ("fractions",)),
     "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
+    "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",)),
+    "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",)),
     "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
     "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
 }
@@ -150,6 +166,7 @@ def judge(
     problem: Problem,
     instances: slice,
     quota: Quota | None,
+    sums: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """Metrics of a block of runs.
 
@@ -159,6 +176,7 @@ def judge(
         rounds: the R rounds they were counted at.
         instances: the block's C instances.
         quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
+        sums: of the regrets of merit, float64 `[R, 2, C, S]`; None where they are not asked for.
 
     Returns:
         By name, float64 `[R, C, S]`.
@@ -173,5 +191,6 @@ def judge(
         plays=problem.plays,
         quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
         penalties=penalties,
+        sums=sums,
     )
     return {name: METRICS[name].compute(counts, truth) for name in names}

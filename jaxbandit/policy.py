@@ -64,6 +64,14 @@ class Policy(Component):
         """The arms to play in round `now.t`: bool `[K, *runs]`, true for L available arms."""
         raise TypeError(f"{type(self).__name__} has no select")
 
+    def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
+        """The arms to play, as `select`, and p_k(t), the chance each had: float `[K, *runs]` (002 sec. 3).
+
+        Here 1 for those selected; a policy that selects at random by chances it knows overrides this.
+        """
+        selected = self.select(state, now)
+        return selected, selected.astype(now.deviation.dtype)
+
     def update(self, state: Any, after: Round, selected: Array) -> Any:
         """The state after the round, when `selected` was played; `after` shows the counts at the round's end."""
         return state

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from . import conversions, randomness
@@ -13,6 +14,7 @@ from .component import finite, per_arm
 from .delays import Delay, slots
 from .errors import InputError, unknown_key
 from .exact import decimals
+from .merit import Merit
 from .rewards import Reward
 from .struct import static, struct
 
@@ -31,6 +33,7 @@ class Problem:
             decimals are taken as written.
         penalties: A, the price of each missed round, shaped as `fractions`; or `{"gap_fraction": x}` for
             x (max mu - min mu) of each instance (000, experiment C).
+        merit: f, to which selection is to be proportional: a name of `jaxbandit.merit`, a table, or a `Merit`.
         key: what random means are drawn with.
 
     Attributes:
@@ -47,7 +50,7 @@ class Problem:
         3
     """
 
-    KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties")
+    KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit")
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class Problem:
         availability: Any = 1.0,
         fractions: Any = None,
         penalties: Any = None,
+        merit: Any = None,
         key: Any = 0,
     ):
         self.means = _means(means, key)
@@ -67,6 +71,7 @@ class Problem:
         self.penalties = self._penalties(penalties)
         self.availability = self._availability(availability)
         self.reward: Reward = Reward.from_spec(reward, "problem.reward").prepare(self)
+        self.merit: Merit | None = None if merit is None else self._merit(merit)
         self.delay: Delay = Delay.from_spec(delay, "problem.delay").prepare(self)
 
     @classmethod
@@ -83,6 +88,12 @@ class Problem:
     def gaps(self) -> np.ndarray:
         """gap_k = max mu - mu_k, float64 `[K, J]`."""
         return self.means.max(axis=0) - self.means
+
+    def fair_chances(self) -> np.ndarray:
+        """p*_k = L f(mu_k) / sum f(mu), the one fair policy (002 eq. 4), float64 `[K, J]`."""
+        assert self.merit is not None
+        merit = np.asarray(self.merit.value(jnp.asarray(self.means, jnp.result_type(float))), np.float64)
+        return self.plays * merit / merit.sum(axis=0)
 
     def reward_support(self) -> tuple[float, float]:
         """The least interval that holds every reward."""
@@ -118,6 +129,12 @@ class Problem:
             return np.broadcast_to(share * self.gaps.max(axis=0), self.means.shape).copy()
         return self._spread(finite(value, key, "numbers >= 0", low=0), "penalties", value)
 
+    def _merit(self, value: Any) -> Merit:
+        if np.any((self.means < 0) | (self.means > 1)):
+            raise InputError("problem.means", self.means.T.tolist(), "numbers from 0 to 1: merit is a function of them")
+        made: Merit = Merit.from_spec(value, "problem.merit").prepare(self)
+        return made
+
     def _availability(self, value: Any) -> np.ndarray | None:
         numbers = finite(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
         return None if np.all(numbers == 1) else self._spread(numbers, "availability", value)
@@ -134,6 +151,7 @@ class World:
         availability, fractions, penalties: float; None where the problem has none.
         plays: L.
         binary: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
+        fair: p*, the chances that merit gives the arms (002 eq. 4), float; None without merit.
         under_way: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
     """
 
@@ -144,6 +162,7 @@ class World:
     availability: Any
     fractions: Any
     penalties: Any
+    fair: Any
     plays: int = static(1)
     binary: bool = static(False)
     under_way: int = static(1)
@@ -160,6 +179,7 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
         availability=problem.availability,
         fractions=None if tau is None else tau.astype(np.float64),
         penalties=problem.penalties,
+        fair=None if problem.merit is None else problem.fair_chances(),
         plays=problem.plays,
         binary=binary,
         under_way=slots(problem.delay.longest(), horizon),

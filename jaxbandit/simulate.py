@@ -118,6 +118,7 @@ class Stretch:
         last: the last round played.
         rounds: those of them that are recorded, `[R]`.
         counts: N_k at these, int32 `[R, K, cells, lanes]`.
+        sums: of the regrets of merit at these, float64 `[R, 2, cells, lanes]`; None where they are not asked for.
         quota: tau_k t at these, arrays `[R, K, instances of the block or 1]`; None without fractions.
         missed: plays that some run has missed, 0 where all is well.
         state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.
@@ -126,6 +127,7 @@ class Stretch:
     last: int
     rounds: np.ndarray
     counts: np.ndarray
+    sums: np.ndarray | None
     quota: Quota | None
     missed: int
     state: engine.State
@@ -218,8 +220,9 @@ class Simulation:
                 raise FloatingPointError(f"policy {label!r}: by round {stretch.last} an index was not a number")
             if len(stretch.rounds):
                 counts = block.unpack(stretch.counts)
+                sums = None if stretch.sums is None else block.unpack(stretch.sums)
                 values = metrics.judge(
-                    self.metrics, counts, stretch.rounds, self.problem, block.instances, stretch.quota
+                    self.metrics, counts, stretch.rounds, self.problem, block.instances, stretch.quota, sums
                 )
                 self._record(tally, block, stretch.rounds, counts, values)
                 if tally.deepest is not None:
@@ -239,7 +242,8 @@ class Simulation:
         policy = on_device(policy, cells)
         key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells[:, None], lanes))
         shape = (problem.arms, len(cells), lanes.shape[1])
-        state = engine.start(policy, world, shape, "max_deficit" in self.metrics)
+        regrets = bool({"reward_regret", "fairness_regret"} & set(self.metrics))
+        state = engine.start(policy, world, shape, "max_deficit" in self.metrics, regrets)
         most = rounds_per_call(problem.arms, len(cells))
         table = self._table(block, most + 1)
         first = index = origin = 0
@@ -254,7 +258,7 @@ class Simulation:
             if table is not None and last > origin + most:
                 origin, quota = first, table.rows(first, most + 1)
                 device_quota = quota_on_device(quota, block.places())
-            state, counts, missed = engine.advance(
+            state, counts, sums, missed = engine.advance(
                 policy,
                 world,
                 key,
@@ -267,7 +271,9 @@ class Simulation:
             )
             own = slice(0, block.instances.stop - block.instances.start)
             at_stops = None if quota is None else Quota(*(part[stops - origin][..., own] for part in _parts(quota)))
-            yield Stretch(last, stops, np.asarray(counts)[: len(stops)], at_stops, int(missed), state)
+            at = slice(0, len(stops))
+            recorded = None if sums is None else np.asarray(sums, np.float64)[at]
+            yield Stretch(last, stops, np.asarray(counts)[at], recorded, at_stops, int(missed), state)
             first, index = last, index + len(stops)
 
     def _table(self, block: Block, rounds: int) -> QuotaTable | None:

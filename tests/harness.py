@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import reference
+import reference_merit
 import reference_plays  # noqa: F401  registers the policies of paper 003
 
 import jaxbandit as jb
@@ -18,6 +19,12 @@ from jaxbandit.policy import Alias, Policy
 from jaxbandit.problem import world_of
 
 ALL = list(Policy.registry)
+# Policies of paper 002, tested in test_merit.py; those that select in proportion to merit need `problem.merit`.
+ALSO = {"fairx-ucb": "fcucb-d", "fairx-ts": "fcts-d"}
+MERIT = [*reference_merit.MERIT, *ALSO]
+PROPORTIONAL = [kind for kind in MERIT if kind not in ("cucb-d", "mp-ts-d", "opse")]
+PLAIN = [kind for kind in ALL if kind not in MERIT]
+BINARY = ("thompson", "f-ts", "fcts-d", "op-fcts-d", "mp-ts-d", "fairx-ts")
 RULES = [n for n, p in Policy.registry.items() if not isinstance(p, Alias) and "base" in p.parameters()]
 INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.startswith("jaxbandit.indices")]
 
@@ -40,7 +47,9 @@ def trajectory(problem, policy, horizon, seeds, key=0):
         quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
-    _, pulls, _ = engine.advance(placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state)
+    _, pulls, _, _ = engine.advance(
+        placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state
+    )
     pulls = np.asarray(pulls)[..., :seeds]
     return np.diff(pulls, axis=0, prepend=0).astype(bool)
 
@@ -128,12 +137,26 @@ class _World:
         return jax.tree.map(one, model)
 
 
+def plain_merit(merit):
+    """A merit function for plain floats."""
+    if merit.name == "power":
+        return lambda mu: 1 + merit.scale * mu**merit.exponent
+    return merit.plain
+
+
 def reference_run(problem, kind, horizon, seed, key=0, instance=0, **parameters):
     """Selections of one run by the plain reference: a list of lists of arms."""
+    return list(reference_rounds(problem, kind, horizon, seed, key, instance, **parameters))
+
+
+def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=None, **parameters):
+    """The selections round by round; the p_k(t) of a policy of 002 are appended to `chances`."""
     numbers = Numbers(key, instance, seed)
     gaussian = problem.reward.name == "gaussian"
+    if kind in PROPORTIONAL:
+        parameters["merit"] = plain_merit(problem.merit)
     policy = reference.make(
-        kind,
+        ALSO.get(kind, kind),
         K=problem.arms,
         T=horizon,
         tau=None if problem.fractions is None else [Fraction(f) for f in problem.fractions[:, 0]],
@@ -143,15 +166,15 @@ def reference_run(problem, kind, horizon, seed, key=0, instance=0, **parameters)
         plays=problem.plays,
         **parameters,
     )
-    binary = not gaussian and "thompson" in (kind, parameters.get("base"), {"f-ts": "thompson"}.get(kind))
+    binary = not gaussian and (kind in BINARY or parameters.get("base") == "thompson")
     world = _World(problem, numbers, binary)
     under_way: dict[int, list] = {}
-    played = []
     for t in range(1, horizon + 1):
         numbers.t = t
         selected = policy.select(t, world.available())
         for arm, reward, delay in world.rewards(selected, instance):
             under_way.setdefault(t + delay, []).append((arm, reward))
         policy.receive(t, selected, under_way.pop(t, []))
-        played.append(sorted(selected))
-    return played
+        if chances is not None:
+            chances.append(policy.chances)
+        yield sorted(selected)

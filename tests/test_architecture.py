@@ -8,13 +8,14 @@ import jaxbandit
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
     ["errors", "struct"],
-    ["exact", "randomness", "rounding", "queues"],
+    ["exact", "randomness", "rounding", "queues", "sums"],
     ["component", "conversions"],
-    ["rewards", "delays"],
+    ["rewards", "delays", "merit"],
     ["problem"],
     ["rounds"],
     ["selection"],
     ["policy"],
+    ["proportional"],
     ["indices"],
     ["policies"],
     ["engine"],

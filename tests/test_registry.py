@@ -16,7 +16,8 @@ from jaxbandit.problem import world_of
 from jaxbandit.rewards import Reward
 
 T, SEEDS = 120, 6
-PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
+ASKED = {"fractions": [0.1, 0.05, 0.2, 0.15], "penalties": [0.2, 0.5, 0.4, 0.3], "merit": "power"}
+PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], **ASKED)
 MANY = [kind for kind in ALL if kind not in ("naive", "fair-random")]
 
 
@@ -94,7 +95,12 @@ def test_other_numbers_compile_nothing_new(kind):
     simulate(PROBLEM, T, 0)
     compiled = engine.advance._cache_size(), engine.start._cache_size()
     simulate(PROBLEM, T, 0)
-    other = jb.Problem([0.9, 0.1, 0.2, 0.3], fractions=[0.2, 0.07, 0.02, 0.0], penalties=[0.0, 0.1, 0.2, 0.3])
+    other = jb.Problem(
+        [0.9, 0.1, 0.2, 0.3],
+        fractions=[0.2, 0.07, 0.02, 0.0],
+        penalties=[0.0, 0.1, 0.2, 0.3],
+        merit={"kind": "power", "scale": 0.5, "exponent": 2.5},
+    )
     simulate(other, 77, 5)
     numbers = {
         "exploration": 0.7,
@@ -122,9 +128,7 @@ def test_two_classes_are_two_structures():
 
 @pytest.mark.parametrize("kind", ALL)
 def test_zero_delay_is_no_delay(kind):
-    late = jb.Problem(
-        PROBLEM.means.T[0], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3], delay="fixed"
-    )
+    late = jb.Problem(PROBLEM.means.T[0], **ASKED, delay="fixed")
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))
 
 
@@ -146,7 +150,8 @@ def test_it_is_documented(kind):
 
 @pytest.mark.parametrize("kind", MANY)
 def test_all_arms_can_be_played_at_once(kind):
-    everything = jb.Problem([0.3, 0.6], plays=2, fractions=0.1, penalties=0.2)
+    equal = {"kind": "power", "scale": 0.0}  # all arms are played for sure only where merit is the same
+    everything = jb.Problem([0.3, 0.6], plays=2, fractions=0.1, penalties=0.2, merit=equal)
     assert jb.simulate(everything, kind, horizon=20, seeds=2).pulls.values.min() == 20
 
 

@@ -40,10 +40,19 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     def update(self, state: Sweep, after: Round, selected: Array) -> Sweep:
         left = state.left & ~selected
         swept = ~jnp.any(left, axis=0, keepdims=True)
-        log_horizon = jnp.log(after.horizon.astype(after.deviation.dtype))
-        radius = jnp.sqrt(self.exploration * log_horizon / after.samples)
-        lower = jnp.where(state.active, after.mean - radius, -jnp.inf)
-        beaten = after.mean + radius < jnp.max(lower, axis=0, keepdims=True)
+        lower, upper = self.bounds(after)
+        lower = jnp.where(state.active, lower, -jnp.inf)
+        beaten = upper < jnp.max(lower, axis=0, keepdims=True)
         stay = state.active & (~beaten | best(lower, state.active))  # the best stays, whatever the rounding
         active = jnp.where(swept, stay, state.active)
         return Sweep(active, jnp.where(swept, active, left))
+
+    def bounds(self, after: Round) -> tuple[Array, Array]:
+        """What each arm's mean is above and below, float `[K, *runs]`."""
+        radius = self.radius(after, after.samples)
+        return after.mean - radius, after.mean + radius
+
+    def radius(self, after: Round, samples: Array) -> Array:
+        """sqrt(x log T / samples), float."""
+        log_horizon = jnp.log(after.horizon.astype(after.deviation.dtype))
+        return jnp.sqrt(self.exploration * log_horizon / samples)

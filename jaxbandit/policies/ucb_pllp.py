@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from .. import queues
+from .. import queues, sums
 from ..component import derived, parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
@@ -26,7 +26,7 @@ class Backlog:
 
     Attributes:
         queue: tau minus selections, summed since the queue was last empty.
-        slack: E(t), the sum of eps_s over s < t, and what adding has rounded off; float `[2, 1, ...]`.
+        slack: E(t), the sum of eps_s over s < t, a `Sum` of shape `[1, ...]`.
         emptied: E at the round in which the queue was last empty, float `[K, *runs]`.
         base: the base's state.
     """
@@ -56,7 +56,7 @@ class UCBPLLP(Rule, name="ucb-pllp"):
 
     def init(self, world: World, shape: tuple[int, ...]) -> Backlog:
         dtype = jnp.result_type(float)
-        slack = jnp.zeros((2,) + (1,) * (len(shape) - 1), dtype)
+        slack = sums.nothing((1,) * len(shape))
         return Backlog(queues.empty(shape), slack, jnp.zeros(shape, dtype), super().init(world, shape))
 
     def value(self, state: Backlog, now: Round) -> Array:
@@ -65,23 +65,16 @@ class UCBPLLP(Rule, name="ucb-pllp"):
 
     def update(self, state: Backlog, after: Round, selected: Array) -> Backlog:
         queue = queues.grown(state.queue, self.pace, selected)
-        slack = _plus(state.slack, self.eps / _root(after))
+        slack = sums.plus(state.slack, self.eps / _root(after))
         grown = Backlog(queue, slack, state.emptied, super().update(state.base, after, selected))
         below = self._length(grown) <= 0
-        emptied = jnp.where(below, slack[:1], state.emptied)
+        emptied = jnp.where(below, slack.value, state.emptied)
         return Backlog(queues.cleared(queue, below), slack, emptied, grown.base)
 
     def _length(self, state: Backlog) -> Array:
         """Q_k, float `[K, *runs]`."""
-        return queues.length(state.queue, self.pace, state.emptied.dtype) + (state.slack[:1] - state.emptied)
+        return queues.length(state.queue, self.pace, state.emptied.dtype) + (state.slack.value - state.emptied)
 
 
 def _root(now: Round) -> Array:
     return jnp.sqrt(now.t.astype(now.deviation.dtype))
-
-
-def _plus(total: Array, term: Array) -> Array:
-    """Kahan's sum: a million small terms would lose whole per cents of a float32."""
-    term = term - total[1:]
-    larger = total[:1] + term
-    return jnp.concatenate([larger, (larger - total[:1]) - term])

@@ -1,0 +1,33 @@
+"""fgreedy-d: the epsilon-greedy policy that paper 002 compares with."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from ..component import parameter
+from ..proportional import Proportional
+from ..rounds import Round
+from ..selection import top
+
+
+class FGreedyD(Proportional, name="fgreedy-d"):
+    """With probability eps / t^decay L arms evenly at random, else in proportion to the merit of the means."""
+
+    source: ClassVar[str] = "002 sec. 6"
+    eps: float = parameter(0.1, low=0, high=1, doc="probability of exploring in the first round")
+    decay: float = parameter(0.0, low=0, doc="0: eps throughout; 1/3: eps / t^(1/3)")
+
+    def estimate(self, now: Round) -> Array:
+        return jnp.clip(now.mean, 0.0, 1.0)  # rounding may leave [0, 1]
+
+    def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
+        greedy, fair = self.drawn(now, self.estimate(now))
+        coin, lots = now.deeper(), now.deeper().deeper()
+        explores = coin.random.uniform() < self.eps * now.t.astype(fair.dtype) ** -self.decay
+        evenly = top((lots.random.uniform(len(fair)),), now.plays, now.plays, now.available)
+        there = jnp.sum(now.available, axis=0, keepdims=True, dtype=fair.dtype)
+        even = jnp.where(now.available, jnp.minimum(there, float(now.plays)) / jnp.maximum(there, 1.0), 0.0)
+        return jnp.where(explores, evenly, greedy), jnp.where(explores, even, fair)

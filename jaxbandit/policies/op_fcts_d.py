@@ -1,0 +1,25 @@
+"""op-fcts-d: paper 002, Algorithm 4."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from jax import Array
+
+from ..proportional import Proportional, missing
+from ..rounds import Round
+
+
+class OPFCTSD(Proportional, name="op-fcts-d"):
+    """In proportion to the merit of the average of two posterior draws: the missing rewards all 1, and all 0."""
+
+    source: ClassVar[str] = "002 Alg. 4"
+    binary_feedback: ClassVar[bool] = True
+
+    def estimate(self, now: Round) -> Array:
+        ones, late = now.total, missing(now)
+        zeros = now.received.astype(ones.dtype) - ones
+        first, second = now.deeper(), now.deeper().deeper()
+        optimistic = first.random.beta(1.0 + ones + late, 1.0 + zeros)
+        pessimistic = second.random.beta(1.0 + ones, 1.0 + zeros + late)
+        return 0.5 * (optimistic + pessimistic)

@@ -1,0 +1,86 @@
+"""Policies that select arms in proportion to the merit of an estimate (002)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .component import derived
+from .errors import InputError
+from .merit import box_optimum, in_proportion
+from .policy import Policy
+from .rounding import dependent_rounding, pairs
+from .rounds import Round
+from .selection import top
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+
+class Proportional(Policy):
+    """L arms by dependent rounding of p_k = L f(x_k) / sum f(x), x the means that a subclass estimates."""
+
+    merit: Any = derived()  # f
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        if problem.merit is None:
+            raise InputError("problem.merit", None, f"a merit function, as {{ kind = 'power' }}: {self.name} needs it")
+        low, high = problem.reward_support()
+        if low < 0 or high > 1:
+            raise InputError("problem.reward", problem.reward.name, f"rewards that stay in [0, 1] with {self.name}")
+        return super().prepare(problem, horizon).replace(merit=problem.merit)
+
+    def estimate(self, now: Round) -> Array:
+        """x, the means that merit is taken of, in [0, 1], float `[K, *runs]`."""
+        raise TypeError(f"{type(self).__name__} has no estimate")
+
+    def select(self, state: Any, now: Round) -> Array:
+        return self.choose(state, now)[0]
+
+    def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
+        return self.drawn(now, self.estimate(now))
+
+    def drawn(self, now: Round, means: Array) -> tuple[Array, Array]:
+        """Arms drawn in proportion to the merit of some means, and their chances."""
+        there = jnp.sum(now.available, axis=0, keepdims=True, dtype=means.dtype)
+        chances = in_proportion(self.merit.value(means), jnp.minimum(there, float(now.plays)), now.available)
+        return dependent_rounding(chances, now.random.uniform(pairs(len(chances)))), chances
+
+
+class Boxed(Proportional):
+    """The estimate that earns most of a box of confidence, after a first play of each arm (002 Alg. 1 and 3)."""
+
+    def box(self, now: Round) -> tuple[Array, Array]:
+        """The ends of the confidence intervals before they are clipped to [0, 1], float `[K, *runs]`."""
+        raise TypeError(f"{type(self).__name__} has no box")
+
+    def estimate(self, now: Round) -> Array:
+        low, high = self.box(now)
+        return box_optimum(self.merit, jnp.maximum(low, 0.0), jnp.minimum(high, 1.0))
+
+    def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
+        def first() -> tuple[Array, Array]:
+            unseen = (now.pulls == 0).astype(jnp.int32)  # arms in order, the last round filled up from the first arm
+            selected = top((unseen,), now.plays, now.plays, now.available)
+            return selected, selected.astype(now.deviation.dtype)
+
+        rounds = -(-len(now.pulls) // now.plays)
+        return lax.cond(now.t <= rounds, first, lambda: self.drawn(now, self.estimate(now)))
+
+
+def confidence(now: Round, weight: float, samples: Array) -> Array:
+    """sqrt(log(weight L K T) / samples), float."""
+    horizon = now.horizon.astype(now.deviation.dtype)
+    return jnp.sqrt(jnp.log(weight * now.plays * len(now.pulls) * horizon) / samples)
+
+
+def selections(now: Round) -> Array:
+    """max(N_k, 1), float."""
+    return jnp.maximum(now.pulls, 1).astype(now.deviation.dtype)
+
+
+def missing(now: Round) -> Array:
+    """N_k - M_k, how many rewards have yet to come, float."""
+    return (now.pulls - now.received).astype(now.deviation.dtype)
