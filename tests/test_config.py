@@ -238,8 +238,8 @@ BAD = [
     ({"policies": {"kind": "ucb1"}}, "policies", {"kind": "ucb1"}, "one or more tables [[policies]], each with a kind"),
     ({"policies": ["ucb1"]}, "policies[0]", "ucb1", 'a table with a kind, as { kind = "ucb1" }'),
     ({"policies": [{"kind": "ucb1"}, {"kind": "lgf"}]}, "policies[1].kind", "lgf", "(did you mean 'lfg'?)"),
-    (one(label="mine"), "policies[0].kind", None, "one of epsilon-greedy, eta-fucb"),
-    (one(kind=3), "policies[0].kind", 3, "one of epsilon-greedy, eta-fucb"),
+    (one(label="mine"), "policies[0].kind", None, "one of cucb-d, epsilon-greedy, eta-fucb"),
+    (one(kind=3), "policies[0].kind", 3, "one of cucb-d, epsilon-greedy, eta-fucb"),
     (one(kind="ucb1", label=3), "policies[0].label", 3, "a string"),
     ({"policies": [{"kind": "ucb1"}] * 2}, "policies.label", "ucb1", "a name of its own for each policy"),
     (
@@ -256,7 +256,7 @@ BAD = [
     (one(kind="lfg", etta=1), "policies[0].etta", 1, "(did you mean 'eta'?)"),
     (one(kind="ucb1", base="lfg"), "policies[0].base", "lfg", "no such key, but exploration, kind, label, log_offset"),
     (one(kind="fair-learn", base="ucb"), "policies[0].base", "ucb", "(did you mean 'ucb1'?)"),
-    (one(kind="fair-learn", base=3), "policies[0].base", 3, "one of epsilon-greedy"),
+    (one(kind="fair-learn", base=3), "policies[0].base", 3, "one of cucb-d, epsilon-greedy"),
     (one(kind="fucb", base="kl-ucb"), "policies[0].base", "kl-ucb", "nothing: fucb sets it"),
     (
         one(kind="fair-learn", base="thompson", exploration=2),
@@ -639,7 +639,7 @@ CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.toml"))
 
 
 def test_every_paper_so_far_has_its_configs():
-    assert {"000", "001", "003"} <= {path.name[:3] for path in CONFIGS}
+    assert {"000", "001", "002", "003"} <= {path.name[:3] for path in CONFIGS}
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
