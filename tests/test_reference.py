@@ -46,7 +46,7 @@ def test_gaussian_rewards(kind):
 
 
 @pytest.mark.parametrize("kind", PLAIN)
-@pytest.mark.parametrize("reward", ["beta", "uniform"])
+@pytest.mark.parametrize("reward", [pytest.param("beta", marks=pytest.mark.slow), "uniform"])
 def test_other_rewards_in_the_unit_interval(kind, reward):
     assert_same(problem(kind, reward=reward), kind, seeds=1)
 

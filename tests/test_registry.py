@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from harness import ALL, trajectory
+from harness import ALL, DISTINCT, trajectory
 from jax import lax
 
 import jaxbandit as jb
@@ -18,7 +18,7 @@ from jaxbandit.rewards import Reward
 T, SEEDS = 120, 6
 ASKED = {"fractions": [0.1, 0.05, 0.2, 0.15], "penalties": [0.2, 0.5, 0.4, 0.3], "merit": "power"}
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], **ASKED)
-MANY = [kind for kind in ALL if kind not in ("naive", "fair-random")]
+MANY = [kind for kind in DISTINCT if kind not in ("naive", "fair-random")]
 
 
 def one_run(tree):
@@ -44,7 +44,7 @@ def play(policy, world, quotas, state, t, key):
     return engine.play(policy, world, state, jnp.asarray(t, jnp.int32), jnp.asarray(T, jnp.int32), owed, due, key)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", DISTINCT)
 def test_one_run_is_a_column_of_the_batch(kind):
     """A scan of one run without run axes, mapped over runs, against the engine's batch."""
     policy, world, quotas = single(kind)
@@ -69,7 +69,7 @@ def test_one_run_is_a_column_of_the_batch(kind):
     np.testing.assert_array_equal(alone.astype(bool), batch.transpose(2, 0, 1))
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", DISTINCT)
 def test_a_round_is_pure_and_keeps_dtypes(kind):
     policy, world, quotas = single(kind)
     key = tuple(jnp.asarray(w) for w in randomness.run_keys(0, np.array(0), np.array(0)))
@@ -87,7 +87,7 @@ def test_a_round_is_pure_and_keeps_dtypes(kind):
     jax.tree.map(np.testing.assert_array_equal, copy, jax.tree.map(np.array, state))
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", DISTINCT)
 def test_other_numbers_compile_nothing_new(kind):
     def simulate(problem, horizon, key, **parameters):
         return jb.simulate(problem, jb.policy(kind, **parameters), horizon=horizon, seeds=SEEDS, key=key)
@@ -126,18 +126,26 @@ def test_two_classes_are_two_structures():
         assert [other == one for other in structures] == [i == j for j in range(len(structures))]
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", DISTINCT)
 def test_zero_delay_is_no_delay(kind):
     late = jb.Problem(PROBLEM.means.T[0], **ASKED, delay="fixed")
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", DISTINCT)
 def test_a_run_does_not_depend_on_the_block(kind):
     whole = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20)
     parts = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20, block=4)
     for name in whole.data_vars:
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+
+
+def test_an_alias_is_the_policy_with_its_parameters():
+    assert jb.policy("fucb") == jb.policy("fair-learn", base="ucb1")
+    assert jb.policy("f-ts", alpha=2.0) == jb.policy("fair-learn", base="thompson", alpha=2.0)
+    assert jb.policy("mp-ts-d") == jb.policy("thompson")
+    assert jb.policy("fairx-ucb") == jb.policy("fcucb-d")
+    assert jb.policy("fairx-ts") == jb.policy("fcts-d")
 
 
 @pytest.mark.parametrize("kind", ALL)
