@@ -61,7 +61,9 @@ def _raised(means: np.ndarray, floor: np.ndarray, ceiling: Any, budget: Any) -> 
     low = np.take_along_axis(floor, order, axis=0)
     room = ceiling - low
     earlier = np.cumsum(room, axis=0) - room
-    raised = low + np.clip(budget - total(low, axis=0) - earlier, 0, room)
+    left = budget - total(low, axis=0) - earlier
+    left = np.where(left > 1e-12 * budget, left, 0)  # what rounding leaves is nobody's
+    raised = low + np.clip(left, 0, room)
     amounts = np.empty_like(raised)
     np.put_along_axis(amounts, order, raised, axis=0)
     return amounts

@@ -43,7 +43,7 @@ def dependent_rounding(marginals: Array, uniform: Array) -> Array:
         a, b = value[::2], value[1::2]
         u = uniform[used : used + len(a)]
         used += len(a)
-        over = a + b > 1
+        over = (a + b > 1) | (a >= 1) | (b >= 1)  # an arm of marginal 1 is in, though 1 and a little round to 1
         chance = jnp.where(over, 1 - b, a)  # that the first arm is the one in, or the one not out
         span = jnp.where(over, 2 - a - b, a + b)
         first = u * span < chance
