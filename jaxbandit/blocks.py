@@ -83,15 +83,19 @@ def _padded(part: slice, width: int) -> np.ndarray:
     return np.minimum(np.arange(part.start, part.start + width), part.stop - 1)
 
 
-def fitting(under_way: int) -> int:
-    """The most runs of a block whose delayed feedback, of so many bytes a run, fits; whole vectors of them.
+def fitting(under_way: int, delay: str) -> int:
+    """The most runs of a block whose delayed feedback fits; whole vectors of them.
+
+    Args:
+        under_way: bytes of delayed feedback a run.
+        delay: the kind of the delay, for the error.
 
     Raises:
         InputError: where one vector of runs takes more than half of the machine's memory.
     """
     if under_way * LANES > _memory() // 2:
         words = f"a delay or a horizon whose calendar fits: {LANES} runs take {under_way * LANES / 2**30:.3g} GiB"
-        raise InputError("problem.delay", "rewards under way", f"{words}; a shorter horizon or fewer arms need less")
+        raise InputError("problem.delay", delay, f"{words}; a shorter horizon or fewer arms need less")
     if jax.default_backend() != "cpu":
         runs = _DEVICE_CALENDAR // under_way
     else:

@@ -127,7 +127,7 @@ def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
     return Sent(reward if centre is None else reward - centre, arm, rounds)
 
 
-def arrivals(world: World, state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
+def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
     """What is under way after round t, and what arrives at its end, per arm `[K, *runs]`."""
     squares = state.squares is not None
     if state.under_way is not None and len(sent.arm) == 1:
@@ -150,7 +150,7 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     selected, chances = policy.choose(state.policy, now)
     selected = selected & now.available
     sent = draw(world, selected, state.pulls, random)
-    under_way, arrived = arrivals(world, state, sent, selected, t)
+    under_way, arrived = arrivals(state, sent, selected, t)
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
         state,

@@ -170,7 +170,7 @@ class Simulation:
             return None
         width = np.dtype(jnp.result_type(float)).itemsize
         squares = any(policy.squares for policy in self.prepared)
-        return fitting(length * self.problem.arms * (4 + width * (2 if squares else 1)))
+        return fitting(length * self.problem.arms * (4 + width * (2 if squares else 1)), self.problem.delay.name)
 
     def run(self, progress: bool = False) -> Outcome:
         """Simulate everything.

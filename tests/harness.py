@@ -179,3 +179,13 @@ def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=No
         if chances is not None:
             chances.append(policy.chances)
         yield sorted(selected)
+
+
+def assert_same(world, kind, seeds=2, horizon=300, key=0, **parameters):
+    """The engine's selections are the reference's, round by round."""
+    ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
+    for seed in range(seeds):
+        theirs = reference_run(world, kind, horizon, seed, key, **parameters)
+        mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
+        differ = [t for t in range(horizon) if mine[t] != theirs[t]]
+        assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"

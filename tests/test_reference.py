@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 import reference
-from harness import ALL, ALSO, INDICES, PLAIN, RULES, reference_run, trajectory
+from harness import ALL, ALSO, INDICES, PLAIN, RULES, assert_same
 
 import jaxbandit as jb
 
@@ -13,22 +13,12 @@ import jaxbandit as jb
 MEANS = [0.35, 0.62, 0.5, 0.81, 0.12]
 TAU = [0.07, 0.29, 0.1, 0.1, 0.07]
 PENALTIES = [0.4, 0.1, 0.35, 0.2, 0.75]
-T = 300
 ONE_PLAY = ("naive", "fair-random")
 
 
 def problem(kind=None, **changes):
     plays = 2 if kind == "fair-mmab" else 1  # it needs tau below L/K
     return jb.Problem(**{"means": MEANS, "fractions": TAU, "penalties": PENALTIES, "plays": plays, **changes})
-
-
-def assert_same(world, kind, seeds=2, horizon=T, key=0, **parameters):
-    ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
-    for seed in range(seeds):
-        theirs = reference_run(world, kind, horizon, seed, key, **parameters)
-        mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
-        differ = [t for t in range(horizon) if mine[t] != theirs[t]]
-        assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"
 
 
 def test_every_registered_policy_has_a_reference():

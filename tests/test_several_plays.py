@@ -1,10 +1,12 @@
 """Paper 003: several plays a round, against the plain references and against what the paper proves."""
 
+import functools
 from fractions import Fraction
 
+import harness
 import numpy as np
 import pytest
-from harness import reference_run, trajectory
+from harness import trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +21,9 @@ TOP = ["ucb1", "kl-ucb", "thompson"]
 PLAYS = [3, 6]
 
 
+assert_same = functools.partial(harness.assert_same, horizon=250)
+
+
 def weights(kind):
     """For ucb-pllp growth that does not tie with tau by chance, as 0.2/sqrt(4) with 0.1: rounding settles such ties."""
     return {"eps": 0.2137} if kind == "ucb-pllp" else {}
@@ -26,15 +31,6 @@ def weights(kind):
 
 def problem(**changes):
     return jb.Problem(**{"means": MEANS, "fractions": TAU, "plays": 3, **changes})
-
-
-def assert_same(world, kind, seeds=2, horizon=250, key=0, **parameters):
-    ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
-    for seed in range(seeds):
-        theirs = reference_run(world, kind, horizon, seed, key, **parameters)
-        mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
-        differ = [t for t in range(horizon) if mine[t] != theirs[t]]
-        assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"
 
 
 @pytest.mark.parametrize("plays", PLAYS)
