@@ -12,6 +12,7 @@ from .api import simulate as simulate
 from .component import parameter as parameter
 from .errors import InputError as InputError
 from .merit import Merit as Merit
+from .opportunity import Opportunity as Opportunity
 from .policy import Index as Index
 from .policy import Policy as Policy
 from .policy import Rule as Rule

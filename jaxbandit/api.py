@@ -101,8 +101,9 @@ def _config(simulation: Simulation) -> dict[str, Any]:
         values = getattr(problem, name)
         if values is not None:
             plain[name] = _rows(values)
-    if problem.merit is not None:
-        plain["merit"] = _table(problem.merit)
+    for name in ("merit", "opportunity"):
+        if getattr(problem, name) is not None:
+            plain[name] = _table(getattr(problem, name))
     simulated: dict[str, Any] = {"horizon": setting.horizon, "seeds": setting.seeds, "record": setting.record}
     simulated["key"] = setting.key if isinstance(setting.key, int) else str(setting.key)
     simulated["metrics"] = simulation.metrics

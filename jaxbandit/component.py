@@ -17,9 +17,14 @@ from .errors import InputError, unknown_key, unknown_name
 from .struct import register
 
 
-def parameter(default: Any = None, *, low: float | None = None, high: float | None = None, doc: str = "") -> Any:
-    """A parameter of a component: its default, the range it must lie in (ends included) and what it means."""
-    return dataclasses.field(default=default, metadata={"low": low, "high": high, "doc": doc})
+def parameter(
+    default: Any = None, *, low: float | None = None, high: float | None = None, doc: str = "", static: bool = False
+) -> Any:
+    """A parameter of a component: its default, the range it must lie in (ends included) and what it means.
+
+    With `static` it is part of the structure: programs are compiled for its value.
+    """
+    return dataclasses.field(default=default, metadata={"low": low, "high": high, "doc": doc, "static": static})
 
 
 def derived() -> Any:
@@ -90,6 +95,13 @@ class Component:
                 value.check(key)  # its parameters stand beside
             elif value is not None:
                 _check_range(value, field, f"{key}.{name}")
+
+    def check_numbers(self, key: str) -> None:
+        """`check`, and refuse lists."""
+        self.check(key)
+        for name in self.parameters():
+            if np.ndim(getattr(self, name)):
+                raise InputError(f"{key}.{name}", getattr(self, name), "a number")
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""

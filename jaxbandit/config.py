@@ -144,8 +144,8 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
 
 
 def _default_label(kind: str, table: Mapping[str, Any]) -> str:
-    base = table.get("base")
-    return f"{kind}/{base}" if isinstance(base, str) else kind
+    bases = [table[slot] for slot in ("base", "black_box") if isinstance(table.get(slot), str)]
+    return "/".join([kind, *bases])
 
 
 def _short(value: Any) -> str:

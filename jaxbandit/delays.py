@@ -293,19 +293,40 @@ def slots(longest: float, horizon: int) -> int:
     return 1 << reach.bit_length()
 
 
-def calendar(sent: Feedback, length: int) -> Feedback | None:
-    """An empty calendar of `length` rounds, arrays `[length, K, *runs]`; None where nothing is ever under way."""
+_HALF = 1 << 16  # of a word that holds a count below and a sum above
+
+
+@struct
+class Tallied:
+    """Rewards of 0 and 1 under way, in one word an arm: how many, and 2^16 times how many of them are 1; int32."""
+
+    word: Any
+
+
+Calendar = Feedback | Tallied
+
+
+def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None:
+    """An empty calendar of `length` rounds, arrays `[length, K, *runs]`; None where nothing is ever under way.
+
+    Args:
+        sent: the shapes and dtypes of what will be sent.
+        length: a power of 2.
+        bits: rewards are 0 and 1, and may share a word with their number: a scatter instead of two.
+    """
     if length == 1:
         return None
-    return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), sent)
+    small = length < _HALF // 2  # at most one reward of each round of the calendar comes in one round
+    pages: Calendar = Tallied(sent.count) if bits and small and sent.squares is None else sent
+    return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
 
 
-def deliver(under_way: Feedback, sent: Feedback, arm: Array, rounds: Array, t: Array) -> tuple[Feedback, Feedback]:
+def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: Array) -> tuple[Calendar, Feedback]:
     """What arrives at the end of round t, when `sent` was sent in it.
 
     Args:
         under_way: the calendar, `[length, K, *runs]`.
-        sent: arrays `[n, *runs]`: of all arms, or of the one that was selected.
+        sent: arrays `[n, *runs]`: of all arms, or of n of them.
         arm: whose they are, int32 `[n, *runs]`.
         rounds: the delay of each, int32 `[n, *runs]` or broadcasting.
         t: the round, int32 scalar.
@@ -313,15 +334,20 @@ def deliver(under_way: Feedback, sent: Feedback, arm: Array, rounds: Array, t: A
     Returns:
         The calendar after, and the feedback `[K, *runs]`.
     """
-    length = len(under_way.count)
+    tallied = isinstance(under_way, Tallied)
+    length = len(jax.tree.leaves(under_way)[0])
     comes = rounds < length  # a delay beyond the calendar ends past the horizon
-    place = jnp.broadcast_to((t + jnp.where(comes, rounds, 0)) % length, arm.shape)
+    place = jnp.broadcast_to((t + jnp.where(comes, rounds, 0)) & (length - 1), arm.shape)
     where = (place, arm, *jnp.indices(arm.shape, jnp.int32, sparse=True)[1:])
 
     def post(book: Array, x: Array) -> Array:
         # The last round's page is torn out now, not when it was read: XLA then writes in place.
-        book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) % length, 0)
+        book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) & (length - 1), 0)
         return book.at[where].add(jnp.where(comes, x, 0), mode="promise_in_bounds", unique_indices=True)
 
-    under_way = jax.tree.map(post, under_way, sent)
-    return under_way, jax.tree.map(lambda book: lax.dynamic_index_in_dim(book, t % length, keepdims=False), under_way)
+    posted = Tallied(sent.count + _HALF * sent.total.astype(jnp.int32)) if tallied else sent
+    under_way = jax.tree.map(post, under_way, posted)
+    page = jax.tree.map(lambda book: lax.dynamic_index_in_dim(book, t & (length - 1), keepdims=False), under_way)
+    if isinstance(page, Tallied):
+        page = Feedback(page.word & (_HALF - 1), (page.word >> 16).astype(sent.total.dtype))
+    return under_way, page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from .policy import Policy
 from .problem import World
 from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
 from .rounds import Round, deficit
-from .selection import of_selected
+from .selection import at_arms, can_list, listed, of_selected
 from .struct import struct
 
 
@@ -30,11 +31,10 @@ class State:
         received: M_k(t), int32; None without delay, where it is `pulls`.
         deviation: S_k(t) less M_k(t) times the reward's centre, float.
         squares: the sum of squared deviations, float; None unless the policy needs it.
-        under_way: the calendar of feedback that has yet to arrive, `[length, K, *runs]`; None where none ever waits.
+        under_way: the calendar of feedback that has yet to arrive, arrays `[length, K, *runs]`; None where none waits.
         policy: the policy's state.
         offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
-        regrets: the sums of reward regret and of fairness regret (002 eq. 5-6), a `Sum` of float `[2, *runs]`; None
-            where they are not asked for.
+        sums: those of `SUMS` that are asked for, by name, each a `Sum` of float `[1, *runs]`.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
     """
 
@@ -45,27 +45,31 @@ class State:
     under_way: Any
     policy: Any
     offered: Any
-    regrets: Any
+    sums: dict[str, sums.Sum]
     deepest: Any
 
 
 @struct
 class Sent:
-    """The rewards of a round on their way: of all arms `[K, *runs]`; with one play, of the selected arm `[1, *runs]`.
+    """The rewards of a round on their way, `[n, *runs]`: of all n = K arms, or of the selected ones, n = L.
 
     Attributes:
-        deviation: the reward less its centre, float; of arms that are not selected, anything.
+        reward: as drawn, float; of arms that were not selected, anything.
+        deviation: what the policy is told of it: the reward, binarised where it wants so, less its centre, float.
         arm: whose they are, int32.
+        here: whether there is one, bool: with fewer available arms than plays not all are.
         rounds: their delays, int32; None where there are none.
     """
 
+    reward: Any
     deviation: Any
     arm: Any
+    here: Any
     rounds: Any
 
 
-def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, regrets: bool = False) -> State:
-    """The state before round 1 of runs of `shape` = (K, *runs); with `deepest` and `regrets`, if asked for."""
+def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, asked: tuple[str, ...] = ()) -> State:
+    """The state before round 1 of runs of `shape` = (K, *runs); with `deepest`, and the `SUMS` asked for."""
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     squares = totals if policy.squares else None
     return State(
@@ -73,10 +77,10 @@ def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, r
         received=None if world.delay.immediate else counts,
         deviation=totals,
         squares=squares,
-        under_way=calendar(Feedback(counts, totals, squares), world.under_way),
+        under_way=calendar(Feedback(counts, totals, squares), world.under_way, world.bits),
         policy=policy.init(world, shape),
         offered=None if world.availability is None else counts[:1],
-        regrets=sums.nothing((2, *shape[1:])) if regrets else None,
+        sums={name: sums.nothing((1, *shape[1:])) for name in asked},
         deepest=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if deepest else None,
     )
 
@@ -106,7 +110,7 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
 
 
 def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
-    """The rewards of the selected arms and their delays. One play needs one draw: that of the selected arm.
+    """The rewards of the selected arms and their delays.
 
     An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
     two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
@@ -115,32 +119,52 @@ def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
     arm = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
     mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
     model, centre, delay = world.reward, world.centre, world.delay
-    if world.plays > 1:
-        random = random.of_play(pulls, None, arms)
+    its = (pulls, mean, model, centre, delay)
+    if world.plays == 1:
+        here = jnp.any(selected, axis=0, keepdims=True)
+        arm, its = of_selected((arm, its), selected)
+    elif world.under_way > 1 and can_list(arms, world.plays):  # a scatter costs by what it scatters
+        arm = listed(selected, world.plays)
+        here, its = arm < arms, at_arms(its, arm, arms)
     else:
-        number, arm, mean, model, centre, delay = of_selected((pulls, arm, mean, model, centre, delay), selected)
-        random = random.of_play(number, arm, arms)
+        here = selected
+    number, mean, model, centre, delay = its
+    random = random.of_play(number, None if len(arm) == arms else arm, arms)
     reward = model.draw(mean, random.towards(REWARD))
     rounds = None if delay.immediate else delay.draw(reward, random.towards(DELAY))
+    told = reward
     if world.binary:  # Agrawal & Goyal 2012, Alg. 2
-        reward = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    return Sent(reward if centre is None else reward - centre, arm, rounds)
+        told = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+    return Sent(reward, told if centre is None else told - centre, arm, here, rounds)
 
 
 def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
     """What is under way after round t, and what arrives at its end, per arm `[K, *runs]`."""
-    squares = state.squares is not None
-    if state.under_way is not None and len(sent.arm) == 1:
-        here = jnp.any(selected, axis=0, keepdims=True)  # the calendar takes one arm's reward as it is
-    elif state.under_way is None and sent.rounds is not None:
-        here = selected & (sent.rounds == 0)  # now or never
-    else:
-        here = selected
+    here = sent.here
+    if state.under_way is None and sent.rounds is not None:
+        here = here & (sent.rounds == 0)  # now or never
     total = jnp.where(here, sent.deviation, 0.0)
-    feedback = Feedback(here.astype(jnp.int32), total, jnp.where(here, sent.deviation**2, 0.0) if squares else None)
+    squares = None if state.squares is None else jnp.where(here, sent.deviation**2, 0.0)
+    feedback = Feedback(here.astype(jnp.int32), total, squares)
     if state.under_way is None:
-        return None, feedback
+        return None, _of_all(feedback, sent.arm, selected)
     return deliver(state.under_way, feedback, sent.arm, sent.rounds, t)
+
+
+def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
+    """Feedback of n arms as that of all, `[K, *runs]`, zeros for the others."""
+    arms = len(selected)
+    if len(arm) == arms:
+        return feedback
+    if len(arm) == 1:
+        return jax.tree.map(lambda x: jnp.where(selected, x, 0), feedback)
+    every = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
+
+    def spread(x: Array) -> Array:
+        rows = [jnp.where(every == arm[i], x[i], 0) for i in range(len(arm))]
+        return functools.reduce(jnp.add, rows)  # an arm is listed once: no sum is rounded
+
+    return jax.tree.map(spread, feedback)
 
 
 def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, owed: Any, due: Any, key: Any) -> State:
@@ -160,7 +184,7 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
         squares=None if state.squares is None else state.squares + arrived.squares,
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
-        regrets=None if state.regrets is None else sums.plus(state.regrets, _unfair(world, chances)),
+        sums={name: sums.plus(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
         deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
     )
     after = observe(state, world, t, horizon, owed, due, random)
@@ -172,11 +196,25 @@ def _offered(now: Round) -> Array:
     return jnp.minimum(available, now.plays)
 
 
-def _unfair(world: World, chances: Array) -> Array:
-    """This round's reward regret and fairness regret, `[2, *runs]`."""
-    off = world.fair - chances
-    reward = jnp.maximum(jnp.sum(off * world.means, axis=0, keepdims=True), 0.0)  # 002 eq. 5
-    return jnp.concatenate([reward, jnp.sum(jnp.abs(off), axis=0, keepdims=True)])  # 002 eq. 6
+def _reward(world: World, sent: Sent, selected: Array, chances: Array) -> Array:
+    return jnp.sum(jnp.where(sent.here, sent.reward, 0.0), axis=0, keepdims=True)
+
+
+def _reward_regret(world: World, sent: Sent, selected: Array, chances: Array) -> Array:
+    lost = jnp.sum((world.fair - chances) * world.means, axis=0, keepdims=True)
+    return jnp.maximum(lost, 0.0)  # 002 eq. 5
+
+
+def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Array) -> Array:
+    return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # 002 eq. 6
+
+
+# What a round adds to the sums that counts do not tell, float `[1, *runs]`
+SUMS: dict[str, Callable[[World, Sent, Array, Array], Array]] = {
+    "reward": _reward,
+    "reward_regret": _reward_regret,
+    "fairness_regret": _fairness_regret,
+}
 
 
 def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:
@@ -187,10 +225,10 @@ def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-@functools.partial(jax.jit, static_argnames=("shape", "deepest", "regrets"))
-def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, regrets: bool = False) -> State:
+@functools.partial(jax.jit, static_argnames=("shape", "deepest", "asked"))
+def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, asked: tuple[str, ...] = ()) -> State:
     """`begin`, compiled."""
-    return begin(policy, world, shape, deepest, regrets)
+    return begin(policy, world, shape, deepest, asked)
 
 
 @functools.partial(jax.jit, donate_argnames=("state",))
@@ -204,7 +242,7 @@ def advance(
     first: Array,
     stops: Array,
     state: State,
-) -> tuple[State, Array, Array | None, Array]:
+) -> tuple[State, Array, dict[str, Array], Array]:
     """Play on from the end of round `first` to the end of each of `stops`.
 
     One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
@@ -220,9 +258,9 @@ def advance(
         state: that of the end of round `first`; donated.
 
     Returns:
-        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums of the two regrets
-        of merit there, float `[R, 2, *runs]`, None where they are not asked for; and the most plays that
-        any run has missed so far with arms available, int32 scalar: 0, or its policy's index is not a number.
+        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
+        name, float `[R, 1, *runs]`; and the most plays that any run has missed so far with arms available, int32
+        scalar: 0, or its policy's index is not a number.
     """
 
     def one_round(before: Array, state: State) -> State:
@@ -234,8 +272,8 @@ def advance(
     def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
         before, state = carry
         state = lax.fori_loop(before, stop, one_round, state)
-        return (stop, state), (state.pulls, None if state.regrets is None else state.regrets.value)
+        return (stop, state), (state.pulls, {name: total.value for name, total in state.sums.items()})
 
-    (_, state), (pulls, regrets) = lax.scan(stretch, (first, state), stops)
+    (_, state), (pulls, recorded) = lax.scan(stretch, (first, state), stops)
     offered = stops[-1] * world.plays if state.offered is None else state.offered
-    return state, pulls, regrets, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
+    return state, pulls, recorded, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))

@@ -131,6 +131,14 @@ def rounded_down(values: np.ndarray, dtype: Any) -> np.ndarray:
     return np.where(near > values, np.nextafter(near, np.asarray(0, dtype)), near)
 
 
+def lifted(value: Any) -> Any:
+    """A number >= 0, NumPy's or JAX's, raised by 4 roundings, so that one that stands for an integer is not below it.
+
+    For what no table can hold exactly, as T f(m).
+    """
+    return value * (1 + 4 * np.finfo(value.dtype).eps)
+
+
 def total(values: np.ndarray, axis: int) -> np.ndarray:
     """Sum in index order, so that a sum does not depend on the other axes' lengths (NumPy's own may)."""
     return np.add.accumulate(values, axis=axis).take(-1, axis=axis)

@@ -69,7 +69,7 @@ class Merit(Component):
         Raises:
             InputError: f not positive and finite on [0, 1], or max f / min f above (K-1)/(L-1).
         """
-        self.check("problem.merit")
+        self.check_numbers("problem.merit")
         values = np.asarray(self.value(jnp.linspace(0.0, 1.0, _CHECKED)), np.float64)
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a function that is positive and finite on [0, 1]")
@@ -88,20 +88,25 @@ class Power(Merit, name="power"):
     """1 + scale mu^exponent (002 sec. 6)."""
 
     scale: float = parameter(2.0, low=0, doc="s; 2 for 002's synthetic data, 3.5 for its real ones")
-    exponent: float = parameter(4.0, low=1, doc="c; 2, 4, 6 or 8 in 002")
+    exponent: float = parameter(4.0, low=1, doc="c; 2, 4, 6 or 8 in 002", static=True)
+
+    @property
+    def _c(self) -> float:
+        """The exponent, an int where it is whole: a power is then a few products."""
+        return int(self.exponent) if self.exponent == int(self.exponent) else float(self.exponent)
 
     def value(self, mu: Array) -> Array:
-        return 1.0 + self.scale * mu**self.exponent
+        return 1.0 + self.scale * mu**self._c
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
         """f(x) (x - ratio) rises to a local maximum r, falls and rises for good, or only rises: so r or `high`.
 
         Its slope 1 + s (c+1) x^c - s c ratio x^(c-1) is least at x = ratio (c-1)/(c+1).
         """
-        c, s = self.exponent, self.scale
+        c, s = self._c, self.scale
 
         def slope(x: Array) -> Array:
-            return 1.0 + s * x ** (c - 1.0) * ((c + 1.0) * x - c * ratio)
+            return 1.0 + s * x ** (c - 1) * ((c + 1.0) * x - c * ratio)
 
         valley = jnp.maximum(ratio, 0.0) * (c - 1.0) / (c + 1.0)
 

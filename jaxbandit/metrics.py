@@ -1,15 +1,15 @@
-"""Metrics, in float64 on the host, from counts (those of merit apart): exact at long horizons whatever the dtype."""
+"""Metrics, in float64 on the host, from counts where they tell them: exact at long horizons whatever the dtype."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .errors import unknown_name
 from .exact import Quota, total
-from .optimum import penalized_loss
+from .optimum import best_utility, penalized_loss
 from .problem import Problem
 
 
@@ -23,7 +23,8 @@ class Truth:
         plays: L.
         quota: tau_k t, arrays `[R, K, C or 1, 1]`; None without fractions.
         penalties: A_k, float64 `[K, C or 1, 1]`; None without penalties.
-        sums: reward regret and fairness regret as the engine adds them up, float64 `[R, 2, C, S]`; None without merit.
+        opportunities: f(mu)_k, float64 `[K, C, 1]`; None without a fairness function.
+        sums: what the engine adds up for the metrics chosen, by name, float64 `[R, C, S]`.
     """
 
     t: np.ndarray
@@ -32,7 +33,8 @@ class Truth:
     plays: int
     quota: Quota | None
     penalties: np.ndarray | None
-    sums: np.ndarray | None = None
+    opportunities: np.ndarray | None = None
+    sums: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def owed(self) -> np.ndarray:
@@ -85,23 +87,46 @@ def max_deficit(counts: np.ndarray, truth: Truth) -> np.ndarray:
 
 def reward_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
     """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (002 eq. 5)."""
-    assert truth.sums is not None
-    return truth.sums[:, 0]
+    return truth.sums["reward_regret"]
 
 
 def fairness_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
     """sum_{s<=t} sum_k |p*_k - p_k(s)| (002 eq. 6)."""
-    assert truth.sums is not None
-    return truth.sums[:, 1]
+    return truth.sums["fairness_regret"]
+
+
+def utility(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """The sum of the rewards drawn, less sum_k A_k (t f(mu)_k - N_k)+ (004 eq. 1)."""
+    return truth.sums["reward"] - _withheld(counts, truth)
+
+
+def utility_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """The optimum's expected utility, less sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+ (004 eq. 2, Lemma 1)."""
+    assert truth.opportunities is not None
+    f, penalties = truth.opportunities[..., 0], np.asarray(truth.penalties)[..., 0]
+    best = best_utility(truth.means[..., 0], f, penalties, truth.t[:, 0, 0, 0])
+    return best[..., None] - (total(truth.means * counts, axis=1) - _withheld(counts, truth))
+
+
+def _withheld(counts: np.ndarray, truth: Truth) -> np.ndarray:
+    """sum_k A_k (t f(mu)_k - N_k)+, what opportunities that were withheld cost."""
+    owed = truth.t * truth.opportunities
+    return total(truth.penalties * np.maximum(owed - counts, 0.0), axis=1)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its function, from counts int `[R, K, C, S]` to float64 `[R, C, S]`, its label and what it needs."""
+    """A metric: its function, from counts int `[R, K, C, S]` to float64 `[R, C, S]`, its label and what it needs.
+
+    Attributes:
+        needs: of the problem.
+        sums: of the engine, names of `engine.SUMS`.
+    """
 
     compute: Callable[[np.ndarray, Truth], np.ndarray]
     label: str
     needs: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -114,8 +139,10 @@ METRICS: dict[str, Metric] = {
     "penalized_regret": Metric(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
     "r_regret": Metric(r_regret, "r-regret (reward)", ("fractions",)),
     "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
-    "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",)),
-    "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",)),
+    "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
+    "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
+    "utility": Metric(utility, "utility (reward)", ("opportunity", "penalties"), ("reward",)),
+    "utility_regret": Metric(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
     "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
     "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
 }
@@ -159,6 +186,11 @@ def caveats(names: list[str], problem: Problem) -> list[str]:
     ]
 
 
+def needed(names: list[str]) -> tuple[str, ...]:
+    """The sums that the engine must keep for some metrics."""
+    return tuple(dict.fromkeys(name for metric in names for name in METRICS[metric].sums))
+
+
 def judge(
     names: list[str],
     counts: np.ndarray,
@@ -166,7 +198,7 @@ def judge(
     problem: Problem,
     instances: slice,
     quota: Quota | None,
-    sums: np.ndarray | None = None,
+    sums: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, np.ndarray]:
     """Metrics of a block of runs.
 
@@ -176,7 +208,7 @@ def judge(
         rounds: the R rounds they were counted at.
         instances: the block's C instances.
         quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
-        sums: of the regrets of merit, float64 `[R, 2, C, S]`; None where they are not asked for.
+        sums: those that the metrics need (`needed`), by name, float64 `[R, C, S]`.
 
     Returns:
         By name, float64 `[R, C, S]`.
@@ -191,6 +223,7 @@ def judge(
         plays=problem.plays,
         quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
         penalties=penalties,
-        sums=sums,
+        opportunities=None if problem.opportunity is None else problem.opportunities()[:, instances, None],
+        sums=sums or {},
     )
     return {name: METRICS[name].compute(counts, truth) for name in names}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .exact import total
+from .exact import lifted, total
 
 
 def fair_allocation(means: Any, fractions: Any, plays: int = 1) -> np.ndarray:
@@ -99,3 +99,36 @@ def penalized_loss(gaps: Any, owed: Any, penalties: Any) -> np.ndarray:
         `[..., J]`, float64.
     """
     return total(np.minimum(gaps, penalties) * owed, axis=-2)  # 000 eq. 9
+
+
+def best_utility(means: Any, opportunities: Any, penalties: Any, rounds: Any) -> np.ndarray:
+    """The expected utility of an optimal allocation of some rounds (004 Lemma 1), whole rounds.
+
+    Each arm worth its price (gap_k < A_k) gets floor(t f_k) rounds and the best arm what is left; best arms that are
+    equal get it where it saves most. For the fractions of a round that arms then lack, A_k is paid in proportion. So
+    the value is within sum_k A_k of the largest that whole rounds allow.
+
+    Args:
+        means: mu, `[K, J]`.
+        opportunities: f(mu), `[K, J]`, summing to at most 1.
+        penalties: A, `[K, J]` or `[K, 1]`.
+        rounds: t, int `[R]`.
+
+    Returns:
+        `[R, J]`, float64.
+
+    Example:
+        >>> best_utility(np.array([[1.0], [0.5]]), np.array([[0.5], [0.5]]), np.array([[0.6], [0.6]]), [10]).item()
+        7.5
+    """
+    means = np.asarray(means, np.float64)
+    penalties = np.broadcast_to(np.asarray(penalties, np.float64), means.shape)
+    gaps = means.max(axis=0) - means
+    owed = np.asarray(rounds, np.int64)[:, None, None] * np.asarray(opportunities, np.float64)
+    counts = np.where(gaps < penalties, np.floor(lifted(owed)), 0.0)  # 004 Lemma 1
+    lacks = penalties * np.clip(owed - counts, 0.0, 1.0)
+    order = np.argsort(np.where(gaps == 0, -lacks, np.inf), axis=1, kind="stable")
+    place = np.argsort(order, axis=1, kind="stable")  # of the best arms among themselves, the one that lacks most first
+    rest, equals = (np.asarray(rounds)[:, None] - total(counts, axis=1))[:, None], np.sum(gaps == 0, axis=0)
+    counts = counts + np.where(gaps == 0, rest // equals + (place < rest % equals), 0.0)
+    return total(means * counts - penalties * np.maximum(owed - counts, 0.0), axis=1)

@@ -39,6 +39,7 @@ class Policy(Component):
     binary_feedback: ClassVar[bool] = False  # wants rewards of 0 and 1; others in [0, 1] are binarised
     needs_squares: ClassVar[bool] = False  # wants `now.variance`
     many_plays: ClassVar[bool] = True  # can select L > 1 arms
+    phases: ClassVar[tuple[str, ...]] = ()  # their names, where it plays in phases whose rounds are a result
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         """The policy for this problem: parameters checked and spread over arms, constants computed.
@@ -75,6 +76,10 @@ class Policy(Component):
     def update(self, state: Any, after: Round, selected: Array) -> Any:
         """The state after the round, when `selected` was played; `after` shows the counts at the round's end."""
         return state
+
+    def phase_rounds(self, state: Any, rounds: Array) -> Array:
+        """Rounds spent in each of `phases` after some rounds in all, int32 `[phases, *runs]`."""
+        raise TypeError(f"{type(self).__name__} has no phases")
 
     @property
     def binary(self) -> bool:
@@ -140,7 +145,8 @@ def policy(kind: str | type[Policy] | Policy, **parameters: Any) -> Policy:
 
     Args:
         kind: a name that `jaxbandit policies` prints, or a class of one's own.
-        **parameters: the policy's; `base` (a name, class or instance) where it takes an index, and the index's.
+        **parameters: the policy's; `base` or `black_box` (a name, class or instance) where it takes an index, and the
+            index's.
 
     Raises:
         InputError: an unknown name or parameter, or a value out of range.
@@ -170,25 +176,35 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     if not (inspect.isclass(entry) and issubclass(entry, Policy)):
         raise InputError(f"{key}.kind", kind, "a policy's name, class or instance")
     fields = entry.parameters()
-    if "base" not in fields:
+    slot = next((name for name in _SLOTS if name in fields), None)
+    if slot is None:
         return entry(**_known(given, entry, fields, key))
-    default = fields["base"].default
-    base = given.get("base", default)
+    fits, default = _SLOTS[slot], fields[slot].default
+    base = given.get(slot, default)
     named = Policy.registry.get(base) if isinstance(base, str) else base
     chosen: Any = type(base) if isinstance(base, Policy) else named
-    if not _has_index(chosen):
-        allowed = [name for name, known in Policy.registry.items() if _has_index(known)]
-        raise unknown_name(f"{key}.base", base, allowed)
-    own = {n: v for n, v in given.items() if n in fields and n != "base"}
+    if not fits(chosen):
+        allowed = [name for name, known in Policy.registry.items() if fits(known)]
+        raise unknown_name(f"{key}.{slot}", base, allowed)
+    own = {n: v for n, v in given.items() if n in fields and n != slot}
     rest = {n: v for n, v in given.items() if n not in fields}
     _known(rest, entry, {**fields, **chosen.parameters()}, key)
     inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
-    return entry(base=inner, **own)
+    return entry(**{slot: inner}, **own)
 
 
 def _has_index(candidate: Any) -> bool:
     """Whether it scores arms; a rule that chooses them itself has nothing for another rule to bend."""
     return inspect.isclass(candidate) and issubclass(candidate, Index) and candidate.select is Index.select
+
+
+def _is_index(candidate: Any) -> bool:
+    """Whether it is an index that needs nothing of what is owed; a fresh clock is not that of the quotas."""
+    return _has_index(candidate) and not issubclass(candidate, Rule)
+
+
+# The fields that hold an index, whose parameters stand beside the policy's, and which policies fit there
+_SLOTS = {"base": _has_index, "black_box": _is_index}
 
 
 def _known(given: Mapping[str, Any], entry: type[Policy], fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from .delays import Delay, slots
 from .errors import InputError, unknown_key
 from .exact import decimals
 from .merit import Merit
+from .opportunity import Opportunity
 from .rewards import Reward
 from .struct import static, struct
 
@@ -34,6 +35,8 @@ class Problem:
         penalties: A, the price of each missed round, shaped as `fractions`; or `{"gap_fraction": x}` for
             x (max mu - min mu) of each instance (000, experiment C).
         merit: f, to which selection is to be proportional: a name of `jaxbandit.merit`, a table, or a `Merit`.
+        opportunity: f of paper 004, the shares of rounds that the means entitle arms to: a name of
+            `jaxbandit.opportunity`, a table, or an `Opportunity`.
         key: what random means are drawn with.
 
     Attributes:
@@ -50,7 +53,7 @@ class Problem:
         3
     """
 
-    KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit")
+    KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit", "opportunity")
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Problem:
         fractions: Any = None,
         penalties: Any = None,
         merit: Any = None,
+        opportunity: Any = None,
         key: Any = 0,
     ):
         self.means = _means(means, key)
@@ -71,7 +75,10 @@ class Problem:
         self.penalties = self._penalties(penalties)
         self.availability = self._availability(availability)
         self.reward: Reward = Reward.from_spec(reward, "problem.reward").prepare(self)
-        self.merit: Merit | None = None if merit is None else self._merit(merit)
+        self.merit: Merit | None = None if merit is None else self._of_means(Merit, merit, "merit")
+        self.opportunity: Opportunity | None = None
+        if opportunity is not None:
+            self.opportunity = self._of_means(Opportunity, opportunity, "opportunity")
         self.delay: Delay = Delay.from_spec(delay, "problem.delay").prepare(self)
 
     @classmethod
@@ -94,6 +101,11 @@ class Problem:
         assert self.merit is not None
         merit = np.asarray(self.merit.value(jnp.asarray(self.means, jnp.result_type(float))), np.float64)
         return self.plays * merit / merit.sum(axis=0)
+
+    def opportunities(self) -> np.ndarray:
+        """f(mu)_k, the share of rounds that each arm is owed (004 sec. 2), float64 `[K, J]`."""
+        assert self.opportunity is not None
+        return self.opportunity.exactly(self.means)
 
     def reward_support(self) -> tuple[float, float]:
         """The least interval that holds every reward."""
@@ -129,11 +141,12 @@ class Problem:
             return np.broadcast_to(share * self.gaps.max(axis=0), self.means.shape).copy()
         return self._spread(finite(value, key, "numbers >= 0", low=0), "penalties", value)
 
-    def _merit(self, value: Any) -> Merit:
+    def _of_means(self, family: Any, value: Any, name: str) -> Any:
+        """A function of the means, checked."""
         if np.any((self.means < 0) | (self.means > 1)):
-            raise InputError("problem.means", self.means.T.tolist(), "numbers from 0 to 1: merit is a function of them")
-        made: Merit = Merit.from_spec(value, "problem.merit").prepare(self)
-        return made
+            words = f"numbers from 0 to 1: {name} is a function of them"
+            raise InputError("problem.means", self.means.T.tolist(), words)
+        return family.from_spec(value, f"problem.{name}").prepare(self)
 
     def _availability(self, value: Any) -> np.ndarray | None:
         numbers = finite(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
@@ -151,6 +164,7 @@ class World:
         availability, fractions, penalties: float; None where the problem has none.
         plays: L.
         binary: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
+        bits: rewards reach the policy as 0 or 1.
         fair: p*, the chances that merit gives the arms (002 eq. 4), float; None without merit.
         under_way: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
     """
@@ -165,6 +179,7 @@ class World:
     fair: Any
     plays: int = static(1)
     binary: bool = static(False)
+    bits: bool = static(False)
     under_way: int = static(1)
 
 
@@ -182,6 +197,7 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
         fair=None if problem.merit is None else problem.fair_chances(),
         plays=problem.plays,
         binary=binary,
+        bits=binary or problem.reward.bits,
         under_way=slots(problem.delay.longest(), horizon),
     )
 

@@ -99,10 +99,11 @@ class Stream:
 
     Attributes:
         key: two uint32 arrays `[1, *runs]`.
-        t: the counter, uint32: the round, a scalar; or the number of a play, `[K or 1, *runs]`.
+        t: the counter, uint32: the round, a scalar; or the number of a play, `[K or n, *runs]`.
         purpose: what the numbers are for; two purposes never share one.
         arms: K where `t` is the number of a play: slot s is one of arm s mod K.
-        arm: the one arm whose numbers these are, int32 `[1, *runs]`, its slot s being slot s K + arm of all; or None.
+        arm: the n arms whose numbers these are, int32 `[n, *runs]`: slot s is arm s mod n's, slot (s div n) K + arm of
+            all; None for all K.
     """
 
     key: tuple[Any, Any]
@@ -116,11 +117,11 @@ class Stream:
         return dataclasses.replace(self, purpose=purpose)
 
     def of_play(self, number: Array, arm: Array | None, arms: int) -> Stream:
-        """The numbers of each arm's play `number`, whichever its round: of all arms, or of the one at `arm`.
+        """The numbers of each arm's play `number`, whichever its round: of all arms, or of the n in `arm`.
 
         Args:
-            number: plays of the arm before this one, int32 `[K, *runs]`; `[1, *runs]` with `arm`.
-            arm: None, or int32 `[1, *runs]`.
+            number: plays of the arm before this one, int32 `[K, *runs]`; `[n, *runs]` with `arm`.
+            arm: None, or int32 `[n, *runs]`.
             arms: K.
         """
         return dataclasses.replace(self, t=number.astype(jnp.uint32), arm=arm, arms=arms)
@@ -137,13 +138,15 @@ class Stream:
         """
         k0, k1 = self.key
         which = _range(slots, k0.ndim) if isinstance(slots, int) else slots
-        counter = self.t
-        if self.arm is not None:
-            which = which * self.arms + self.arm
-        elif self.arms > 1 and not (isinstance(slots, int) and slots == self.arms):  # slot s is arm s mod K's
+        counter, arm = self.t, self.arm
+        listed = self.arms if arm is None else len(arm)
+        if listed > 1 and not (isinstance(slots, int) and slots == listed):  # slot s is the (s mod n)-th listed arm's
             runs = jnp.broadcast_shapes(which.shape[1:], counter.shape[1:])
-            arm = jnp.broadcast_to(which % self.arms, (len(which), *runs))
-            counter = jnp.take_along_axis(counter, arm, axis=0)
+            place = jnp.broadcast_to(which % listed, (len(which), *runs))
+            counter = jnp.take_along_axis(counter, place, axis=0)
+            arm = None if arm is None else jnp.take_along_axis(arm, place, axis=0)
+        if arm is not None:
+            which = which // listed * self.arms + arm
         again = jnp.asarray(attempt).astype(jnp.uint32) << np.uint32(20)
         place = np.uint32(self.purpose << 28) | again | which.astype(jnp.uint32)
         return threefry2x32((k0, k1), (counter, place), rounds=13)

@@ -32,7 +32,9 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
     - for each metric `<metric>(policy, instance, round)`, the mean over seeds, `<metric>_stderr`, its standard
       error (NaN for one seed), and `<metric>_final(policy, instance, seed)`, its value at T; float64;
     - `max_deficit_ever(policy, instance, seed)`: the running maximum of `max_deficit` over every round;
-    - `means(instance, arm)`, and `fractions`, `penalties` likewise where the problem has them.
+    - `phase_rounds(policy, instance, seed, phase)`: rounds spent in each phase, int32, where a policy has phases; -1
+      for those that it, or another policy, has not; `phase_name(policy, phase)` says what they are;
+    - `means(instance, arm)`, and `fractions`, `penalties`, `opportunities` (f(mu)) likewise where the problem has them.
 
     Args:
         config: the config in full, kept as TOML in the attribute `config`.
@@ -61,11 +63,24 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
     if "max_deficit" in outcome.metrics:
         ever = {"long_name": "largest deficit over every round (rounds)"}
         data["max_deficit_ever"] = (runs, stack(lambda t: t.deepest), ever)
-    for name in ("means", "fractions", "penalties"):
-        values = getattr(problem, name)
+    known = {name: getattr(problem, name) for name in ("means", "fractions", "penalties")}
+    known["opportunities"] = None if problem.opportunity is None else problem.opportunities()
+    for name, values in known.items():
         if values is not None:
             rows = np.broadcast_to(values.astype(np.float64), problem.means.shape).T
             data[name] = (("instance", "arm"), rows)
+    coordinates: dict[str, Any] = {}
+    most = max(len(policy.phases) for policy in simulation.prepared)
+    if most:
+        about = {"long_name": "rounds spent in each phase", "absent": "-1: the policy has no such phase"}
+        spent = np.full((len(tallies), *tallies[0].pulls.shape[:2], most), -1, np.int32)
+        names = np.full((len(tallies), most), "", object)
+        for row, (policy, tally) in enumerate(zip(simulation.prepared, tallies, strict=True)):
+            if tally.phases is not None:
+                spent[row, ..., : len(policy.phases)] = tally.phases
+                names[row, : len(policy.phases)] = policy.phases
+        data["phase_rounds"] = ((*runs, "phase"), spent, about)
+        coordinates = {"phase": np.arange(1, most + 1), "phase_name": (("policy", "phase"), names.astype(str))}
     rounds = len(simulation.entries) * problem.instances * setting.seeds * setting.horizon
     return xr.Dataset(
         data,
@@ -77,6 +92,7 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
             "seed": np.arange(setting.seeds),
             "arm": np.arange(problem.arms),
             "round": outcome.rounds,
+            **coordinates,
         },
         attrs={
             "config": tomli_w.dumps(config),

@@ -30,6 +30,7 @@ class Reward(Component):
     family: ClassVar[str] = "reward"
     registry: ClassVar[dict[str, Any]] = {}
     centred: ClassVar[bool] = True  # sums are kept as deviations from the mean
+    bits: ClassVar[bool] = False  # every reward is 0 or 1
 
     def draw(self, mean: Array, random: Stream) -> Array:
         """One reward a slot.
@@ -69,6 +70,7 @@ class Bernoulli(Reward, name="bernoulli"):
     """1 with probability mu, else 0."""
 
     centred: ClassVar[bool] = False  # sums of 0 and 1 are integers: exact as they are
+    bits: ClassVar[bool] = True
     threshold: Any = derived()  # mu 2^30, a whole number: in float32 and float64 the same draws
 
     def draw(self, mean: Array, random: Stream) -> Array:

@@ -200,18 +200,51 @@ def lowest(mask: Array) -> Array:
     return first((mask.astype(jnp.int32),), mask)
 
 
+def can_list(arms: int, plays: int) -> bool:
+    """Whether `listed` can find the selected arms, and they are few."""
+    return plays < arms <= 32 and plays <= _FEW
+
+
+def listed(selected: Array, plays: int) -> Array:
+    """The selected arms in order, int32 `[plays, *runs]`; K where fewer are selected. For at most 32 arms."""
+    bits = jnp.uint32(1) << lax.broadcasted_iota(jnp.uint32, selected.shape, 0)
+    word = jnp.sum(jnp.where(selected, bits, jnp.uint32(0)), axis=0, keepdims=True, dtype=jnp.uint32)
+    found = []
+    for _ in range(plays):
+        found.append(lax.population_count(~word & (word - jnp.uint32(1))))  # how many bits stand below the lowest
+        word = word & (word - jnp.uint32(1))
+    return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
+
+
+def at_arms(tree: Tree, arm: Array, arms: int) -> Tree:
+    """What a tree holds of listed arms: arrays `[K, *runs]` become `[n, *runs]`, others stay; 0 for an arm K.
+
+    Args:
+        tree: any.
+        arm: int32 `[n, *runs]`.
+        arms: K.
+    """
+    shape = (arms, *arm.shape)
+    return _of_arms(tree, lax.broadcasted_iota(jnp.int32, shape, 0) == arm[None])
+
+
 def of_selected(tree: Tree, selected: Array) -> Tree:
     """What a tree holds of the one selected arm: arrays `[K, *runs]` become `[1, *runs]`, others stay.
 
     Zeros where no arm is selected.
     """
+    return _of_arms(tree, selected[:, None])
+
+
+def _of_arms(tree: Tree, selected: Array) -> Tree:
+    """What a tree holds of n arms, given by masks `[K, n, *runs]`."""
     leaves, structure = jax.tree.flatten(tree)
-    per_arm = [leaf.ndim == selected.ndim and len(leaf) == len(selected) for leaf in leaves]
-    masked = [jnp.where(selected, leaf, 0) for leaf, its in zip(leaves, per_arm, strict=True) if its]
+    per_arm = [leaf.ndim == selected.ndim - 1 and len(leaf) == len(selected) for leaf in leaves]
+    masked = [jnp.where(selected, leaf[:, None], 0) for leaf, its in zip(leaves, per_arm, strict=True) if its]
     # One reduction of all: XLA computes the mask anew for each of several, at twice the time of a whole round.
     zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]
     sums = iter(lax.reduce(masked, zeros, lambda x, y: [a + b for a, b in zip(x, y, strict=True)], (0,)))
-    picked = [next(sums)[None] if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
+    picked = [next(sums) if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
     return jax.tree.unflatten(structure, picked)
 
 

@@ -101,12 +101,14 @@ class Tally:
         curves: by metric, its moments over seeds, `[round, instance]`.
         finals: by metric, its value at T, float64 `[instance, seed]`.
         deepest: the largest deficit over every round, float64 `[instance, seed]`; None where not asked for.
+        phases: rounds spent in each phase, int32 `[instance, seed, phase]`; None for a policy without phases.
     """
 
     pulls: np.ndarray
     curves: dict[str, Moments]
     finals: dict[str, np.ndarray]
     deepest: np.ndarray | None
+    phases: np.ndarray | None
     lock: threading.Lock = field(default_factory=threading.Lock)  # of the curves: blocks share them
 
 
@@ -118,7 +120,7 @@ class Stretch:
         last: the last round played.
         rounds: those of them that are recorded, `[R]`.
         counts: N_k at these, int32 `[R, K, cells, lanes]`.
-        sums: of the regrets of merit at these, float64 `[R, 2, cells, lanes]`; None where they are not asked for.
+        sums: what the metrics need beside counts, by name, float64 `[R, cells, lanes]`.
         quota: tau_k t at these, arrays `[R, K, instances of the block or 1]`; None without fractions.
         missed: plays that some run has missed, 0 where all is well.
         state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.
@@ -127,7 +129,7 @@ class Stretch:
     last: int
     rounds: np.ndarray
     counts: np.ndarray
-    sums: np.ndarray | None
+    sums: dict[str, np.ndarray]
     quota: Quota | None
     missed: int
     state: engine.State
@@ -178,7 +180,7 @@ class Simulation:
         Args:
             progress: show a bar with rounds done, selections a second and time left.
         """
-        tallies = [self._empty_tally() for _ in self.entries]
+        tallies = [self._empty_tally(policy) for policy in self.prepared]
         with ThreadPoolExecutor(workers()) as pool:
             begun = time.perf_counter()
             inherit = _inheriting()
@@ -220,7 +222,7 @@ class Simulation:
                 raise FloatingPointError(f"policy {label!r}: by round {stretch.last} an index was not a number")
             if len(stretch.rounds):
                 counts = block.unpack(stretch.counts)
-                sums = None if stretch.sums is None else block.unpack(stretch.sums)
+                sums = {name: block.unpack(values) for name, values in stretch.sums.items()}
                 values = metrics.judge(
                     self.metrics, counts, stretch.rounds, self.problem, block.instances, stretch.quota, sums
                 )
@@ -229,6 +231,9 @@ class Simulation:
                     deepest = np.maximum(deepest, values["max_deficit"].max(axis=0))
             bar.add((stretch.last - before) * runs)
             before = stretch.last
+        if tally.phases is not None:
+            spent = self.prepared[number].phase_rounds(stretch.state.policy, jnp.asarray(stretch.last, jnp.int32))
+            tally.phases[block.instances, block.seeds] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
         if tally.deepest is not None:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
             every = block.unpack(np.asarray(stretch.state.deepest, np.float64)[0])
@@ -242,8 +247,7 @@ class Simulation:
         policy = on_device(policy, cells)
         key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells[:, None], lanes))
         shape = (problem.arms, len(cells), lanes.shape[1])
-        regrets = bool({"reward_regret", "fairness_regret"} & set(self.metrics))
-        state = engine.start(policy, world, shape, "max_deficit" in self.metrics, regrets)
+        state = engine.start(policy, world, shape, "max_deficit" in self.metrics, metrics.needed(self.metrics))
         most = rounds_per_call(problem.arms, len(cells))
         table = self._table(block, most + 1)
         first = index = origin = 0
@@ -272,7 +276,7 @@ class Simulation:
             own = slice(0, block.instances.stop - block.instances.start)
             at_stops = None if quota is None else Quota(*(part[stops - origin][..., own] for part in _parts(quota)))
             at = slice(0, len(stops))
-            recorded = None if sums is None else np.asarray(sums, np.float64)[at]
+            recorded = {name: np.asarray(values, np.float64)[at, 0] for name, values in sums.items()}
             yield Stretch(last, stops, np.asarray(counts)[at], recorded, at_stops, int(missed), state)
             first, index = last, index + len(stops)
 
@@ -295,7 +299,7 @@ class Simulation:
             for name, value in values.items():
                 tally.finals[name][block.instances, block.seeds] = value[-1]
 
-    def _empty_tally(self) -> Tally:
+    def _empty_tally(self, policy: Policy) -> Tally:
         runs = (self.problem.instances, self.setting.seeds)
         curves = {name: Moments((len(self.rounds), self.problem.instances)) for name in self.metrics}
         return Tally(
@@ -303,6 +307,7 @@ class Simulation:
             curves=curves,
             finals={name: np.zeros(runs) for name in self.metrics},
             deepest=np.zeros(runs) if "max_deficit" in self.metrics else None,
+            phases=np.zeros((*runs, len(policy.phases)), np.int32) if policy.phases else None,
         )
 
 

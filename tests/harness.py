@@ -10,6 +10,7 @@ import numpy as np
 import reference
 import reference_merit
 import reference_plays  # noqa: F401  registers the policies of paper 003
+import reference_transfer
 
 import jaxbandit as jb
 from jaxbandit import engine, randomness
@@ -24,7 +25,9 @@ ALSO = {"fairx-ucb": "fcucb-d", "fairx-ts": "fcts-d"}
 MERIT = [*reference_merit.MERIT, *ALSO]
 PROPORTIONAL = [kind for kind in MERIT if kind not in ("cucb-d", "mp-ts-d", "opse")]
 DISTINCT = [kind for kind in ALL if not isinstance(Policy.registry[kind], Alias)]  # an alias runs another's program
-PLAIN = [kind for kind in DISTINCT if kind not in MERIT]
+TRANSFER = reference_transfer.TRANSFER  # policies of paper 004, tested in test_transfer.py, need `problem.opportunity`
+PLAIN = [kind for kind in DISTINCT if kind not in (*MERIT, *TRANSFER)]
+ONE_PLAY = ["naive", "fair-random", *TRANSFER]
 BINARY = ("thompson", "f-ts", "fcts-d", "op-fcts-d", "mp-ts-d", "fairx-ts")
 RULES = [n for n, p in Policy.registry.items() if not isinstance(p, Alias) and "base" in p.parameters()]
 INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.startswith("jaxbandit.indices")]
@@ -145,17 +148,27 @@ def plain_merit(merit):
     return merit.plain
 
 
+def plain_opportunity(opportunity, arms):
+    """A fairness function for plain numbers."""
+    given = {name: getattr(opportunity, name) for name in opportunity.parameters()}
+    return reference_transfer.plain(opportunity.name, arms, **given)
+
+
 def reference_run(problem, kind, horizon, seed, key=0, instance=0, **parameters):
     """Selections of one run by the plain reference: a list of lists of arms."""
     return list(reference_rounds(problem, kind, horizon, seed, key, instance, **parameters))
 
 
-def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=None, **parameters):
-    """The selections round by round; the p_k(t) of a policy of 002 are appended to `chances`."""
+def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=None, phases=None, **parameters):
+    """The selections round by round; the p_k(t) of a policy of 002 are appended to `chances`, the rounds that one of
+    004 has spent in each phase by then to `phases`."""
     numbers = Numbers(key, instance, seed)
     gaussian = problem.reward.name == "gaussian"
     if kind in PROPORTIONAL:
         parameters["merit"] = plain_merit(problem.merit)
+    if kind in TRANSFER:
+        parameters["opportunity"] = plain_opportunity(problem.opportunity, problem.arms)
+    binary = not gaussian and (kind in BINARY or "thompson" in (parameters.get("base"), parameters.get("black_box")))
     policy = reference.make(
         ALSO.get(kind, kind),
         K=problem.arms,
@@ -167,7 +180,6 @@ def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=No
         plays=problem.plays,
         **parameters,
     )
-    binary = not gaussian and (kind in BINARY or parameters.get("base") == "thompson")
     world = _World(problem, numbers, binary)
     under_way: dict[int, list] = {}
     for t in range(1, horizon + 1):
@@ -178,6 +190,8 @@ def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=No
         policy.receive(t, selected, under_way.pop(t, []))
         if chances is not None:
             chances.append(policy.chances)
+        if phases is not None:
+            phases.append(list(policy.phase_rounds))
         yield sorted(selected)
 
 

@@ -642,6 +642,15 @@ def test_every_paper_so_far_has_its_configs():
     assert {"000", "001", "002", "003"} <= {path.name[:3] for path in CONFIGS}
 
 
+@pytest.fixture
+def beside_a_log(tmp_path, monkeypatch):
+    """The working directory holds a conversion log of ten products, for the config that reads one."""
+    lines = [f"1\t{60 * line}\t{7 * line}\tid\tproduct {arm}\n" for arm in range(10) for line in range(12 - arm)]
+    (tmp_path / "conversions.tsv").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("beside_a_log")
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_the_configs_that_come_along_are_good(path):
     simulation = config.simulation(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))

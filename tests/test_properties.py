@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness import DISTINCT, trajectory
+from harness import DISTINCT, ONE_PLAY, trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,6 @@ means = st.lists(unit, min_size=K, max_size=K)
 penalties = st.lists(st.floats(0, 2), min_size=K, max_size=K)
 fractions = st.lists(st.integers(0, 249), min_size=K, max_size=K).map(lambda xs: [x / 1000 for x in xs])
 keys = st.integers(0, 2**64 - 1)
-ONE_PLAY = ("naive", "fair-random")
 quick = settings(deadline=None, max_examples=12)
 
 
@@ -24,7 +23,7 @@ quick = settings(deadline=None, max_examples=12)
 @quick
 def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
     plays = 1 if kind in ONE_PLAY else plays
-    problem = jb.Problem(mu, plays=plays, fractions=tau, penalties=a, merit="power")
+    problem = jb.Problem(mu, plays=plays, fractions=tau, penalties=a, merit="power", opportunity="uniform")
     played = trajectory(problem, kind, T, SEEDS, key)
     np.testing.assert_array_equal(played.sum(axis=1), plays)
 
@@ -38,7 +37,7 @@ def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
 )
 @quick
 def test_an_unavailable_arm_is_never_selected(kind, mu, tau, awake, key):
-    problem = jb.Problem(mu, fractions=tau, penalties=0.5, availability=awake, merit="power")
+    problem = jb.Problem(mu, fractions=tau, penalties=0.5, availability=awake, merit="power", opportunity="uniform")
     played = trajectory(problem, kind, T, SEEDS, key)
     available = _available(problem, key)
     assert not np.any(played & ~available)

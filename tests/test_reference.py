@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 import reference
-from harness import ALL, ALSO, INDICES, PLAIN, RULES, assert_same
+from harness import ALL, ALSO, INDICES, ONE_PLAY, PLAIN, RULES, assert_same
 
 import jaxbandit as jb
 
@@ -13,7 +13,6 @@ import jaxbandit as jb
 MEANS = [0.35, 0.62, 0.5, 0.81, 0.12]
 TAU = [0.07, 0.29, 0.1, 0.1, 0.07]
 PENALTIES = [0.4, 0.1, 0.35, 0.2, 0.75]
-ONE_PLAY = ("naive", "fair-random")
 
 
 def problem(kind=None, **changes):

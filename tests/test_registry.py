@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from harness import ALL, DISTINCT, trajectory
+from harness import ALL, DISTINCT, ONE_PLAY, trajectory
 from jax import lax
 
 import jaxbandit as jb
@@ -12,13 +12,20 @@ from jaxbandit import engine, randomness
 from jaxbandit.blocks import on_device, quota_on_device
 from jaxbandit.delays import Delay
 from jaxbandit.exact import QuotaTable
+from jaxbandit.merit import Merit
+from jaxbandit.opportunity import Opportunity
 from jaxbandit.problem import world_of
 from jaxbandit.rewards import Reward
 
 T, SEEDS = 120, 6
-ASKED = {"fractions": [0.1, 0.05, 0.2, 0.15], "penalties": [0.2, 0.5, 0.4, 0.3], "merit": "power"}
+ASKED = {
+    "fractions": [0.1, 0.05, 0.2, 0.15],
+    "penalties": [0.2, 0.5, 0.4, 0.3],
+    "merit": "power",
+    "opportunity": "uniform",
+}
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], **ASKED)
-MANY = [kind for kind in DISTINCT if kind not in ("naive", "fair-random")]
+MANY = [kind for kind in DISTINCT if kind not in ONE_PLAY]
 
 
 def one_run(tree):
@@ -99,7 +106,8 @@ def test_other_numbers_compile_nothing_new(kind):
         [0.9, 0.1, 0.2, 0.3],
         fractions=[0.2, 0.07, 0.02, 0.0],
         penalties=[0.0, 0.1, 0.2, 0.3],
-        merit={"kind": "power", "scale": 0.5, "exponent": 2.5},
+        merit={"kind": "power", "scale": 0.5},
+        opportunity="uniform",
     )
     simulate(other, 77, 5)
     numbers = {
@@ -109,6 +117,7 @@ def test_other_numbers_compile_nothing_new(kind):
         "alpha": 1.5,
         "a": 2.0,
         "c": 0.5,
+        "beta": 0.3,
         "rounds_per_arm": 3,
     }
     known = {*jb.policy(kind).parameters()} | {n for p in jb.policy(kind).components() for n in p.parameters()}
@@ -120,7 +129,8 @@ def test_two_classes_are_two_structures():
     """A compiled program is looked up by its arguments' structure: that of one class must not pass for another's."""
     families = (jb.policy(kind).components() for kind in ALL)
     classes = {type(part) for family in families for part in family}
-    classes |= {*Reward.registry.values(), *Delay.registry.values()}
+    classes |= {*Reward.registry.values(), *Delay.registry.values(), *Merit.registry.values()}
+    classes |= {*Opportunity.registry.values()}
     structures = [jax.tree.structure(made()) for made in classes]
     for i, one in enumerate(structures):
         assert [other == one for other in structures] == [i == j for j in range(len(structures))]

@@ -30,8 +30,7 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         needs.fractions(problem, self.name)
         rates = needs.penalties(problem, self.name, self.penalties)
-        prepared = super().prepare(problem, horizon)
-        return prepared if rates is self.penalties else prepared.replace(penalties=rates)
+        return super().prepare(problem, horizon).replace(penalties=rates)
 
     def value(self, state: Any, now: Round) -> Array:
         bonus = jnp.where(unmet(now.due, now.pulls), self.penalties, 0.0)  # 000 eq. 12, second term

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..component import per_arm
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ def fractions(problem: Problem, policy: str) -> np.ndarray:
     return problem.fractions
 
 
-def penalties(problem: Problem, policy: str, own: Any) -> Any:
-    """The policy's own penalty rates where it has them, else the problem's."""
+def penalties(problem: Problem, policy: str, own: Any) -> np.ndarray:
+    """The policy's own penalty rates where it has them, else the problem's, as a scalar, `[K, 1]` or `[K, J]`."""
     if own is not None:
-        return own
+        return per_arm(own, problem.arms, problem.instances, "policies.penalties")
     if problem.penalties is None:
         words = f"A, a number or one an arm, here or as the policy's `penalties`: {policy} needs it"
         raise InputError("problem.penalties", None, words)

@@ -1,0 +1,85 @@
+"""What arms may claim of a fairness function f by the horizon (004), and the accuracies that follow from T and L_f."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .errors import InputError
+from .exact import lifted
+from .opportunity import Opportunity
+from .rounds import Round
+from .struct import struct
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+
+@struct
+class Claims:
+    """A fairness function, and what it grants by the horizon where that is known beforehand.
+
+    Attributes:
+        function: f.
+        whole: floor(T f_k) where f is constant, exactly, int32 `[K, 1]`; else None.
+    """
+
+    function: Any
+    whole: Any
+
+    def rounds(self, after: Round) -> Array:
+        """floor(T f(m)_k), int32 `[K, *runs]`, m clipped to [0, 1]."""
+        if self.whole is not None:
+            return jnp.broadcast_to(self.whole, after.pulls.shape)
+        horizon = after.horizon.astype(after.deviation.dtype)
+        return jnp.floor(lifted(horizon * self.function.value(jnp.clip(after.mean, 0.0, 1.0)))).astype(jnp.int32)
+
+
+def claims(problem: Problem, policy: str, horizon: int) -> Claims:
+    """The claims under the problem's fairness function."""
+    f = problem.opportunity
+    if f is None:
+        words = f"a fairness function, as {{ kind = 'softmax' }}: {policy} needs it"
+        raise InputError("problem.opportunity", None, words)
+    shares = f.shares(problem.arms)
+    if shares is None:
+        return Claims(f, None)
+    return Claims(f, np.array([[int(share * horizon)] for share in shares], np.int32))
+
+
+def slope(f: Opportunity, own: Any, arms: int) -> float:
+    """L_f: the policy's `own` where it has it, else what the function says."""
+    known = f.lipschitz(arms) if own is None else number(own, "lipschitz")
+    if not math.isfinite(known):
+        words = f"L_f, a Lipschitz constant of the fairness function: {f.name} does not tell one"
+        raise InputError("policies.lipschitz", own, words)
+    return known
+
+
+def rate(horizon: int) -> float:
+    """T^(-1/3) log(T)^(1/3) (004 Theorem 2)."""
+    return (math.log(horizon) / horizon) ** (1 / 3)
+
+
+def number(value: Any, name: str) -> float:
+    """A policy's parameter that is one number."""
+    if np.ndim(value):
+        raise InputError(f"policies.{name}", value, "a number")
+    return float(value)
+
+
+def accuracy(value: Any, name: str) -> float:
+    """A policy's parameter that is a number above 0."""
+    if number(value, name) <= 0:
+        raise InputError(f"policies.{name}", value, "a number above 0")
+    return float(value)
+
+
+def below(a: Array, b: Any) -> Array:
+    """a < b for numbers up to 1 that were rounded: of two that stand for the same number neither is below."""
+    margin = 4 * jnp.finfo(a.dtype).eps
+    return (a < b) & ((a == 0) | (b - a > margin))

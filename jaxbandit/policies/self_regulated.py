@@ -1,0 +1,65 @@
+"""self-regulated: paper 004, Algorithm 4 (Algorithm 2 in full)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from ..claims import accuracy, claims, rate, slope
+from ..component import derived, parameter
+from ..indices import UCB1
+from ..opportunity import bounds
+from ..phases import BlackBoxed, Course, gaps
+from ..policy import Index, Policy
+from ..rounds import Round
+from . import needs
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+
+class SelfRegulated(BlackBoxed, name="self-regulated"):
+    """Sweeps until gaps are known to beta and f to alpha, opportunities worth their price, then a black box."""
+
+    source: ClassVar[str] = "004 Alg. 4"
+    phases: ClassVar[tuple[str, ...]] = ("gaps", "fairness function", "opportunities", "black box")
+    decided: ClassVar[int] = 2
+    black_box: Index = parameter(UCB1(), doc="the index that plays on, any; its parameters stand beside")
+    penalties: Any = parameter(None, low=0, doc="lambda, a number or one an arm; default: the problem's penalties")
+    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: what the function says")
+    alpha: float | None = parameter(None, low=0, doc="above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)")
+    beta: float | None = parameter(None, low=0, doc="above 0; default T^(-1/3) log(T)^(1/3)")
+    claims: Any = derived()
+
+    def prepare(self, problem: Problem, horizon: int) -> Policy:
+        claimed, error = claims(problem, self.name, horizon), rate(horizon)
+        asked = self.alpha is None or not claimed.function.has_bounds
+        lipschitz = slope(claimed.function, self.lipschitz, problem.arms) if asked else 0.0
+        filled = self.replace(
+            penalties=None,
+            lipschitz=lipschitz,
+            alpha=(problem.arms * lipschitz) ** (2 / 3) * error
+            if self.alpha is None
+            else accuracy(self.alpha, "alpha"),
+            beta=error if self.beta is None else accuracy(self.beta, "beta"),
+        )
+        prepared = super(SelfRegulated, filled).prepare(problem, horizon)
+        return prepared.replace(claims=claimed, penalties=needs.penalties(problem, self.name, self.penalties))
+
+    def decide(self, course: Course, after: Round) -> Course:
+        known, price = gaps(after), self.penalties
+        unclear = (known.most > price + self.beta) & (known.least < price - self.beta)  # 004 Alg. 4, line 6
+        worth = known.least < price
+        least, most = bounds(self.claims.function, self.lipschitz, known.low, known.high)
+        vague = (most - least > self.alpha) & worth  # 004 Alg. 4, line 20
+        phase = jnp.where((course.phase == 0) & ~_any(unclear), 1, course.phase)
+        phase = jnp.where((phase == 1) & ~_any(vague), 2, phase)
+        withheld = jnp.where(worth, jnp.maximum(self.claims.rounds(after) - after.pulls, 0), 0)  # lines 33-35
+        return dataclasses.replace(course, phase=phase, debt=jnp.where(phase == 2, withheld, 1))
+
+
+def _any(mask: Array) -> Array:
+    return jnp.any(mask, axis=0, keepdims=True)
