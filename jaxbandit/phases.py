@@ -190,7 +190,7 @@ class BlackBoxed(Phased):
 
     @property
     def _index(self) -> Index:
-        return self.black_box  # type: ignore[attr-defined, no-any-return]
+        return self.black_box  # type: ignore[attr-defined]
 
 
 def _since(fresh: Fresh, now: Round) -> Round:
@@ -224,6 +224,7 @@ def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> Round:
         fractions=None,
         penalties=None,
         random=Stream((jnp.zeros((1,) * len(shape), jnp.uint32),) * 2, jnp.uint32(0)),
+        plays=1,
     )
 
 

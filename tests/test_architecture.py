@@ -12,6 +12,7 @@ LAYERS = [
     ["component", "conversions"],
     ["rewards", "delays", "merit", "opportunity"],
     ["problem"],
+    ["instances"],
     ["rounds"],
     ["selection"],
     ["policy"],

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
-from harness import PLAIN, PROPORTIONAL, plain_merit
+from harness import PLAIN, PROPORTIONAL, TRANSFER, plain_merit, plain_opportunity
 
 import jaxbandit as jb
 
@@ -33,28 +33,32 @@ class Numbers:
         return self._rng.beta(a, b).tolist()
 
 
-def reference_pulls(kind, rng, problem):
+def reference_pulls(kind, rng, problem, runs, horizon):
     tau = [Fraction(str(x)) for x in TAU]
-    pulls = np.zeros((RUNS, len(MEANS)))
-    own = {"merit": plain_merit(problem.merit)} if kind in PROPORTIONAL else {}
-    for run in range(RUNS):
+    pulls = np.zeros((runs, len(MEANS)))
+    own = {}
+    if kind in PROPORTIONAL:
+        own["merit"] = plain_merit(problem.merit)
+    if kind in TRANSFER:
+        own["opportunity"] = plain_opportunity(problem.opportunity, problem.arms)
+    for run in range(runs):
         policy = reference.make(
-            kind, K=len(MEANS), T=T, tau=tau, A=PENALTIES, numbers=Numbers(rng), plays=problem.plays, **own
+            kind, K=len(MEANS), T=horizon, tau=tau, A=PENALTIES, numbers=Numbers(rng), plays=problem.plays, **own
         )
-        for t in range(1, T + 1):
+        for t in range(1, horizon + 1):
             selected = policy.select(t, [True] * len(MEANS))
             policy.receive(t, selected, [(k, float(rng.uniform() < MEANS[k])) for k in selected])
             pulls[run, selected] += 1
     return pulls
 
 
-def metrics_of(pulls, plays):
+def metrics_of(pulls, plays, horizon):
     """The metrics of SPEC section 4 from final counts `[runs, K]`, in plain words."""
     mu, tau, a = (np.array(x) for x in (MEANS, TAU, PENALTIES))
-    gap, owed = mu.max() - mu, tau * T
+    gap, owed = mu.max() - mu, tau * horizon
     missing = owed - pulls
     return {
-        "regret": T * np.sort(mu)[-plays:].sum() - pulls @ mu,
+        "regret": horizon * np.sort(mu)[-plays:].sum() - pulls @ mu,
         "penalized_regret": (gap * pulls + a * np.maximum(missing, 0) - np.minimum(gap, a) * owed).sum(1),
         "r_regret": (gap * -missing).sum(1),
         "unfairness": np.maximum(missing, 0).sum(1),
@@ -62,14 +66,14 @@ def metrics_of(pulls, plays):
     }
 
 
-def assert_same_distribution(kind, problem):
-    ours = jb.simulate(problem, kind, horizon=T, seeds=RUNS, key=2026)
-    theirs = reference_pulls(kind, np.random.default_rng(1), problem)
+def assert_same_distribution(kind, problem, runs=RUNS, horizon=T):
+    ours = jb.simulate(problem, kind, horizon=horizon, seeds=runs, key=2026)
+    theirs = reference_pulls(kind, np.random.default_rng(1), problem, runs, horizon)
     pairs = {f"pulls of arm {k}": (ours.pulls.values[0, 0, :, k], theirs[:, k]) for k in range(len(MEANS))}
-    expected = metrics_of(theirs, problem.plays)
+    expected = metrics_of(theirs, problem.plays, horizon)
     pairs |= {name: (ours[f"{name}_final"].values[0, 0], value) for name, value in expected.items()}
     for name, (a, b) in pairs.items():
-        error = np.sqrt(a.var(ddof=1) / RUNS + b.var(ddof=1) / RUNS)
+        error = np.sqrt(a.var(ddof=1) / runs + b.var(ddof=1) / runs)
         assert abs(a.mean() - b.mean()) <= 5 * error + 1e-9, f"{name}: {a.mean()} and {b.mean()}, error {error}"
 
 
@@ -90,3 +94,18 @@ def test_same_distribution(kind):
 def test_same_distribution_of_two_plays(kind):
     world = jb.Problem(MEANS, fractions=TAU, penalties=PENALTIES, plays=2, merit="power")
     assert_same_distribution(kind, world)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TRANSFER)
+def test_same_distribution_of_phases(kind):
+    f = "uniform" if kind == "constant-opportunity" else "softmax"
+    assert_same_distribution(kind, jb.Problem(MEANS, fractions=TAU, penalties=PENALTIES, opportunity=f))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["fcucb-d", "op-fcucb-d"])
+def test_same_distribution_of_boxes(kind):
+    """Their reference searches each box on a grid: 15 ms a round."""
+    world = jb.Problem(MEANS, fractions=TAU, penalties=PENALTIES, plays=2, merit="power")
+    assert_same_distribution(kind, world, runs=200, horizon=12)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from test_opportunity import Shy
 
 import jaxbandit as jb
+from jaxbandit.instances import lower_bound_family
 from jaxbandit.metrics import judge
 from jaxbandit.optimum import best_utility
 
@@ -295,3 +296,50 @@ def test_utility_counts_rewards_when_they_are_drawn(plays, delay):
     earned = (results.pulls * results.means).sum("arm")
     owed = (0.3 * (200 * results.opportunities - results.pulls).clip(min=0)).sum("arm")
     np.testing.assert_allclose(results.utility_final, earned - owed, rtol=1e-6)
+
+
+# The lower-bound family
+
+
+def test_the_lower_bound_family_is_that_of_the_paper():
+    eps = 2.0 * 8000 ** (-1 / 3)
+    family = lower_bound_family(arms=3, horizon=8000, scale=1.5, c=2.0)
+    rows = {tuple(row) for row in family.means.T.tolist()}
+    expected = set()
+    for j in range(3):
+        for low in itertools.product([True, False], repeat=2):
+            others = [0.5 if x else (1 + eps) / 2 for x in low]
+            expected.add((*others[:j], 1.0, *others[j:]))
+    assert family.instances == 12
+    assert rows == expected
+    owed = np.where(family.means == 0.5, 0.0, np.where(family.means == 1.0, 1.5 * eps / 3, 1.5 * eps / 6))
+    np.testing.assert_allclose(family.opportunities(), owed, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"arms": 1, "horizon": 10}, r"arms holds 1; it may hold a whole number from 2 to 12"),
+        ({"arms": 3, "horizon": 0}, r"horizon holds 0"),
+        ({"arms": 3, "horizon": 1000, "c": 6.0}, r"c holds 6\.0; it may hold at most T\^\(1/3\) / 2 = 5"),
+        ({"arms": 3, "horizon": 1000, "scale": 30.0}, r"scale holds 30\.0"),
+    ],
+    ids=str,
+)
+def test_a_family_that_cannot_be_is_refused(given, says):
+    with pytest.raises(jb.InputError, match=says):
+        lower_bound_family(**given)
+
+
+@pytest.mark.slow
+def test_the_worst_regret_of_the_family_grows_like_two_thirds():
+    """K = 3, c = 4, L = 2: 16 runs of 12 instances. Where no arm is in S, opportunities worth (K-1) c L / (4 K) T^(2/3)
+    are withheld, but for the black box's own plays, some log T, and a term in T^(1/3): 3 % by T = 1e4."""
+    horizons, worst = [10_000, 100_000, 1_000_000], []
+    for horizon in horizons:
+        family = lower_bound_family(arms=3, horizon=horizon, scale=2.0, c=4.0)
+        results = jb.simulate(family, "self-regulated", horizon=horizon, seeds=16, record=1, metrics=["utility_regret"])
+        worst.append(float(results.utility_regret.max()))
+        assert worst[-1] / horizon ** (2 / 3) == pytest.approx(2 * 4 * 2 / 12, rel=0.05)
+    slope = np.polyfit(np.log(horizons), np.log(worst), 1)[0]
+    assert abs(slope - 2 / 3) < 0.01

@@ -30,8 +30,8 @@ class SelfRegulated(BlackBoxed, name="self-regulated"):
     black_box: Index = parameter(UCB1(), doc="the index that plays on, any; its parameters stand beside")
     penalties: Any = parameter(None, low=0, doc="lambda, a number or one an arm; default: the problem's penalties")
     lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: what the function says")
-    alpha: float | None = parameter(None, low=0, doc="above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)")
-    beta: float | None = parameter(None, low=0, doc="above 0; default T^(-1/3) log(T)^(1/3)")
+    alpha: Any = parameter(None, low=0, doc="above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)")
+    beta: Any = parameter(None, low=0, doc="above 0; default T^(-1/3) log(T)^(1/3)")
     claims: Any = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
