@@ -14,11 +14,12 @@ from jax import Array, lax
 from . import sums
 from .delays import Feedback, calendar, deliver
 from .exact import Quota
+from .fusion import apart
 from .policy import Policy
 from .problem import World
 from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
 from .rounds import Round, deficit
-from .selection import at_arms, can_list, listed, of_selected
+from .selection import any_of, at_arms, can_list, listed, of_selected
 from .struct import struct
 
 
@@ -120,14 +121,14 @@ def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
     mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
     model, centre, delay = world.reward, world.centre, world.delay
     its = (pulls, mean, model, centre, delay)
-    if world.plays == 1:
-        here = jnp.any(selected, axis=0, keepdims=True)
+    if not _of_few(world, arms):
+        here = selected
+    elif world.plays == 1:
+        here = any_of(selected)
         arm, its = of_selected((arm, its), selected)
-    elif world.under_way > 1 and can_list(arms, world.plays):  # a scatter costs by what it scatters
+    else:
         arm = listed(selected, world.plays)
         here, its = arm < arms, at_arms(its, arm, arms)
-    else:
-        here = selected
     number, mean, model, centre, delay = its
     random = random.of_play(number, None if len(arm) == arms else arm, arms)
     reward = model.draw(mean, random.towards(REWARD))
@@ -136,6 +137,11 @@ def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
     if world.binary:  # Agrawal & Goyal 2012, Alg. 2
         told = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
     return Sent(reward, told if centre is None else told - centre, arm, here, rounds)
+
+
+def _of_few(world: World, arms: int) -> bool:
+    """Whether rewards are drawn for the selected arms alone: for one, or for the few that a calendar must take up."""
+    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
 
 
 def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
@@ -173,7 +179,12 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     now = observe(state, world, t, horizon, owed, due, random)
     selected, chances = policy.choose(state.policy, now)
     selected = selected & now.available
-    sent = draw(world, selected, state.pulls, random)
+    if _of_few(world, len(selected)):
+        sent = apart(lambda: draw(world, selected, state.pulls, random), state.pulls)
+    else:
+        sent = draw(world, selected, state.pulls, random)
+    if world.plays == 1:  # the same arm; but seen to come after the draw, so that counts are updated in place
+        selected = (lax.broadcasted_iota(jnp.int32, selected.shape, 0) == sent.arm) & sent.here
     under_way, arrived = arrivals(state, sent, selected, t)
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from .exact import Quota
+from .fusion import apart
 
 Tree = TypeVar("Tree")
 Keys = tuple[Array, ...]
 
+UNROLLED = 32  # arms up to which what is done arm by arm is written out
 _FEW = 4  # plays up to which one pass a play is faster than a search over all plays at once (measured on CPU)
 
 
 def ordered(value: Array) -> Array:
-    """Integers in the order of `value`, of its width: equal where it is equal, and all else above them for NaN."""
+    """Integers in the order of `value`, of its width: equal where it is equal, and that of infinity for NaN."""
     if not jnp.issubdtype(value.dtype, jnp.floating):
         return value
-    value = jnp.where(jnp.isnan(value), jnp.inf, jnp.where(value == 0, 0.0, value))  # one zero
     word = jnp.int32 if value.dtype == jnp.float32 else jnp.int64
+    value = jnp.where(jnp.isnan(value), jnp.inf, jnp.where(value == 0, 0.0, value))  # one zero
     bits = lax.bitcast_convert_type(value, word)
     return jnp.where(bits < 0, bits ^ jnp.iinfo(word).max, bits)
 
@@ -33,21 +37,61 @@ def first(keys: Keys, candidates: Array) -> Array:
         keys: `[K, *runs]` each, larger first, the first key deciding; integers above the least of their type.
         candidates: bool `[K, *runs]`.
     """
-    # One reduction that carries the arm along. Comparing keys with their maximum would be wrong: a compiler may
-    # compute a score twice, once with a fused multiply-add, and then no arm equals the maximum.
+    if len(candidates) > UNROLLED:
+        found = _reduced(keys, candidates)
+    else:
+        found = apart(lambda: _chained(keys, candidates), keys[0])
+    return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
+
+
+# The first arm, int32 `[1, *runs]`. Each way carries the arm along: comparing keys with their maximum would be wrong,
+# for a compiler may compute a score twice, once with a fused multiply-add, and then no arm equals the maximum.
+
+
+def _sooner(a: Keys, b: Keys, ties: Array) -> Array:
+    """Whether the keys `a` come before the keys `b`, or are equal and `ties` holds."""
+    for x, y in zip(reversed(a), reversed(b), strict=True):
+        ties = (x > y) | ((x == y) & ties)
+    return ties
+
+
+def _reduced(keys: Keys, candidates: Array) -> Array:
+    """By one reduction of keys and arm."""
     arm = lax.broadcasted_iota(jnp.int32, candidates.shape, 0)
     least = [jnp.asarray(jnp.iinfo(key.dtype).min, key.dtype) for key in keys]
     masked = [jnp.where(candidates, key, low) for key, low in zip(keys, least, strict=True)]
 
     def sooner(a: Any, b: Any) -> list[Array]:
-        wins = a[-1] < b[-1]
-        for x, y in zip(reversed(a[:-1]), reversed(b[:-1]), strict=True):
-            wins = (x > y) | ((x == y) & wins)
+        wins = _sooner(a[:-1], b[:-1], a[-1] < b[-1])
         return [jnp.where(wins, x, y) for x, y in zip(a, b, strict=True)]
 
     last = jnp.asarray(len(candidates), jnp.int32)
-    found = lax.reduce([*masked, arm], [*least, last], sooner, (0,))[-1]
-    return (arm == found[None]) & candidates
+    return lax.reduce([*masked, arm], [*least, last], sooner, (0,))[-1][None]
+
+
+def _chained(keys: Keys, candidates: Array) -> Array:
+    """Arm after arm: vectorised over runs, which a reduction of several arrays is not."""
+    masked = [jnp.where(candidates, key, jnp.iinfo(key.dtype).min) for key in keys]
+    best = tuple(key[:1] for key in masked)
+    found = jnp.zeros(candidates[:1].shape, jnp.int32)
+    for k in range(1, len(candidates)):
+        own = tuple(key[k : k + 1] for key in masked)
+        wins = _sooner(own, best, jnp.zeros(found.shape, bool))
+        best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
+        found = jnp.where(wins, k, found)
+    return found
+
+
+def _chained_score(score: Array, candidates: Array) -> Array:
+    """`_chained` by one score, a float; K, which is no arm, where a score is not a number."""
+    score = jnp.where(candidates, jnp.maximum(score, jnp.finfo(score.dtype).min), -jnp.inf)
+    best, wrong = score[:1], jnp.isnan(score[:1])
+    found = jnp.zeros(best.shape, jnp.int32)
+    for k in range(1, len(score)):
+        own = score[k : k + 1]
+        wins, wrong = own > best, wrong | jnp.isnan(own)
+        best, found = jnp.where(wins, own, best), jnp.where(wins, k, found)
+    return jnp.where(wrong, len(score), found)
 
 
 def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
@@ -141,8 +185,12 @@ def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
         most: the largest count, a number.
         candidates: bool `[K, *runs]`.
     """
+    single = most == 1 and isinstance(count, int)
+    if single and len(keys) == 1 and len(candidates) <= UNROLLED and jnp.issubdtype(keys[0].dtype, jnp.floating):
+        found = apart(lambda: _chained_score(keys[0], candidates), keys[0])
+        return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
     places = tuple(ordered(key) for key in keys)
-    if most == 1 and isinstance(count, int):
+    if single:
         taken = first(places, candidates)
     else:
         one = jnp.ones((1,) * candidates.ndim, jnp.int32)
@@ -200,15 +248,27 @@ def lowest(mask: Array) -> Array:
     return first((mask.astype(jnp.int32),), mask)
 
 
+def bits_of(mask: Array) -> Array:
+    """A mask `[K, *runs]` of at most 32 arms in a word, uint32 `[1, *runs]`."""
+    rows = [mask[k : k + 1].astype(jnp.uint32) << np.uint32(k) for k in range(len(mask))]
+    return functools.reduce(jnp.bitwise_or, rows)
+
+
+def any_of(mask: Array) -> Array:
+    """Whether any arm is in a mask, bool `[1, *runs]`."""
+    if len(mask) > UNROLLED:
+        return jnp.any(mask, axis=0, keepdims=True)
+    return functools.reduce(jnp.logical_or, (mask[k : k + 1] for k in range(len(mask))))
+
+
 def can_list(arms: int, plays: int) -> bool:
     """Whether `listed` can find the selected arms, and they are few."""
-    return plays < arms <= 32 and plays <= _FEW
+    return plays < arms <= UNROLLED and plays <= _FEW
 
 
 def listed(selected: Array, plays: int) -> Array:
     """The selected arms in order, int32 `[plays, *runs]`; K where fewer are selected. For at most 32 arms."""
-    bits = jnp.uint32(1) << lax.broadcasted_iota(jnp.uint32, selected.shape, 0)
-    word = jnp.sum(jnp.where(selected, bits, jnp.uint32(0)), axis=0, keepdims=True, dtype=jnp.uint32)
+    word = bits_of(selected)
     found = []
     for _ in range(plays):
         found.append(lax.population_count(~word & (word - jnp.uint32(1))))  # how many bits stand below the lowest
@@ -240,6 +300,14 @@ def _of_arms(tree: Tree, selected: Array) -> Tree:
     """What a tree holds of n arms, given by masks `[K, n, *runs]`."""
     leaves, structure = jax.tree.flatten(tree)
     per_arm = [leaf.ndim == selected.ndim - 1 and len(leaf) == len(selected) for leaf in leaves]
+    if len(selected) <= UNROLLED:  # elementwise: vectorised over runs, and nothing is computed that is not used
+
+        def pick(leaf: Array) -> Array:
+            rows = (jnp.where(selected[k], leaf[k : k + 1], 0) for k in range(len(selected)))
+            return functools.reduce(jnp.add, rows)
+
+        picked = [pick(leaf) if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
+        return jax.tree.unflatten(structure, picked)
     masked = [jnp.where(selected, leaf[:, None], 0) for leaf, its in zip(leaves, per_arm, strict=True) if its]
     # One reduction of all: XLA computes the mask anew for each of several, at twice the time of a whole round.
     zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]

@@ -7,7 +7,7 @@ import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
-    ["errors", "struct"],
+    ["errors", "struct", "fusion"],
     ["exact", "randomness", "rounding", "queues", "sums"],
     ["component", "conversions"],
     ["rewards", "delays", "merit", "opportunity"],
