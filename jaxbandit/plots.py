@@ -38,6 +38,9 @@ COLOURS = {
     "fair-mmab/kl-ucb": "#C2185B",
     "ucb-lp": "#8C6D00",
     "ucb-pllp": "#6A51A3",
+    "self-regulated": "#A8446A",
+    "fairness-aware-etc": "#2E8B8B",
+    "constant-opportunity": "#C9A227",
     "t-fucb": "#56B4E9",
     "soft-threshold-ucb": "#332288",
     "naive": "#999933",
@@ -83,12 +86,14 @@ def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
 
 
 def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
-    """The figures by file name: `curves`, `pulls`, and `tradeoff` where there is a grid."""
+    """The figures by file name: `curves`, `pulls`, `tradeoff` where there is a grid, `phases` where there are any."""
     if recorded(results) and results.sizes["round"] > 1:
         yield "curves", curves(results)
     yield "pulls", pulls(results)
     if "unfairness" in results and "regret" in results and len(grids(results)) > 0:
         yield "tradeoff", tradeoff(results)
+    if "phase_rounds" in results:
+        yield "phases", phases(results)
 
 
 def recorded(results: xr.Dataset) -> list[str]:
@@ -245,6 +250,37 @@ def tradeoff(results: xr.Dataset) -> Figure:
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
     _legend(figure, axis, _note(results, "bars"))
+    return figure
+
+
+def phases(results: xr.Dataset) -> Figure:
+    """The share of the rounds that each policy spends in each of its phases, means over runs (004 Fig. 2)."""
+    spent = results.phase_rounds.where(results.phase_rounds >= 0).mean(("instance", "seed")) / float(
+        results["round"][-1]
+    )
+    shown = spent.sel(policy=spent.notnull().any("phase"))
+    labels = shown.policy.values.tolist()
+    height = 0.8 + 0.42 * len(labels)
+    figure, axis = plt.subplots(figsize=(5.2, height), layout="constrained")
+    looks = styles(results)
+    for row, label in enumerate(labels):
+        left, shares = 0.0, shown.sel(policy=label).dropna("phase").values
+        for number, share in enumerate(shares):
+            shade = 0.75 * (1 - number / max(len(shares) - 1, 1))  # from light, the first, to the policy's own colour
+            colour = tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(looks[label]["color"]))
+            axis.barh(row, share, left=left, color=colour, edgecolor="white", linewidth=0.6, height=0.7)
+            if share > 0.045:
+                ink = "white" if sum(colour) < 1.4 else "black"
+                name = str(results.phase_name.sel(policy=label).values[number])
+                text = f"{share:.0%}\n{name}" if share > 0.018 * len(name) else f"{share:.0%}"
+                axis.text(left + share / 2, row, text, ha="center", va="center", color=ink, fontsize=6.5)
+            left += share
+    axis.set_yticks(range(len(labels)), labels)
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1)
+    axis.set_xlabel(
+        f"share of the T = {float(results['round'][-1]):,.0f} rounds, {_note(results, 'bars').split(',')[0]}"
+    )
     return figure
 
 

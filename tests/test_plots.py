@@ -270,6 +270,21 @@ def test_a_single_recorded_round_makes_no_curve():
     assert list(figures(simulate("ucb1", metrics=[]))) == ["pulls"]
 
 
+def test_phases_are_bars_that_fill_the_horizon():
+    problem = jb.Problem([0.3, 0.8], penalties=0.6, opportunity="uniform")
+    policies = ["ucb1", jb.policy("self-regulated", beta=0.5), "fairness-aware-etc"]
+    results = jb.simulate(problem, policies, horizon=400, seeds=4)
+    (axis,) = figures(results)["phases"].axes
+    assert [tick.get_text() for tick in axis.get_yticklabels()] == ["self-regulated", "fairness-aware-etc"]
+    assert axis.get_xlabel() == "share of the T = 400 rounds, mean over 4 runs"
+    for row, label in enumerate(["self-regulated", "fairness-aware-etc"]):
+        bars = [bar for bar in axis.patches if round(bar.get_y() + bar.get_height() / 2) == row]
+        spent = results.phase_rounds.sel(policy=label)
+        shares = spent.where(spent >= 0).mean(("instance", "seed")).dropna("phase").values / 400
+        assert [bar.get_width() for bar in bars] == pytest.approx(shares)
+        assert sum(shares) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("case", ["no fractions", "a grid over many instances"])
 def test_every_figure_is_drawn_to_files(case, tmp_path):
     results = simulated(case)
