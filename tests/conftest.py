@@ -1,5 +1,9 @@
 """Strict promotion everywhere, and problems that many tests share so that they share compiled programs."""
 
+import os
+import shutil
+import tempfile
+
 import jax
 import pytest
 from hypothesis import settings
@@ -12,6 +16,27 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False)
 settings.load_profile("same")
+
+
+# What one worker has compiled the others, and the programs that tests start, need not compile again.
+CACHE = {
+    "jax_compilation_cache_dir": None,
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # workers have it from here, by the environment
+        CACHE["jax_compilation_cache_dir"] = tempfile.mkdtemp(prefix="jaxbandit-tests-")
+        for name, value in CACHE.items():
+            os.environ[name.upper()] = str(value)
+            jax.config.update(name, value)
+
+
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(CACHE["jax_compilation_cache_dir"], ignore_errors=True)
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""One policy of MABWiser, timed in an interpreter that has it; `others.py` calls this."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import numpy as np
+from mabwiser.mab import MAB, LearningPolicy
+from others import answer
+
+POLICIES = {
+    "ucb1": lambda: LearningPolicy.UCB1(alpha=1.0),  # m + alpha sqrt(2 log t / N)
+    "thompson": LearningPolicy.ThompsonSampling,
+    "epsilon-greedy": lambda: LearningPolicy.EpsilonGreedy(epsilon=0.1),
+    "uniform-random": LearningPolicy.Random,
+}
+
+
+def play(kind: str, means: list, horizon: int, seed: int) -> np.ndarray:
+    """N_k(T) of one run; each arm once first, since an arm without data counts as 0 there."""
+    rng = np.random.default_rng(seed)
+    arms = list(range(len(means)))
+    bandit = MAB(arms, POLICIES[kind](), seed=seed)
+    bandit.fit(arms, (rng.random(len(means)) < means).astype(int))
+    pulls = np.ones(len(means), int)
+    for _ in range(horizon - len(means)):
+        arm = bandit.predict()
+        bandit.partial_fit([arm], [int(rng.random() < means[arm])])
+        pulls[arm] += 1
+    return pulls
+
+
+if __name__ == "__main__":
+    answer(POLICIES, play, metadata.version("mabwiser"))
