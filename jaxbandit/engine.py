@@ -177,10 +177,17 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     """Round t of every run: select, draw, deliver, update. Pure; `owed` and `due` are tau (t-1) and tau t."""
     random = Stream(key, t.astype(jnp.uint32), POLICY)
     now = observe(state, world, t, horizon, owed, due, random)
-    selected, chances = policy.choose(state.policy, now)
-    selected = selected & now.available
+    asked = CHANCES.intersection(state.sums)
+
+    def choose() -> tuple[Array, Array | None]:
+        if not asked:
+            return policy.select(state.policy, now) & now.available, None
+        selected, chances = policy.choose(state.policy, now)
+        return selected & now.available, chances
+
+    selected, chances = apart(choose, horizon)
     if _of_few(world, len(selected)):
-        sent = apart(lambda: draw(world, selected, state.pulls, random), state.pulls)
+        sent = apart(lambda: draw(world, selected, state.pulls, random), horizon)
     else:
         sent = draw(world, selected, state.pulls, random)
     if world.plays == 1:  # the same arm; but seen to come after the draw, so that counts are updated in place
@@ -207,25 +214,26 @@ def _offered(now: Round) -> Array:
     return jnp.minimum(available, now.plays)
 
 
-def _reward(world: World, sent: Sent, selected: Array, chances: Array) -> Array:
+def _reward(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
     return jnp.sum(jnp.where(sent.here, sent.reward, 0.0), axis=0, keepdims=True)
 
 
-def _reward_regret(world: World, sent: Sent, selected: Array, chances: Array) -> Array:
+def _reward_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
     lost = jnp.sum((world.fair - chances) * world.means, axis=0, keepdims=True)
     return jnp.maximum(lost, 0.0)  # 002 eq. 5
 
 
-def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Array) -> Array:
+def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
     return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # 002 eq. 6
 
 
 # What a round adds to the sums that counts do not tell, float `[1, *runs]`
-SUMS: dict[str, Callable[[World, Sent, Array, Array], Array]] = {
+SUMS: dict[str, Callable[[World, Sent, Array, Any], Array]] = {
     "reward": _reward,
     "reward_regret": _reward_regret,
     "fairness_regret": _fairness_regret,
 }
+CHANCES = frozenset({"reward_regret", "fairness_regret"})  # those that ask with what chance an arm was selected
 
 
 def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 
 from . import engine, metrics, randomness
 from .blocks import Block, cut, fitting, on_device, quota_on_device, recorded_rounds, rounds_per_call, workers
-from .delays import slots
+from .delays import bytes_a_run, slots
 from .errors import InputError
 from .exact import Quota, QuotaTable
 from .moments import Moments
@@ -167,12 +167,15 @@ class Simulation:
 
     def _most_runs(self) -> int | None:
         """The most runs of a block that the calendar of delayed feedback leaves room for."""
-        length = slots(self.problem.delay.longest(), self.setting.horizon)
+        problem = self.problem
+        length = slots(problem.delay.longest(), self.setting.horizon)
         if length == 1:
             return None
-        width = np.dtype(jnp.result_type(float)).itemsize
-        squares = any(policy.squares for policy in self.prepared)
-        return fitting(length * self.problem.arms * (4 + width * (2 if squares else 1)), self.problem.delay.name)
+        sizes = [
+            bytes_a_run(problem.arms, length, policy.binary or problem.reward.bits, policy.squares)
+            for policy in self.prepared
+        ]
+        return fitting(max(sizes), problem.delay.name)
 
     def run(self, progress: bool = False) -> Outcome:
         """Simulate everything.

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import jaxbandit as jb
-from jaxbandit import blocks
+from jaxbandit import blocks, engine
 from jaxbandit.blocks import on_device
-from jaxbandit.delays import NEVER, Delay, Feedback, calendar, deliver, slots
+from jaxbandit.delays import NEVER, Delay, Feedback, bytes_a_run, calendar, deliver, slots
+from jaxbandit.problem import world_of
 from jaxbandit.randomness import DELAY, Stream, run_keys
 from jaxbandit.simulate import Entry, Setting, Simulation
 
@@ -78,7 +79,7 @@ def test_the_calendar_is_as_long_as_it_must_be():
 
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("kind", ["ucb1", "thompson"])
+@pytest.mark.parametrize("kind", ["ucb1", pytest.param("thompson", marks=pytest.mark.slow)])
 def test_selections_under_delay_are_those_of_the_reference(kind, name, plays):
     world = jb.Problem(MEANS, fractions=0.1, plays=plays, delay=KINDS[name])
     ours = trajectory(world, kind, 250, 3)
@@ -88,7 +89,10 @@ def test_selections_under_delay_are_those_of_the_reference(kind, name, plays):
 
 
 @pytest.mark.parametrize("plays", [1, 2])
-@pytest.mark.parametrize("kind", ["ucb1", "f-ts", "hard-threshold-ucb", "fair-mmab", "ucb-lp"])
+@pytest.mark.parametrize(
+    "kind",
+    ["ucb1", "hard-threshold-ucb", "fair-mmab", *(pytest.param(k, marks=pytest.mark.slow) for k in ("f-ts", "ucb-lp"))],
+)
 def test_no_delay_a_delay_of_0_and_no_loss_are_the_same_run(kind, plays):
     def runs(delay):
         return trajectory(jb.Problem(MEANS, fractions=0.1, penalties=0.3, plays=plays, delay=delay), kind, 300, 8)
@@ -119,6 +123,35 @@ def test_a_delay_may_differ_between_instances():
         keys = jb.Problem([[0.9, 0.1]] * 2, delay={"kind": "fixed", "d": row})
         alone = jb.simulate(keys, "ucb1", horizon=60, seeds=4)
         np.testing.assert_array_equal(both.pulls[:, j], alone.pulls[:, j])
+
+
+def received_by(world, horizon, runs):
+    """M_k(T) of some runs of ucb1, `[K, runs]`, from the engine's own state."""
+    cells, lanes = np.zeros(1, int), np.arange(runs)
+    placed = on_device(jb.policy("ucb1").prepare(world, horizon), cells)
+    place = on_device(world_of(world, False, horizon), cells)
+    keys = tuple(jnp.asarray(word) for word in run_keys(0, cells[:, None], lanes))
+    state = engine.start(placed, place, (world.arms, 1, runs), False)
+    zero, last = jnp.asarray(0, jnp.int32), jnp.asarray(horizon, jnp.int32)
+    state = engine.advance(placed, place, keys, None, zero, last, zero, last[None], state)[0]
+    return np.asarray(state.received)[:, 0]
+
+
+@pytest.mark.slow
+def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
+    """What has come back by T is what was sent with D <= T - t; blocks shrink to fit the calendar."""
+    horizon, alpha = 100_000, [0.5, 0.3]
+    world = jb.Problem([0.4, 0.7], plays=2, delay={"kind": "pareto", "alpha": alpha})
+    simulation = Simulation(world, [Entry("all", jb.policy("ucb1"), "all")], Setting(horizon, 300, record=1))
+    widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
+    assert len(simulation.blocks) > 1
+    assert widest * bytes_a_run(2, slots(float("inf"), horizon), bits=True, squares=False) <= 1 << 29
+    received = received_by(world, horizon, runs=32)
+    rounds = np.arange(horizon)
+    for k, a in enumerate(alpha):
+        arrives = 1 - (rounds + 1.0) ** -a  # P(D <= T - t), both arms being played in every round
+        error = np.sqrt((arrives * (1 - arrives)).sum() / received.shape[1])
+        assert abs(received[k].mean() - arrives.sum()) < 5 * error  # by chance once in 1.7 million
 
 
 # Distributions

@@ -88,12 +88,14 @@ def test_sleeping_arms(kind):
     assert_same(problem(availability=awake), kind, 30 if kind in SLOW else 250, seeds=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in PROPORTIONAL if kind not in ALSO])
 @pytest.mark.parametrize("merit", [Bumpy(turns=2.0), Falling(rate=1.2), Power(scale=0.7, exponent=2.0)], ids=str)
 def test_a_merit_function_of_ones_own(kind, merit):
     assert_same(problem(merit=merit), kind, 30 if kind in SLOW else 250, seeds=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d"])
 def test_other_rewards_in_the_unit_interval(kind):
     for reward in ("uniform", "constant", "beta"):

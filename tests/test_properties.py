@@ -46,13 +46,14 @@ def test_an_unavailable_arm_is_never_selected(kind, mu, tau, awake, key):
 
 def _available(problem, key):
     """Which arms are awake, `[T, K, 1, S]`, from the published meaning of the availability stream."""
+    import jax
     import jax.numpy as jnp
 
     from jaxbandit.randomness import AVAILABILITY, Stream, run_keys
 
     k = tuple(jnp.asarray(w) for w in run_keys(key, np.zeros((1, 1), int), np.arange(SEEDS)))
-    awake = [np.asarray(Stream(k, jnp.uint32(t), AVAILABILITY).uniform(K)) for t in range(1, T + 1)]
-    return np.array(awake) < problem.availability.astype(np.float32)[:, :, None]
+    awake = jax.vmap(lambda t: Stream(k, t, AVAILABILITY).uniform(K))(jnp.arange(1, T + 1, dtype=jnp.uint32))
+    return np.asarray(awake) < problem.availability.astype(np.float32)[:, :, None]
 
 
 @given(mu=means, tau=st.integers(0, 249), key=keys, reward=st.sampled_from(["bernoulli", "constant"]))

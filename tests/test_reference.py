@@ -60,6 +60,7 @@ def test_two_plays_a_round(kind):
     assert_same(problem(plays=2), kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("base", INDICES)
 def test_any_index_under_any_rule(rule, base):
@@ -92,12 +93,14 @@ def test_parameters(kind, parameters):
     assert_same(problem(kind), kind, **parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLAIN)
 def test_float64(kind, float64):
     assert_same(problem(kind), kind, seeds=1)
     assert_same(problem(kind, availability=0.6), kind, seeds=1, horizon=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.05, 0.2, [0.0, 0.5, 0.25, 0.125, 0.125], [1 / 3, 1 / 7, 0.0, 1 / 9, 0.29]])
 @pytest.mark.parametrize(
     "kind", ["hard-threshold-ucb", "soft-threshold-ucb", "lfg", "fair-learn", "eta-fucb", "ucb-lp", "ucb-pllp"]

@@ -39,6 +39,7 @@ def test_selections_are_those_of_the_reference(kind, plays):
     assert_same(problem(plays=plays), kind, **weights(kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plays", PLAYS)
 @pytest.mark.parametrize("kind", FAIR)
 @pytest.mark.parametrize("base", ["kl-ucb", "thompson"])
@@ -57,6 +58,7 @@ def test_feedback_that_comes_late(kind):
     assert_same(problem(delay={"kind": "fixed", "d": 7}), kind, seeds=1, **weights(kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAIR)
 @pytest.mark.parametrize("tau", [0.1, 0.15, [0.0, 0.35, 0.25, 0.125, 0.125, 0.3, 1 / 3, 0.1]])
 def test_constant_rewards_make_whole_runs_predictable(kind, tau):

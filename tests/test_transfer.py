@@ -110,7 +110,7 @@ def test_random_instances(kind, seed):
     ("kind", "given"), [("self-regulated", {"alpha": 0.2, "beta": 0.3}), ("fairness-aware-etc", {"rounds_per_arm": 40})]
 )
 def test_phases_last_as_long_as_those_of_the_reference(kind, given):
-    seeds, horizon = 5, 8000
+    seeds, horizon = 3, 8000
     world = jb.Problem([0.3, 0.8], penalties=0.6, opportunity="linear")
     results = jb.simulate(world, jb.policy(kind, **given), horizon=horizon, seeds=seeds, record=1)
     lengths = set()
