@@ -128,7 +128,8 @@ class Phased(Policy):
         before, course = course, lax.cond(jnp.any(deciding), decide, lambda: course)
         phase = jnp.where(idle(course), last, course.phase)
         entering = (phase == last) & (before.phase < last)
-        return dataclasses.replace(course, phase=phase, rest=self.entered(course, after, entering))
+        rest = lax.cond(jnp.any(entering), lambda: self.entered(course, after, entering), lambda: course.rest)
+        return dataclasses.replace(course, phase=phase, rest=rest)
 
     def phase_rounds(self, state: Course, rounds: Array) -> Array:
         ends = jnp.concatenate([state.ended, jnp.broadcast_to(rounds, state.phase.shape)])

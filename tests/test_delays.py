@@ -108,6 +108,7 @@ def test_no_delay_a_delay_of_0_and_no_loss_are_the_same_run(kind, plays):
         np.testing.assert_array_equal(runs(delay), runs("none"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_delays_do_not_depend_on_the_block(name):
     world = jb.Problem([MEANS, MEANS[::-1]], fractions=0.1, delay=KINDS[name])

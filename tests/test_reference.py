@@ -35,11 +35,13 @@ def test_gaussian_rewards(kind):
 
 
 @pytest.mark.parametrize("kind", PLAIN)
-@pytest.mark.parametrize("reward", [pytest.param("beta", marks=pytest.mark.slow), "uniform"])
+@pytest.mark.slow
+@pytest.mark.parametrize("reward", ["beta", "uniform"])
 def test_other_rewards_in_the_unit_interval(kind, reward):
     assert_same(problem(kind, reward=reward), kind, seeds=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLAIN)
 def test_constant_rewards_make_whole_runs_predictable(kind):
     assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=2000)

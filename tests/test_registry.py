@@ -136,6 +136,7 @@ def test_two_classes_are_two_structures():
         assert [other == one for other in structures] == [i == j for j in range(len(structures))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DISTINCT)
 def test_zero_delay_is_no_delay(kind):
     late = jb.Problem(PROBLEM.means.T[0], **ASKED, delay="fixed")
@@ -166,6 +167,7 @@ def test_it_is_documented(kind):
     assert all(field.metadata.get("doc") for field in entry.parameters().values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MANY)
 def test_all_arms_can_be_played_at_once(kind):
     equal = {"kind": "power", "scale": 0.0}  # all arms are played for sure only where merit is the same

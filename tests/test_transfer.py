@@ -68,12 +68,14 @@ def test_late_feedback(kind):
     assert_same(late, kind, seeds=4, horizon=T, **given_to(kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["constant", {"kind": "gaussian", "sd": 0.4}, "beta"], ids=str)
 @pytest.mark.parametrize("kind", TRANSFER)
 def test_other_rewards(kind, reward):
     assert_same(problem("constant", reward=reward), kind, seeds=4, horizon=T, **given_to(kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("black_box", INDICES)
 def test_every_index_is_a_black_box(black_box):
     assert_same(problem("linear"), "self-regulated", seeds=3, horizon=T, black_box=black_box, **LOOSE)
