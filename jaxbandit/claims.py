@@ -40,7 +40,11 @@ class Claims:
 
 
 def claims(problem: Problem, policy: str, horizon: int) -> Claims:
-    """The claims under the problem's fairness function."""
+    """The claims under the problem's fairness function by round `horizon`; `policy` is a name, for the error.
+
+    Raises:
+        InputError: `problem.opportunity`, where the problem has none.
+    """
     f = problem.opportunity
     if f is None:
         words = f"a fairness function, as {{ kind = 'softmax' }}: {policy} needs it"
@@ -52,7 +56,11 @@ def claims(problem: Problem, policy: str, horizon: int) -> Claims:
 
 
 def slope(f: Opportunity, own: Any, arms: int) -> float:
-    """L_f: the policy's `own` where it has it, else what the function says."""
+    """L_f from l1 to l1 for a number of arms: the policy's `own` where it has it, else what the function says.
+
+    Raises:
+        InputError: `policies.lipschitz`, where neither is a finite number.
+    """
     known = f.lipschitz(arms) if own is None else number(own, "lipschitz")
     if not math.isfinite(known):
         words = f"L_f, a Lipschitz constant of the fairness function: {f.name} does not tell one"
@@ -66,20 +74,28 @@ def rate(horizon: int) -> float:
 
 
 def number(value: Any, name: str) -> float:
-    """A policy's parameter that is one number."""
+    """The value of a policy's parameter that is one number; an InputError naming it for a list."""
     if np.ndim(value):
         raise InputError(f"policies.{name}", value, "a number")
     return float(value)
 
 
 def accuracy(value: Any, name: str) -> float:
-    """A policy's parameter that is a number above 0."""
+    """The value of a policy's parameter that is a number above 0; an InputError naming it for any other."""
     if number(value, name) <= 0:
         raise InputError(f"policies.{name}", value, "a number above 0")
     return float(value)
 
 
 def below(a: Array, b: Any) -> Array:
-    """a < b for numbers up to 1 that were rounded: of two that stand for the same number neither is below."""
+    """a < b for numbers up to 1 that were rounded: of two that stand for the same number neither is below.
+
+    Args:
+        a: float `[K, *runs]`.
+        b: float, broadcasting with `a`.
+
+    Returns:
+        bool `[K, *runs]`.
+    """
     margin = 4 * jnp.finfo(a.dtype).eps
     return (a < b) & ((a == 0) | (b - a > margin))

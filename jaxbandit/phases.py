@@ -245,7 +245,10 @@ class Gaps:
 
 
 def gaps(after: Round) -> Gaps:
-    """Confidence bounds from the feedback so far; [0, 1] for arms never selected."""
+    """Confidence bounds with radius sqrt(2 log T / M_k) from the feedback so far; [0, 1] for arms never selected.
+
+    Paper 004, Alg. 4, lines 14-19.
+    """
     horizon = after.horizon.astype(after.deviation.dtype)
     mean, seen = after.mean, after.pulls > 0
     radius = jnp.sqrt(2.0 * jnp.log(horizon) / after.samples)

@@ -93,6 +93,17 @@ def nothing(arms: Any, t: int, k: int, reward: float) -> None:
 
 
 @fast
+def highest_lower_bound(arms: Any, weight: float) -> float:
+    """The largest S / N - sqrt(weight / N) of the active arms, by which elimination goes."""
+    most = f32(-1e30)
+    for k in range(len(arms)):
+        if arms[k].active:
+            n = f32(arms[k].pulls)
+            most = max(most, arms[k].total / n - math.sqrt(weight / n))
+    return most
+
+
+@fast
 def best_mean(arms: Any) -> int:
     """The arm of highest mean; one never selected has mean 0."""
     best, top = 0, f32(-1)

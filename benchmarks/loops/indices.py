@@ -9,7 +9,7 @@ import numpy as np
 
 import jaxbandit as jb
 
-from .common import Compiled, best_mean, f32, fast, highest, one_play, pull
+from .common import Compiled, best_mean, f32, fast, highest, highest_lower_bound, one_play, pull
 
 Score = tuple[Compiled, Compiled]  # moment(t), value(arm, t, moment): see `highest`
 
@@ -172,11 +172,7 @@ def successive_elimination(index: Any, problem: jb.Problem, horizon: int) -> Com
 
     @fast
     def eliminate(arms: Any) -> None:
-        most = f32(-1e30)
-        for k in range(len(arms)):
-            if arms[k].active:
-                n = f32(arms[k].pulls)
-                most = max(most, arms[k].total / n - math.sqrt(weight / n))
+        most = highest_lower_bound(arms, weight)
         for k in range(len(arms)):
             if arms[k].active:
                 n = f32(arms[k].pulls)

@@ -12,7 +12,7 @@ import numpy as np
 
 import jaxbandit as jb
 
-from .common import Compiled, f32, fast, mark_best, rounded
+from .common import Compiled, f32, fast, highest_lower_bound, mark_best, rounded
 
 RING = 1024  # rounds; the largest geometric delay of 65 random bits is 879 for p = 0.05
 
@@ -305,11 +305,7 @@ def opse(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
         for k in range(len(arms)):
             if arms[k].left:
                 return
-        most = f32(-1e30)
-        for k in range(len(arms)):
-            if arms[k].active:
-                n = f32(arms[k].pulls)
-                most = max(most, arms[k].total / n - math.sqrt(weight / n))
+        most = highest_lower_bound(arms, weight)
         for k in range(len(arms)):
             if arms[k].active:
                 n = f32(arms[k].pulls)
