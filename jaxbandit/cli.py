@@ -1,4 +1,4 @@
-"""The command line: `jaxbandit run`, `jaxbandit policies`."""
+"""The command line: `jaxbandit run`, `jaxbandit reproduce`, `jaxbandit policies`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from . import config as configs
 from .component import Component
-from .errors import InputError
+from .errors import InputError, unknown_name
 from .policy import Alias, Policy
 
 
@@ -55,6 +55,16 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
     )
     run.set_defaults(command=_run)
+    again = commands.add_parser(
+        "reproduce", help="the figures and claims of the papers", description=_reproduce.__doc__
+    )
+    again.add_argument("paper", nargs="?", metavar="PAPER", help="000 ... 004; all by default")
+    again.add_argument("--quick", action="store_true", help="the same figures, small")
+    again.add_argument("--out", type=Path, metavar="DIR", help="default: results/reproduction, or ...-quick")
+    again.add_argument(
+        "--conversion-log", type=Path, metavar="FILE", help="for figure 3 of 002, which is left out without it"
+    )
+    again.set_defaults(command=_reproduce)
     listing = commands.add_parser("policies", help="list the policies and their parameters")
     listing.set_defaults(command=_policies)
     return parser
@@ -86,6 +96,25 @@ def _run(parsed: argparse.Namespace) -> int:
     )
     names = ", ".join(path.name for path in [out / "results.nc", *drawn])
     print(f"wrote {names} to {out}/")
+    return 0
+
+
+def _reproduce(parsed: argparse.Namespace) -> int:
+    """Simulate a paper's experiments, draw its figures, weigh its claims, write report.html, report.md and claims.json.
+
+    Interrupted and started again it goes on with what is not simulated yet.
+    """
+    out = parsed.out or Path("results") / ("reproduction-quick" if parsed.quick else "reproduction")
+    _ask_for(out)
+    from . import report, reproduce  # late: bad input is refused before matplotlib loads
+    from .papers import PAPERS, Sizes
+
+    if parsed.paper is not None and parsed.paper not in PAPERS:
+        raise unknown_name("PAPER", parsed.paper, PAPERS)
+    numbers = list(PAPERS) if parsed.paper is None else [parsed.paper]
+    whole = reproduce.reproduce(numbers, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
+    print(report.table(whole))
+    print(f"wrote report.html, report.md, claims.json and the figures to {out}/")
     return 0
 
 

@@ -160,8 +160,7 @@ def curves(results: xr.Dataset) -> Figure:
         for label in results.policy.values.tolist():
             look = {k: looks[label][k] for k in ("color", "linestyle")}
             y, half = (a.sel(policy=label).values for a in (mean, CONFIDENCE * error))
-            axis.plot(results["round"], y, label=label, **look)
-            axis.fill_between(results["round"], y - half, y + half, color=look["color"], alpha=0.2, linewidth=0)
+            band(axis, results["round"].values, y, half, label=label, **look)
         axis.set_xlabel("round t")
         axis.set_ylabel(METRICS[name].label)
         axis.set_xlim(0, float(results["round"][-1]))
@@ -173,6 +172,12 @@ def curves(results: xr.Dataset) -> Figure:
         axis.set_visible(False)
     _legend(figure, axes.flat[0], _note(results, "band"), _between(results))
     return figure
+
+
+def band(axis: Any, x: Any, y: Any, half: Any, **look: Any) -> None:
+    """A curve, and around it a band of half the width `half` on each side."""
+    axis.plot(x, y, **look)
+    axis.fill_between(x, y - half, y + half, color=look["color"], alpha=0.2, linewidth=0)
 
 
 def pulls(results: xr.Dataset) -> Figure:

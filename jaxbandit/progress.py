@@ -37,3 +37,43 @@ class Progress:
 
     def __exit__(self, *exception: object) -> None:
         self._bar.close()
+
+
+class Parts:
+    """A bar over several simulations, by the seconds that each is expected to take; time left in its own measure.
+
+    Args:
+        seconds: expected in all.
+        shown: draw the bar.
+    """
+
+    def __init__(self, seconds: float, shown: bool):
+        form = "{percentage:3.0f}%|{bar}| {postfix} [{elapsed}, {remaining} left]"
+        self._bar: Any = tqdm(total=max(seconds, 1e-9), disable=not shown, bar_format=form, postfix="starting")
+
+    def part(self, name: str, rounds: int, seconds: float) -> Part:
+        """The bar of one simulation: its rounds count for its share of the seconds."""
+        self._bar.set_postfix_str(name)
+        return Part(self._bar, seconds / rounds)
+
+    def __enter__(self) -> Parts:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.close()
+
+
+class Part(Progress):
+    """One simulation on a bar that it shares with others."""
+
+    def __init__(self, bar: Any, seconds_a_round: float):
+        self._shared, self._rate = bar, seconds_a_round
+        self._lock = threading.Lock()
+
+    def add(self, rounds: int) -> None:
+        """Count rounds as done."""
+        with self._lock:
+            self._shared.update(rounds * self._rate)
+
+    def __exit__(self, *exception: object) -> None:
+        """Leave the shared bar open."""

@@ -177,11 +177,11 @@ class Simulation:
         ]
         return fitting(max(sizes), problem.delay.name)
 
-    def run(self, progress: bool = False) -> Outcome:
+    def run(self, progress: bool | Progress = False) -> Outcome:
         """Simulate everything.
 
         Args:
-            progress: show a bar with rounds done, selections a second and time left.
+            progress: show a bar with rounds done, selections a second and time left; or a bar to count on.
         """
         tallies = [self._empty_tally(policy) for policy in self.prepared]
         with ThreadPoolExecutor(workers()) as pool:
@@ -190,7 +190,9 @@ class Simulation:
             self._finish([pool.submit(inherit, self._compile, policy) for policy in self.prepared])
             compiled = time.perf_counter()
             runs = len(self.entries) * self.problem.instances * self.setting.seeds
-            with Progress(runs * self.setting.horizon, self.problem.plays, shown=progress) as bar:
+            if isinstance(progress, bool):
+                progress = Progress(runs * self.setting.horizon, self.problem.plays, shown=progress)
+            with progress as bar:
                 jobs = [(i, block) for block in self.blocks for i in range(len(self.entries))]
                 self._finish([pool.submit(inherit, self._run_block, i, block, tallies[i], bar) for i, block in jobs])
         done = time.perf_counter()

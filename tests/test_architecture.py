@@ -28,7 +28,9 @@ LAYERS = [
     ["config"],
     ["api"],
     ["plots"],
-    ["summary"],
+    ["papers"],
+    ["report"],
+    ["summary", "reproduce"],
     ["cli"],
     ["__init__", "__main__"],
 ]

@@ -1,0 +1,77 @@
+"""What the figures of all papers share: panels, curves in the policies' own colours, theory beside them, one legend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from ..metrics import METRICS
+from ..plots import CONFIDENCE, band, mean_over_instances, styles
+
+THEORY: Any = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
+
+
+def panels(rows: int, columns: int, wide: float = 2.35, high: float = 1.75, **more: Any) -> tuple[Figure, np.ndarray]:
+    """A figure of `rows` x `columns` panels, `wide` x `high` inches each."""
+    return plt.subplots(
+        rows, columns, figsize=(wide * columns, high * rows), squeeze=False, layout="constrained", **more
+    )
+
+
+def curves(axis: Any, results: xr.Dataset, metric: str, labels: Sequence[str] = (), **look: Any) -> None:
+    """A metric against the round, mean over runs with its 95 % confidence band, a line a policy.
+
+    Args:
+        labels: of the policies to draw; all by default.
+        look: what replaces the policies' own colour, line or label.
+    """
+    mean, error = mean_over_instances(results, metric)
+    looks = styles(results)
+    for label in labels or results.policy.values.tolist():
+        own = {"label": label, **{k: looks[label][k] for k in ("color", "linestyle")}, **look}
+        y, half = (a.sel(policy=label).values for a in (mean, CONFIDENCE * error))
+        band(axis, results["round"].values, y, half, **own)
+    axis.set_xlabel("round t")
+    axis.set_ylabel(METRICS[metric].label)
+    axis.set_xlim(0, float(results["round"][-1]))
+    axis.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+
+
+def theory(axis: Any, x: Any, y: Any, label: str) -> None:
+    """A bound beside the curves: drawn where it is within reach of the axes, else its value at the end in words."""
+    y = np.asarray(y, np.float64)
+    low, high = axis.get_ylim()
+    if np.nanmin(y) > high or y[-1] > 4 * high:
+        before = sum(text.get_gid() == "theory" for text in axis.texts)
+        words = f"{label}: {y[-1]:.3g}"
+        place = (0.98, 0.97 - 0.09 * before)
+        axis.text(*place, words, transform=axis.transAxes, ha="right", va="top", fontsize=6, color="0.35", gid="theory")
+        return
+    axis.plot(x, y, label=label, **THEORY)
+    axis.set_ylim(low, max(high, 1.05 * float(np.nanmax(y))))
+
+
+def legend(figure: Figure, axes: Any, note: str, columns: int = 0) -> None:
+    """One legend below all panels, a line a label, with what the curves are means over."""
+    found: dict[str, Any] = {}
+    for axis in np.ravel(axes):
+        handles, labels = axis.get_legend_handles_labels()
+        found.update({label: handle for label, handle in zip(labels, handles, strict=True) if label not in found})
+    longest = max(map(len, found))
+    fit = max(1, int(figure.get_figwidth() / (0.5 + 0.065 * longest)))
+    columns = min(len(found), columns or fit)
+    figure.set_figheight(figure.get_figheight() + 0.17 * (1.5 + -(-len(found) // columns)))
+    look: Any = {"loc": "outside lower center", "frameon": False, "title_fontsize": 7}
+    figure.legend(list(found.values()), list(found), ncols=columns, title=note, **look)
+
+
+def note(results: xr.Dataset, spread: str = "bands") -> str:
+    """What the curves are means over, and what their bands are."""
+    runs, instances = results.sizes["seed"], results.sizes["instance"]
+    sample = f"{runs} runs" if instances == 1 else f"{instances} instances × {runs} runs"
+    return f"mean over {sample}, {spread}: 95 % confidence"

@@ -1,0 +1,354 @@
+"""Paper 000: penalised fairness, hard-threshold UCB. Experiments A to E, figures 1 to 4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib
+import numpy as np
+import xarray as xr
+
+from ..plots import CONFIDENCE, styles
+from .drawing import legend, note, panels
+from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, over_runs
+from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
+
+TAUS = ("0.2", "0.4", "0.8")
+REWARDS = ("gaussian", "beta", "bernoulli")
+ROWS = [(5, "0.2"), (5, "0.5"), (20, "0.2"), (20, "0.5")]
+RIVALS = ("fair-learn", "lfg")
+OWN = "hard-threshold-ucb"
+LONG = 10**6  # rounds of experiment B once more, where bonuses are small beside the gaps
+SHARE = 0.05  # of what it is owed that an arm may lack before it counts as unfair
+JUMP = 3.5  # half of the seven arms that are not best
+
+
+def _experiments(sizes: Sizes) -> list[Experiment]:
+    few = ["problem.means.instances=10"]
+    made = [experiment(f"000-{name}", sizes, ["simulation.seeds=100"]) for name in "ab"]
+    long = [f"simulation.horizon={LONG}", "simulation.seeds=100"]
+    made.append(experiment("000-b", sizes, ["simulation.horizon=200000"], long, name="000-b-long"))
+    made += [experiment(f"000-c-k{arms}-tau{tau}", sizes, few) for arms in (5, 20) for tau in TAUS]
+    made += [experiment(f"000-d-{setting}", sizes) for setting in (1, 2)]
+    few += ["simulation.horizon=10000", "simulation.seeds=4"]
+    return made + [experiment(f"000-e-k{k}-tau{tau}-{reward}", sizes, few) for k, tau in ROWS for reward in REWARDS]
+
+
+def _arms(results: xr.Dataset, case: int, critical: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The critical or non-critical arms of a case: what N_k should grow with, mean N_k(T), its error, and tau_k T."""
+    one = results.isel(instance=case, policy=0)
+    gap = float(one.means.max()) - one.means.values
+    chosen = (gap > 0) & ((gap <= one.penalties.values) if critical else (gap > one.penalties.values))
+    inverse = 1 / (gap if critical else gap - one.penalties.values)[chosen] ** 2
+    counts = one.pulls.values[:, chosen]
+    owed = one.fractions.values[chosen] * float(results["round"][-1])
+    return inverse, counts.mean(0), counts.std(0, ddof=1) / np.sqrt(len(counts)), owed
+
+
+def _exponents(results: xr.Dataset, critical: bool) -> list[Margin]:
+    """The exponent of N_k in what it should be proportional to, a case each, over the arms off the level tau_k T."""
+    margins = []
+    for case in range(results.sizes["instance"]):
+        inverse, mean, error, owed = _arms(results, case, critical)
+        off = mean > 1.05 * owed if critical else mean < 0.95 * owed
+        if off.sum() < 2:
+            continue
+        x, y = np.log(inverse[off]), np.log(mean[off])
+        weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+        spread = np.sqrt(((weights * error[off] / mean[off]) ** 2).sum())
+        margins.append(Margin(f"case {case + 1}, {off.sum()} arms", float(weights @ y), float(spread)))
+    return margins
+
+
+def _proportional(data: Data, critical: bool) -> Evidence:
+    gap = "1/gap²" if critical else "1/(gap-A)²"
+    words = f"exponent of N_k(T) in {gap} over the arms off the level τT; proportional: 1 within 0.2"
+    file = "000-b" if critical else "000-a"
+    evidence = decide(words, _exponents(data[file], critical), 0.8, 1.2)
+    if not critical:
+        return evidence.explained("the arms near the level τT leave the line before they reach it")
+    longer = decide(words, _exponents(data["000-b-long"], critical), 0.8, 1.2)
+    horizon = int(data["000-b-long"]["round"][-1])
+    told = f"at T = {horizon:,} it is {longer.number:.2f} [{longer.low:.2f}, {longer.high:.2f}]: {longer.verdict}"
+    why = (
+        "at T = 20,000 the best arm's own bonus is as large as these gaps, so close arms share the rounds and the "
+        f"count grows more slowly than 1/gap²; {told}"
+    )
+    return evidence.explained(why, f"T = {horizon:,}" if longer.verdict == "reproduced" else "")
+
+
+def _lfg_at(results: xr.Dataset, t: int) -> str:
+    """The LFG whose weight is the square root of t."""
+    members = results.policy.values[results.family.values == "lfg"]
+    etas = [float(label.split("=")[1].rstrip(")")) for label in members]
+    return str(members[int(np.argmin(np.abs(np.square(etas) - t)))])
+
+
+def _least_regret(data: Data) -> Evidence:
+    by_time: dict[int, list[Margin]] = {}
+    for name in _panels_c():
+        results = data[name]
+        for t in results["round"].values.tolist():
+            own, _ = at(results, "penalized_regret", OWN, t)
+            for rival in RIVALS:
+                label = _lfg_at(results, t) if rival == "lfg" else rival
+                other, _ = at(results, "penalized_regret", label, t)
+                margin = over_runs(f"{name}, T = {t:,}, {rival}", (other - own)[:, None])
+                by_time.setdefault(t, []).append(margin)
+    words = "penalized regret of a rival less that of hard-threshold UCB (rewards); more than 0"
+    margins = [margin for made in by_time.values() for margin in made]
+    after = [
+        t
+        for t in by_time
+        if decide(words, [m for u in by_time if u >= t for m in by_time[u]], 0.0).verdict == REPRODUCED
+    ]
+    values = [margin.value for margin in margins]
+    positive = sum(value > 0 for value in values)
+    return decide(words, margins, 0.0).explained(
+        f"{positive} of {len(values)} differences are positive, from {min(values):.1f} to {max(values):.1f} rewards",
+        f"T >= {min(after):,}" if after else "",
+    )
+
+
+def _panels_c() -> list[str]:
+    return [f"000-c-k{arms}-tau{tau}" for arms in (5, 20) for tau in TAUS]
+
+
+def _panels_e() -> list[str]:
+    return [f"000-e-k{arms}-tau{tau}-{reward}" for arms, tau in ROWS for reward in REWARDS]
+
+
+def _unfair(results: xr.Dataset, family: str) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of a grid in experiment D, and each arm's (tau_k T - N_k)+ / (tau_k T), `[scale, seed, arm]`."""
+    members = results.policy.values[results.family.values == family]
+    owed = results.fractions.values[0] * float(results["round"][-1])
+    lack = np.maximum(owed - results.pulls.sel(policy=members).isel(instance=0).values, 0) / owed
+    return np.arange(1, len(members) + 1) / len(members), lack
+
+
+def _jumps(data: Data, family: str) -> list[Margin]:
+    """The most arms that turn unfair from one scale to the next, a setting each."""
+    margins = []
+    for setting in (1, 2):
+        scales, lack = _unfair(data[f"000-d-{setting}"], family)
+        unfair = (lack > SHARE).sum(axis=2)
+        steps = unfair[:-1] - unfair[1:]  # from the larger scale to the next smaller one
+        most = int(np.argmax(steps.mean(1)))
+        where = f"{family}, setting {setting}, from s = {scales[most + 1]:.2f} to {scales[most]:.2f}"
+        margins.append(over_runs(where, steps[most][None]))
+    return margins
+
+
+def _one_by_one(data: Data) -> Evidence:
+    words = f"most arms turning unfair (lacking over {SHARE:.0%}) between scales .05 apart; fewer than half of seven"
+    return decide(words, _jumps(data, OWN), high=JUMP).explained("arms with close gaps turn unfair together")
+
+
+def _at_once(data: Data) -> Evidence:
+    words = f"most arms turning unfair (lacking over {SHARE:.0%}) between scales .05 apart; more than half of seven"
+    margins = [margin for rival in RIVALS for margin in _jumps(data, rival)]
+    return decide(words, margins, low=JUMP).explained(
+        "arms with larger gaps turn unfair at larger scales under LFG too"
+    )
+
+
+def _tradeoff(results: xr.Dataset, family: str, instances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Unfairness and reward at T over a grid, in increasing unfairness, means over some instances."""
+    members = results.policy.values[results.family.values == family]
+    one = results.sel(policy=members)
+    best = float(results["round"][-1]) * results.means.max("arm").values[instances].mean()
+    unfair, regret = (
+        one[f"{name}_final"].mean("seed").values[:, instances].mean(1) for name in ("unfairness", "regret")
+    )
+    order = np.argsort(unfair)
+    return unfair[order], best - regret[order]
+
+
+def _more_reward(data: Data) -> Evidence:
+    margins, draw = [], np.random.default_rng(0)
+    for name in _panels_e():
+        results = data[name]
+        count = results.sizes["instance"]
+        samples = [
+            np.arange(count),
+            *draw.integers(0, count, (200, count)),
+        ]  # the instances themselves, then bootstraps
+        for rival in RIVALS:
+            ends = [_tradeoff(results, family, samples[0])[0] for family in (OWN, rival)]
+            low, high = max(x[0] for x in ends), min(x[-1] for x in ends)
+            for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+                level = low + share * (high - low)
+                gain = [
+                    np.interp(level, *_tradeoff(results, OWN, chosen))
+                    - np.interp(level, *_tradeoff(results, rival, chosen))
+                    for chosen in samples
+                ]
+                where = f"{name}, {rival}, at {level:.0f} missed rounds"
+                margins.append(Margin(where, float(gain[0]), float(np.std(gain[1:], ddof=1))))
+    values = [margin.value for margin in margins]
+    return decide(
+        "reward of hard-threshold UCB less a rival's at equal unfairness (rewards); more than 0", margins, 0.0
+    ).explained(
+        f"{sum(value > 0 for value in values)} of {len(values)} differences are positive, "
+        f"from {min(values):.1f} to {max(values):.1f}"
+    )
+
+
+def _figure_1(data: Data) -> Drawn:
+    figure, axes = panels(2, 3)
+    for row, (file, critical) in enumerate((("000-a", False), ("000-b", True))):
+        results = data[file]
+        look = {k: styles(results)[OWN][k] for k in ("color", "marker")}
+        for case, axis in enumerate(axes[row]):
+            inverse, mean, error, owed = _arms(results, case, critical)
+            axis.errorbar(inverse, mean, CONFIDENCE * error, linestyle="", markersize=4, label="mean $N_k(T)$", **look)
+            off = mean > 1.05 * owed if critical else mean < 0.95 * owed
+            if off.any():
+                constant = np.exp(np.mean(np.log(mean[off] / inverse[off])))
+                span = np.array([inverse.min() / 1.5, inverse.max() * 1.5])
+                axis.plot(
+                    span, constant * span, color="0.35", linestyle=(0, (4, 2)), linewidth=0.9, label="proportional"
+                )
+            axis.axhline(owed[0], color="0.6", linewidth=0.9, label="owed, τT")
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+            axis.set_ylim(mean.min() / 2, max(mean.max(), owed[0]) * 2)
+            axis.set_title(f"{'B' if critical else 'A'}, case {case + 1}", loc="left")
+            axis.set_xlabel(r"$1/\Delta_k^2$" if critical else r"$1/(\Delta_k - A_k)^2$")
+        axes[row, 0].set_ylabel("selections by T")
+    legend(figure, axes, f"T = {int(data['000-a']['round'][-1]):,}, {note(data['000-a'].isel(instance=[0]), 'bars')}")
+    return Drawn("000-figure-1", "Selections of arms not worth their penalty (A) and worth it (B): 000 Fig. 1.", figure)
+
+
+def _figure_2(data: Data) -> Drawn:
+    figure, axes = panels(2, 3)
+    for axis, name in zip(axes.flat, _panels_c(), strict=True):
+        results = data[name]
+        times = results["round"].values
+        looks = styles(results)
+        for policy in (OWN, *RIVALS):
+            labels = [_lfg_at(results, t) if policy == "lfg" else policy for t in times.tolist()]
+            regret = np.stack(
+                [at(results, "penalized_regret", label, t)[0] for label, t in zip(labels, times, strict=True)]
+            )
+            error = regret.std(axis=1, ddof=1) / np.sqrt(regret.shape[1])
+            look = {k: looks[labels[-1]][k] for k in ("color", "marker")}
+            axis.errorbar(times, regret.mean(1), CONFIDENCE * error, label=policy, markersize=3, elinewidth=0.7, **look)
+        arms, tau = results.sizes["arm"], float(results.fractions[0].sum())
+        axis.set_title(f"K = {arms}, τ = {tau:.1f}", loc="left")
+        axis.set_xlabel("horizon T")
+        axis.set_xscale("log")
+    for row in axes:
+        row[0].set_ylabel("penalized regret (rewards)")
+    caption = "Penalized regret against the horizon: 000 Fig. 2, experiment C."
+    legend(
+        figure, axes, note(data[_panels_c()[0]], "bars").replace("95 % confidence", "95 % confidence over instances")
+    )
+    return Drawn("000-figure-2", caption, figure)
+
+
+def _figure_3(data: Data) -> Drawn:
+    figure, axes = panels(2, 3, sharex=True)
+    for row, setting in enumerate((1, 2)):
+        results = data[f"000-d-{setting}"]
+        owed = results.fractions.values[0] * float(results["round"][-1])
+        colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, results.sizes["arm"]))
+        for axis, family in zip(axes[row], (OWN, "fair-learn", "lfg"), strict=True):
+            scales, lack = _unfair(results, family)
+            for arm, colour in enumerate(colours):
+                axis.plot(scales, lack.mean(1)[:, arm] * owed[arm], color=colour, label=f"arm {arm + 1}")
+            axis.set_title(f"{family}, setting {setting}", loc="left")
+            axis.set_xlabel("scale s")
+        axes[row, 0].set_ylabel("missed rounds, $(τ_kT - N_k)_+$")
+    legend(
+        figure, axes, f"mean over {data['000-d-1'].sizes['seed']} runs, T = {int(data['000-d-1']['round'][-1]):,}", 8
+    )
+    return Drawn(
+        "000-figure-3", "Unfairness of each arm, the best first, over the scale: 000 Fig. 3, experiment D.", figure
+    )
+
+
+def _figure_4(data: Data) -> Drawn:
+    figure, axes = panels(4, 3, high=1.6)
+    for axis, name in zip(axes.flat, _panels_e(), strict=True):
+        results = data[name]
+        looks = styles(results)
+        for family in (OWN, *RIVALS):
+            label = results.policy.values[results.family.values == family][-1]
+            look: Any = {k: looks[label][k] for k in ("color", "marker")}
+            axis.plot(
+                *_tradeoff(results, family, np.arange(results.sizes["instance"])), label=family, markersize=3, **look
+            )
+        arms, tau, reward = name.split("-")[2:]
+        axis.set_title(f"K = {arms[1:]}, τ = {tau[3:]}, {reward}", loc="left")
+        axis.set_xlabel("unfairness (missed rounds)")
+    for row in axes:
+        row[0].set_ylabel("expected reward")
+    first = data[_panels_e()[0]]
+    sample = (
+        f"mean over {first.sizes['instance']} instances × {first.sizes['seed']} runs, T = {int(first['round'][-1]):,}"
+    )
+    legend(figure, axes, sample)
+    return Drawn(
+        "000-figure-4", "Expected reward against unfairness over the scales: 000 Fig. 4, experiment E.", figure
+    )
+
+
+def _figures(data: Data) -> Iterator[Drawn]:
+    yield _figure_1(data)
+    yield _figure_2(data)
+    yield _figure_3(data)
+    yield _figure_4(data)
+
+
+PAPER = Paper(
+    "000",
+    "A new look at fairness in stochastic multi-armed bandit problems",
+    _experiments,
+    _figures,
+    (
+        Claim(
+            "000-1",
+            "Arms not worth their penalty are played in proportion to 1/(gap-A)², while below τT.",
+            "sec. 6, Fig. 1 upper row",
+            "000-figure-1",
+            lambda data: _proportional(data, critical=False),
+        ),
+        Claim(
+            "000-2",
+            "Arms worth their penalty are played in proportion to 1/gap², where above τT.",
+            "sec. 6, Fig. 1 bottom row",
+            "000-figure-1",
+            lambda data: _proportional(data, critical=True),
+        ),
+        Claim(
+            "000-3",
+            "Hard-threshold UCB has the least penalized regret of the three at every horizon.",
+            "sec. 6, Fig. 2",
+            "000-figure-2",
+            _least_regret,
+        ),
+        Claim(
+            "000-4",
+            "Under hard-threshold UCB arms become unfair one by one as the scale falls.",
+            "sec. 6 and App. A, Fig. 3",
+            "000-figure-3",
+            _one_by_one,
+        ),
+        Claim(
+            "000-5",
+            "Under Fair-Learn and LFG all arms become unfair at once.",
+            "sec. 6 and App. A, Fig. 3",
+            "000-figure-3",
+            _at_once,
+        ),
+        Claim(
+            "000-6",
+            "At equal unfairness hard-threshold UCB earns the most.",
+            "sec. 6 and App. A, Fig. 4",
+            "000-figure-4",
+            _more_reward,
+        ),
+    ),
+)
