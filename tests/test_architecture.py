@@ -1,6 +1,7 @@
 """The shape of the package: imports in one direction, short files, one file and one line a policy."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import jaxbandit
@@ -68,6 +69,12 @@ def test_imports_run_one_way():
             inside = path.parent == target.parent != ROOT
             assert inside or layer(target) < layer(path), f"{path.relative_to(ROOT)} imports {target.relative_to(ROOT)}"
     assert seen > 50
+
+
+def test_every_package_is_installed():
+    listed = set(tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    folders = {path.parent.relative_to(ROOT.parent) for path in ROOT.rglob("__init__.py")}
+    assert listed == {".".join(folder.parts) for folder in folders} | {"jaxbandit.configs"}
 
 
 def test_files_are_short():
