@@ -36,6 +36,12 @@ def test_a_verdict_follows_from_the_margins(values, verdict, shown):
     assert (evidence.low, evidence.high) == pytest.approx((shown - half, shown + half))
 
 
+def test_nothing_to_compare_decides_nothing():
+    evidence = decide("", [], low=0.0)
+    assert evidence.verdict == UNDECIDED
+    assert math.isnan(evidence.number)
+
+
 def test_both_ends_count_and_what_is_exact_needs_no_interval():
     assert decide("", [Margin("", 0.5)], 0.0, 1.0).verdict == REPRODUCED
     assert decide("", [Margin("", 1.5)], 0.0, 1.0).verdict == FAILED
