@@ -33,7 +33,7 @@ def _experiments(sizes: Sizes) -> list[Experiment]:
         made.append(experiment(file, sizes, ["simulation.horizon=200000"], long, name=f"{file}-long"))
     made += [experiment(f"000-c-k{arms}-tau{tau}", sizes, few) for arms in (5, 20) for tau in TAUS]
     made += [experiment(f"000-d-{setting}", sizes) for setting in (1, 2)]
-    few += ["simulation.horizon=10000", "simulation.seeds=4"]
+    few += ["simulation.seeds=4"]
     return made + [experiment(f"000-e-k{k}-tau{tau}-{reward}", sizes, few) for k, tau in ROWS for reward in REWARDS]
 
 
@@ -104,9 +104,10 @@ def _least_regret(data: Data) -> Evidence:
         if decide(words, [m for u in by_time if u >= t for m in by_time[u]], 0.0).verdict == REPRODUCED
     ]
     values = [margin.value for margin in margins]
-    positive = sum(value > 0 for value in values)
+    positive, none = sum(value > 0 for value in values), sum(value == 0 for value in values)
     return decide(words, margins, 0.0).explained(
-        f"{positive} of {len(values)} differences are positive, from {min(values):.1f} to {max(values):.1f} rewards",
+        f"{positive} of {len(values)} differences are positive, up to {max(values):.0f} rewards, and {none} are 0, where "
+        "Fair-Learn and hard-threshold UCB still select alike",
         f"T >= {min(after):,}" if after else "",
     )
 
