@@ -106,8 +106,8 @@ def _least_regret(data: Data) -> Evidence:
     values = [margin.value for margin in margins]
     positive, none = sum(value > 0 for value in values), sum(value == 0 for value in values)
     return decide(words, margins, 0.0).explained(
-        f"{positive} of {len(values)} differences are positive, up to {max(values):.0f} rewards, and {none} are 0, where "
-        "Fair-Learn and hard-threshold UCB still select alike",
+        f"{positive} of {len(values)} differences are positive, up to {max(values):.0f} rewards, and {none} are 0, "
+        "where Fair-Learn and hard-threshold UCB still select alike",
         f"T >= {min(after):,}" if after else "",
     )
 
