@@ -14,6 +14,7 @@ import jaxbandit as jb
 from jaxbandit import bounds, theory
 from jaxbandit.bounds import BOUNDS, bounds_for
 from jaxbandit.instances import lower_bound_family
+from jaxbandit.metrics import METRICS
 from jaxbandit.policy import Policy
 from jaxbandit.results import kind
 from jaxbandit.theory.plays import settled
@@ -96,6 +97,12 @@ def test_deficits_follow_the_recursion_of_the_paper():
 def test_bounds_of_one_play_are_those_of_the_paper(found, expected):
     np.testing.assert_allclose(found, expected, EXACT)
     assert (expected > 0).any()
+
+
+def test_exact_fractions_are_taken_as_a_problem_holds_them():
+    problem = jb.Problem([0.9, 0.5], fractions=[0.1, 0.2], penalties=0.3)
+    found = bounds.hard_threshold_regret(problem.means, problem.fractions, problem.penalties, 100)
+    assert found.item() == pytest.approx(paper.penalized([0.9, 0.5], [0.1, 0.2], [0.3, 0.3], 100, 1.0))
 
 
 def test_what_a_policy_lacks_raises_the_worst_fair_regret():
@@ -355,7 +362,7 @@ def test_the_printed_equation_13_falls_short_by_a_gap():
     means, _ = curves(problem, "hard-threshold-ucb", ["penalized_regret"], horizon=T, rounds=[T])
     assert 8 * math.log(T) / gap - tau * T < 0
     assert means["penalized_regret"].item() > 30  # 42, standard error 4
-    bound = bounds.hard_threshold_regret(problem.means, problem.fractions.astype(float), problem.penalties, [T])
+    bound = bounds.hard_threshold_regret(problem.means, problem.fractions, problem.penalties, [T])
     assert means["penalized_regret"].item() < bound.item()
 
 
@@ -368,8 +375,7 @@ def test_deficits_and_selections_respect_theorems_2_and_3_of_000():
     (bound,) = bounds_for(problem, "hard-threshold-ucb", "max_deficit")
     ever = results.max_deficit_ever.mean("seed").values
     assert np.all(ever <= bound.value(problem, HORIZON, [HORIZON]) + 4)  # O(1) for each arm
-    tau = problem.fractions.astype(float)
-    most = bounds.hard_threshold_pulls(problem.means, tau, problem.penalties, [HORIZON])[0]
+    most = bounds.hard_threshold_pulls(problem.means, problem.fractions, problem.penalties, [HORIZON])[0]
     counts = results.pulls.values[0].mean(axis=1).T
     assert np.all(counts <= most)
     assert (counts > 0.5 * most).any()
@@ -448,7 +454,7 @@ def test_constant_rewards_cost_what_theorem_5_of_000_says():
     T, A = 20_000, 0.2
     problem = jb.Problem([0.9, 0.0, 0.0], fractions=0.2, penalties=A, reward="constant")
     means, results = curves(problem, "hard-threshold-ucb", ["penalized_regret"], horizon=T, seeds=1, rounds=[T])
-    arguments = problem.means, problem.fractions.astype(float), problem.penalties, [T]
+    arguments = problem.means, problem.fractions, problem.penalties, [T]
     least = bounds.hard_threshold_noncritical_least(*arguments)
     assert least.item() == pytest.approx(2 * math.log(T) / 0.7)
     assert means["penalized_regret"].item() >= least.item()
@@ -459,7 +465,7 @@ def test_constant_rewards_cost_what_theorem_6_of_000_says():
     T = 20_000
     problem = jb.Problem([0.7, 0.5, 0.5, 0.2], fractions=0.005, penalties=[0.4, 0.4, 0.4, 0.1], reward="constant")
     means, results = curves(problem, "hard-threshold-ucb", ["penalized_regret"], horizon=T, seeds=1, rounds=[T])
-    arguments = problem.means, problem.fractions.astype(float), problem.penalties, [T]
+    arguments = problem.means, problem.fractions, problem.penalties, [T]
     least = bounds.hard_threshold_critical_least(*arguments)
     assert least.item() == pytest.approx(2 * (math.log(T) / 0.2 - 0.2 * 0.005 * T))
     assert means["penalized_regret"].item() >= least.item()
@@ -485,7 +491,7 @@ def test_every_bound_is_in_the_table_and_of_known_policies():
     kinds = {kind(jb.policy(name)) for name in Policy.registry} | {"fair-mmab/kl-ucb"}
     for bound in BOUNDS:
         assert any(bound.covers(name) for name in kinds), bound.source
-        assert bound.metric in jb.metrics.METRICS
+        assert bound.metric in METRICS
     theorems = {"000": 6, "001": 5, "002": 4, "003": 3, "004": 3}
     for number, count in theorems.items():
         assert len({bound.source for bound in BOUNDS if bound.source.startswith(number)}) == count
