@@ -6,6 +6,7 @@ problem = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
 results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, seeds=1000)
 """
 
+from . import bounds as bounds
 from . import indices as indices
 from . import instances as instances
 from . import policies as policies

@@ -87,6 +87,18 @@ class Delay(Component):
         """
         raise TypeError(f"{type(self).__name__} has no draw")
 
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """P(D <= d) of each arm, on the host, of a prepared delay: what quantiles follow from (002 eq. 2).
+
+        Args:
+            rounds: d, integers >= 0, `[n]`.
+            means: mu, `[K, J]`, which a delay may depend on through the reward.
+
+        Returns:
+            float64 `[n, K or 1, J or 1]`.
+        """
+        raise TypeError(f"{type(self).__name__} has no cdf")
+
 
 class NoDelay(Delay, name="none"):
     """Every reward arrives at the end of its own round."""
@@ -98,6 +110,9 @@ class NoDelay(Delay, name="none"):
 
     def draw(self, reward: Array, random: Stream) -> Array:
         return jnp.zeros(reward.shape, jnp.int32)
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return np.ones((len(rounds), 1, 1))
 
 
 class FixedDelay(Delay, name="fixed"):
@@ -120,6 +135,9 @@ class FixedDelay(Delay, name="fixed"):
     def draw(self, reward: Array, random: Stream) -> Array:
         return jnp.asarray(self.d)
 
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return (rounds[:, None, None] >= self.d).astype(np.float64)
+
 
 class GeometricDelay(Delay, name="geometric"):
     """P(D = d) = p (1 - p)^d for d = 0, 1, ...; drawn by inversion, from 64 random bits."""
@@ -137,6 +155,9 @@ class GeometricDelay(Delay, name="geometric"):
     def draw(self, reward: Array, random: Stream) -> Array:
         wait = _exponential(random, len(reward))
         return _rounds(jnp.floor(wait / -jnp.log1p(-self.p)))
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return 1.0 - (1.0 - self.p) ** (rounds[:, None, None] + 1)
 
 
 class ParetoDelay(Delay, name="pareto"):
@@ -159,6 +180,9 @@ class ParetoDelay(Delay, name="pareto"):
         x = jnp.exp(_exponential(random, len(reward)) / self.alpha)
         return _rounds(jnp.maximum(jnp.ceil(x) - 1.0, 1.0))  # x > 1, which rounding may hide
 
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return 1.0 - (rounds[:, None, None] + 1.0) ** -self.alpha
+
 
 class PacketLoss(Delay, name="packet-loss"):
     """A reward arrives at once with probability p, else never."""
@@ -170,6 +194,9 @@ class PacketLoss(Delay, name="packet-loss"):
 
     def draw(self, reward: Array, random: Stream) -> Array:
         return jnp.where(random.uniform(len(reward)) < self.p, 0, NEVER)
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return np.zeros((len(rounds), 1, 1)) + self.p
 
 
 class RewardDependent(Delay, name="reward-dependent"):
@@ -198,6 +225,9 @@ class RewardDependent(Delay, name="reward-dependent"):
 
     def draw(self, reward: Array, random: Stream) -> Array:
         return jnp.where(reward > 0.5, self.one.draw(reward, random), self.zero.draw(reward, random))
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return means * self.one.cdf(rounds, means) + (1 - means) * self.zero.cdf(rounds, means)
 
 
 class EmpiricalDelay(Delay, name="empirical"):
@@ -247,6 +277,11 @@ class EmpiricalDelay(Delay, name="empirical"):
         size = jnp.asarray(self.size)
         nth = (random.uniform(len(reward)) * size.astype(reward.dtype)).astype(jnp.int32)
         return jnp.asarray(self.recorded)[self.start + jnp.minimum(nth, size - 1)]
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        tables = np.split(self.recorded[:-1], self.start[1:, 0])
+        shares = [np.searchsorted(np.sort(table), rounds, side="right") / len(table) for table in tables]
+        return np.stack(shares, axis=1)[..., None]
 
 
 def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarray]:

@@ -209,6 +209,44 @@ def test_delays_that_depend_on_the_reward():
     np.testing.assert_array_equal(values[1::2], drawn({"kind": "geometric", "p": 0.2})[1::2])
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_the_chance_of_a_delay_is_that_of_its_draws(name):
+    """Of each arm's own delay, at rounds up to the hundreds, rewards being 1 as often as the arm's mean says."""
+    rounds = np.array([0, 1, 2, 3, 6, 7, 11, 30, 100, 500])
+    problem = jb.Problem(MEANS, delay=KINDS[name])
+    chances = np.broadcast_to(problem.delay.cdf(rounds, problem.means), (len(rounds), len(MEANS), 1))[..., 0]
+    for k, mean in enumerate(MEANS):
+        reward = jnp.asarray(np.random.default_rng(k).random((1, DRAWS)) < mean, jnp.float32)
+        values = drawn({key: _of_arm(value, k) for key, value in KINDS[name].items()}, reward)
+        share = (values[None] <= rounds[:, None]).mean(axis=1)
+        error = np.sqrt(chances[:, k] * (1 - chances[:, k]) / DRAWS)
+        assert np.all(np.abs(share - chances[:, k]) <= 5 * error)  # each by chance once in 1.7 million
+
+
+def _of_arm(value, arm):
+    """A parameter's value for one arm: of a list, of a delay within, or of all."""
+    if isinstance(value, dict):
+        return {key: _of_arm(inner, arm) for key, inner in value.items()}
+    return value[arm] if isinstance(value, list) else value
+
+
+def test_chances_are_those_of_closed_forms():
+    def chances(spec, rounds, means=(0.25,)):
+        problem = jb.Problem(list(means), delay=spec)
+        found = problem.delay.cdf(np.array(rounds), problem.means)
+        return np.broadcast_to(found, (len(rounds), len(means), 1))[..., 0].T.tolist()
+
+    assert chances("none", [0, 5]) == [[1.0, 1.0]]
+    assert chances({"kind": "fixed", "d": [2, 0]}, [1, 2], (0.1, 0.2)) == [[0.0, 1.0], [1.0, 1.0]]
+    assert chances({"kind": "geometric", "p": 0.5}, [0, 1, 2]) == [[0.5, 0.75, 0.875]]
+    assert chances({"kind": "geometric", "p": 1.0}, [0]) == [[1.0]]
+    assert chances({"kind": "pareto", "alpha": 1.0}, [0, 1, 3]) == [[0.0, 0.5, 0.75]]
+    assert chances({"kind": "packet-loss", "p": 0.75}, [0, 10**6]) == [[0.75, 0.75]]
+    assert chances({"kind": "empirical", "table": [5, 1, 5, 9]}, [0, 1, 5, 8, 9]) == [[0.0, 0.25, 0.75, 0.75, 1.0]]
+    biased = {"kind": "reward-dependent", "one": {"kind": "fixed", "d": 4}, "zero": {"kind": "packet-loss", "p": 0.5}}
+    assert chances(biased, [3, 4]) == [[0.375, 0.625]]
+
+
 def test_recorded_delays_are_drawn_evenly():
     table = [0, 5, 5, 9, 300]
     values = drawn({"kind": "empirical", "table": table})

@@ -10,10 +10,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from ..bounds import bounds_for
 from ..metrics import METRICS
 from ..plots import CONFIDENCE, band, mean_over_instances, styles
+from .experiment import Data
 
 THEORY: Any = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
+
+REACH = 4  # times the height of the axes that a bound may reach
 
 
 def panels(rows: int, columns: int, wide: float = 2.35, high: float = 1.75, **more: Any) -> tuple[Figure, np.ndarray]:
@@ -46,14 +50,25 @@ def theory(axis: Any, x: Any, y: Any, label: str) -> None:
     """A bound beside the curves: drawn where it is within reach of the axes, else its value at the end in words."""
     y = np.asarray(y, np.float64)
     low, high = axis.get_ylim()
-    if np.nanmin(y) > high or y[-1] > 4 * high:
+    if np.nanmin(y) > high or y[-1] > REACH * high:
         before = sum(text.get_gid() == "theory" for text in axis.texts)
-        words = f"{label}: {y[-1]:.3g}"
-        place = (0.98, 0.97 - 0.09 * before)
-        axis.text(*place, words, transform=axis.transAxes, ha="right", va="top", fontsize=6, color="0.35", gid="theory")
+        look = {"ha": "left", "va": "top", "fontsize": 6, "color": "0.35", "gid": "theory"}
+        axis.text(0.03, 0.98 - 0.085 * before, f"{label}: {y[-1]:.3g}", transform=axis.transAxes, **look)
         return
     axis.plot(x, y, label=label, **THEORY)
     axis.set_ylim(low, max(high, 1.05 * float(np.nanmax(y))))
+
+
+def bounds(axis: Any, data: Data, name: str, metric: str, labels: Sequence[str] = ()) -> None:
+    """The upper bounds of `jaxbandit.bounds` on a metric of the drawn policies, means over instances."""
+    results, problem = data[name], data.problem(name)
+    rounds, told = results["round"].values, set()
+    for label in labels or results.policy.values.tolist():
+        for bound in bounds_for(problem, str(results.kind.sel(policy=label).values), metric):
+            if bound.side == "upper" and bound.source not in told:
+                told.add(bound.source)
+                value = bound.value(problem, int(rounds[-1]), rounds).mean(axis=1)
+                theory(axis, rounds, value, bound.source + ("" if bound.exact else ", up to constants"))
 
 
 def legend(figure: Figure, axes: Any, note: str, columns: int = 0) -> None:

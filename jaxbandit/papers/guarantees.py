@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..plots import CONFIDENCE, mean_over_instances, styles
-from .drawing import curves, legend, note, panels
+from .drawing import bounds, curves, legend, note, panels
 from .evidence import REPRODUCED, Claim, Evidence, Margin, decide, difference, final, over_runs
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
 
@@ -137,6 +137,7 @@ def _figures(data: Data) -> Iterator[Drawn]:
         axes[0], ("001-regret", "001-r-regret"), ("regret", "r_regret"), ("τ = 0", "τ = 0.05"), strict=False
     ):
         curves(axis, data[file], metric)
+        bounds(axis, data, file, metric)
         axis.set_title(title, loc="left")
     axis, results = axes[0, 2], data["001-eta"]
     horizon, looks = float(results["round"][-1]), styles(data["001-r-regret"])
