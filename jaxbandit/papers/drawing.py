@@ -17,7 +17,7 @@ from .experiment import Data
 
 THEORY: Any = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 
-REACH = 4  # times the height of the axes that a bound may reach
+REACH = 2  # times the height of the axes that a bound may reach
 
 
 def panels(rows: int, columns: int, wide: float = 2.35, high: float = 1.75, **more: Any) -> tuple[Figure, np.ndarray]:
@@ -52,8 +52,10 @@ def theory(axis: Any, x: Any, y: Any, label: str) -> None:
     low, high = axis.get_ylim()
     if np.nanmin(y) > high or y[-1] > REACH * high:
         before = sum(text.get_gid() == "theory" for text in axis.texts)
-        look = {"ha": "left", "va": "top", "fontsize": 6, "color": "0.35", "gid": "theory"}
-        axis.text(0.03, 0.98 - 0.085 * before, f"{label}: {y[-1]:.3g}", transform=axis.transAxes, **look)
+        look: Any = {"ha": "left", "va": "top", "fontsize": 6, "color": "0.35", "gid": "theory"}
+        short = label.partition("Theorem ")[2].partition(",")[0]
+        words = f"Thm {short} at T: {y[-1]:.2g}" if short else f"{label}: {y[-1]:.2g}"
+        axis.text(0.03, 0.98 - 0.085 * before, words, transform=axis.transAxes, **look)
         return
     axis.plot(x, y, label=label, **THEORY)
     axis.set_ylim(low, max(high, 1.05 * float(np.nanmax(y))))

@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
+from ..bounds import hard_threshold_pulls
 from ..plots import CONFIDENCE, styles
-from .drawing import legend, note, panels
+from .drawing import bounds, legend, note, panels
 from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, over_runs
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
 
@@ -46,6 +47,15 @@ def _arms(results: xr.Dataset, case: int, critical: bool) -> tuple[np.ndarray, n
     counts = one.pulls.values[:, chosen]
     owed = one.fractions.values[chosen] * float(results["round"][-1])
     return inverse, counts.mean(0), counts.std(0, ddof=1) / np.sqrt(len(counts)), owed
+
+
+def _most(results: xr.Dataset, case: int, critical: bool) -> np.ndarray:
+    """000 Theorem 2 on N_k(T) of the same arms."""
+    one = results.isel(instance=[case])
+    means, tau, price = (one[name].values.T for name in ("means", "fractions", "penalties"))
+    gap = means.max() - means[:, 0]
+    chosen = (gap > 0) & ((gap <= price[:, 0]) == critical)
+    return hard_threshold_pulls(means, tau, price, one["round"].values[-1:], constant=0.0)[0, chosen, 0]
 
 
 def _exponents(results: xr.Dataset, critical: bool) -> list[Margin]:
@@ -207,6 +217,9 @@ def _figure_1(data: Data) -> Drawn:
         for case, axis in enumerate(axes[row]):
             inverse, mean, error, owed = _arms(results, case, critical)
             axis.errorbar(inverse, mean, CONFIDENCE * error, linestyle="", markersize=4, label="mean $N_k(T)$", **look)
+            axis.plot(
+                inverse, _most(results, case, critical), "_", color="0.35", label="at most: Theorem 2, leading term"
+            )
             off = mean > 1.05 * owed if critical else mean < 0.95 * owed
             if off.any():
                 constant = np.exp(np.mean(np.log(mean[off] / inverse[off])))
@@ -220,7 +233,7 @@ def _figure_1(data: Data) -> Drawn:
                 side.set_major_locator(LogLocator(subs=(1, 3)))
                 side.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(9, 9)))
                 side.set_minor_formatter(NullFormatter())
-            axis.set_ylim(mean.min() / 2, max(mean.max(), owed[0]) * 2)
+            axis.set_ylim(mean.min() / 2, max(mean.max(), owed[0]) * 3)
             axis.set_title(f"{'B' if critical else 'A'}, case {case + 1}", loc="left")
             axis.set_xlabel(r"$1/\Delta_k^2$" if critical else r"$1/(\Delta_k - A_k)^2$")
         axes[row, 0].set_ylabel("selections by T")
@@ -243,6 +256,7 @@ def _figure_2(data: Data) -> Drawn:
             look = {k: looks[labels[-1]][k] for k in ("color", "marker")}
             axis.errorbar(times, regret.mean(1), CONFIDENCE * error, label=policy, markersize=3, elinewidth=0.7, **look)
         arms, tau = results.sizes["arm"], float(results.fractions[0].sum())
+        bounds(axis, data, name, "penalized_regret", [OWN])
         axis.set_title(f"K = {arms}, τ = {tau:.1f}", loc="left")
         axis.set_xlabel("horizon T")
         axis.set_xscale("log")
