@@ -25,6 +25,7 @@ ASKED = {
     "opportunity": "uniform",
 }
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], **ASKED)
+FAST = ["ucb1", "thompson", "lfg", "fair-mmab", "fcucb-d", "self-regulated"]  # one of each kind of policy
 MANY = [kind for kind in DISTINCT if kind not in ONE_PLAY]
 
 
@@ -51,7 +52,7 @@ def play(policy, world, quotas, state, t, key):
     return engine.play(policy, world, state, jnp.asarray(t, jnp.int32), jnp.asarray(T, jnp.int32), owed, due, key)
 
 
-@pytest.mark.parametrize("kind", DISTINCT)
+@pytest.mark.parametrize("kind", [k if k in FAST else pytest.param(k, marks=pytest.mark.slow) for k in DISTINCT])
 def test_one_run_is_a_column_of_the_batch(kind):
     """A scan of one run without run axes, mapped over runs, against the engine's batch."""
     policy, world, quotas = single(kind)
@@ -82,14 +83,14 @@ def test_a_round_is_pure_and_keeps_dtypes(kind):
     key = tuple(jnp.asarray(w) for w in randomness.run_keys(0, np.array(0), np.array(0)))
     state = engine.begin(policy, world, (PROBLEM.arms,), True)
     copy = jax.tree.map(np.array, state)
-    after = jax.eval_shape(lambda s: play(policy, world, quotas, s, 1, key), state)
+    run = jax.jit(lambda s: play(policy, world, quotas, s, 1, key))
+    after = jax.eval_shape(run, state)
     assert jax.tree.structure(after) == jax.tree.structure(state)
     shapes = [(x.shape, x.dtype) for x in jax.tree.leaves(state)]
     assert [(x.shape, x.dtype) for x in jax.tree.leaves(after)] == shapes
     assert not any(x.dtype == jnp.float64 or x.dtype == jnp.int64 for x in jax.tree.leaves(state))
-    traced = jax.make_jaxpr(lambda s: play(policy, world, quotas, s, 1, key))(state)
-    assert not traced.effects
-    once, again = (play(policy, world, quotas, state, 1, key) for _ in range(2))
+    assert not jax.make_jaxpr(run)(state).effects
+    once, again = (run(state) for _ in range(2))
     jax.tree.map(np.testing.assert_array_equal, once, again)
     jax.tree.map(np.testing.assert_array_equal, copy, jax.tree.map(np.array, state))
 
