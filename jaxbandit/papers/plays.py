@@ -30,7 +30,7 @@ from .plays_experiments import (
 
 
 def _figure_growth(data: Data, base: str) -> Drawn:
-    """Figure 1 or 2: as in the paper above, further and against log t below; bounds stand in the lower panels."""
+    """Figure 1 or 2: as in the paper above, further and against log t below."""
     figure, axes = panels(2, 2, wide=2.8)
     results = data[grown(base)]
     looks = shades(styles(results)[base]["color"], len(CS))

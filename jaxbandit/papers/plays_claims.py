@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .evidence import Claim, Evidence, Margin, decide, difference, final, from_on, holding, over_runs, ratio, tally
+from .evidence import Claim, Evidence, Margin, at, decide, difference, final, from_on, holding, over_runs, ratio, tally
 from .experiment import Data
 from .plays_experiments import (
     CAPPED,
@@ -23,7 +23,6 @@ from .plays_experiments import (
     SLACK,
     SLACKS,
     THETAS,
-    UCB,
     UNEVEN,
     grown,
     place,
@@ -86,13 +85,11 @@ def _crossing(data: Data) -> Evidence:
 
 
 def _kl_below(data: Data) -> Evidence:
-    margins = []
-    for theta, c in CASES:  # a quarter of UCB1's rounds is KL-UCB's last
-        gap = _regret(data, UCB, theta, c, 4) - _regret(data, KL, theta, c)
-        margins.append(over_runs(f"{THETAS[theta]}, c = {c}", gap))
-    words = (
-        f"c-regret at t = {int(data[grown(KL)]['round'][-1]):,} with UCB1 less that with KL-UCB (rewards); more than 0"
-    )
+    last = int(data[grown(KL)]["round"][-1])
+    mean, error = zip(*(at(data[grown(base)], "c_regret", base, last) for base in OWN), strict=True)
+    gap, spread = mean[0] - mean[1], np.hypot(*error)
+    margins = [Margin(f"{THETAS[theta]}, c = {c}", *own) for (theta, c), *own in zip(CASES, gap, spread, strict=True)]
+    words = f"c-regret at t = {last:,} with UCB1 less that with KL-UCB (rewards); more than 0"
     return decide(words, margins, 0.0).explained(tally(margins))
 
 
@@ -218,9 +215,10 @@ def _far_below(data: Data) -> Evidence:
     told = []
     for name in SLACK.values():
         results = data[name].isel(instance=0)
+        papers = results.sel(round=PAPERS)
         for number in range(len(SLACKS)):
-            mean, error = (results[part].values[number] for part in ("max_deficit", "max_deficit_stderr"))
-            by_slack.setdefault(number, []).append(Margin(name, float(mean[0]), float(error[0])))
+            mean, error = (float(papers[part][number]) for part in ("max_deficit", "max_deficit_stderr"))
+            by_slack.setdefault(number, []).append(Margin(name, mean, error))
         path = zip(results.max_deficit.values[0], results["round"].values.tolist(), strict=True)
         told.append(", ".join(f"{mean:.1f} at t = {t:,}" for mean, t in path) + f" ({place(name)})")
     least = from_on(by_slack, high=LEVEL)

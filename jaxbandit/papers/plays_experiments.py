@@ -12,7 +12,8 @@ UCB, KL = OWN = ("Fair-MMAB, UCB1", "Fair-MMAB, KL-UCB")
 RIVALS = ("LFG", "UCB-LP", "UCB-PLLP")
 # Rounds of figures 1 and 2, small ones second. With c = 0.05 a bad arm's bonus, sqrt(2 log t / (c t)) under UCB1, falls
 # below the smallest gap by t = 45,000, and KL-UCB's by 8,000: a factor 4 of t follows in which a bound would show.
-ROUNDS = {UCB: (384_000, 24_000), KL: (96_000, 6_000)}
+ROUNDS = {UCB: (384_000, 24_000), KL: (48_000, 6_000)}
+RUNS = 600  # of them, for differences between their settings, which do not meet the same draws
 PAPERS = 10_000  # rounds of the paper's figures, about
 CASES = [(theta, c) for theta in THETAS for c in CS]  # the instances of figures 1 and 2
 COMPARED = {theta: f"003-3-4-{theta}" for theta in THETAS}
@@ -35,10 +36,10 @@ def _alone(made: Experiment, label: str) -> Experiment:
     return Experiment(made.name, {**made.config, "policies": chosen})
 
 
-def _rounds(horizon: int, curve: bool) -> list[str]:
-    """Changes to a horizon, with or without rounds on the way, such that c t is whole for every c of `CS`."""
+def _rounds(horizon: int, also: list[int]) -> list[str]:
+    """Changes to a horizon and to recorded rounds, those `also` among them; c t is whole at them for every c."""
     spaced = 20 * np.round(np.geomspace(20, horizon, 160) / 20).astype(int)
-    recorded = np.unique([*spaced, min(PAPERS, horizon)]).tolist() if curve else [horizon]
+    recorded = np.unique([*spaced, *(t for t in also if t < horizon)]).tolist()
     return [f"simulation.horizon={horizon}", f"simulation.record={recorded}"]
 
 
@@ -47,15 +48,17 @@ def experiments(sizes: Sizes) -> list[Experiment]:
     made = []
     for base, (rounds, few) in ROUNDS.items():
         for part in (1, 4):  # the same runs, since no policy here knows T: growth run by run
-            changes, small = (_rounds(most // part, part == 1) for most in (rounds, few))
+            changes = [f"simulation.seeds={RUNS}", *_rounds(rounds // part, [PAPERS, ROUNDS[KL][0]])]
+            small = _rounds(few // part, [PAPERS, ROUNDS[KL][1]])
             cases = [experiment(f"003-1-2-{theta}-c{c}", sizes, small, changes) for theta, c in CASES]
             made.append(_alone(together(cases, grown(base, part)), base))
     made += [experiment(name, sizes) for names in (COMPARED, MANY, UNEVEN) for name in names.values()]
     for name, cap in zip(CAPPED.values(), (CAP, CAP[::-1]), strict=True):
         made.append(experiment(UNEVEN["c4"], sizes, changes=[f"problem.fractions={cap}"], name=name))
     for theta, name in SLACK.items():
-        changes = [f"policies.4.eps={SLACKS}", "simulation.horizon=40000", "simulation.record=[10000, 20000, 40000]"]
-        made.append(_alone(experiment(COMPARED[theta], sizes, changes=changes, name=name), "UCB-PLLP"))
+        eps = [f"policies.4.eps={SLACKS}"]
+        small, changes = ([f"simulation.horizon={n}", f"simulation.record=[{PAPERS}]"] for n in (PAPERS, 4 * PAPERS))
+        made.append(_alone(experiment(COMPARED[theta], sizes, small, [*eps, *changes], name), "UCB-PLLP"))
     return made
 
 
