@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -71,6 +72,17 @@ def bounds(axis: Any, data: Data, name: str, metric: str, labels: Sequence[str] 
                 told.add(bound.source)
                 value = bound.value(problem, int(rounds[-1]), rounds).mean(axis=1)
                 theory(axis, rounds, value, bound.source + ("" if bound.exact else ", up to constants"))
+
+
+def shades(colour: Any, count: int) -> list[dict[str, Any]]:
+    """Looks for one policy in several settings: from light to its own colour, with dashes and markers of their own."""
+    lightest, dashes = 0.55, ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+    looks = []
+    for number in range(count):
+        part = lightest * (1 - number / max(count - 1, 1))
+        tint = tuple(c + (1 - c) * part for c in matplotlib.colors.to_rgb(colour))
+        looks.append({"color": tint, "linestyle": dashes[number % 4], "marker": "osD^"[number % 4]})
+    return looks
 
 
 def legend(figure: Figure, axes: Any, note: str, columns: int = 0) -> None:

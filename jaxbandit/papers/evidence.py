@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -82,7 +82,7 @@ class Claim:
 
 
 def decide(quantity: str, margins: Sequence[Margin], low: float = -math.inf, high: float = math.inf) -> Evidence:
-    """Whether every margin lies between `low` and `high`.
+    """Whether every margin lies between `low` and `high`; what is known to lie on one of them does not.
 
     Intervals are Bonferroni's: all hold together with 95 %. The claim is reproduced where every interval lies inside,
     not reproduced where one lies outside, and undecided otherwise. The margin shown is the one furthest out.
@@ -100,7 +100,7 @@ def decide(quantity: str, margins: Sequence[Margin], low: float = -math.inf, hig
         return min(margin.value - z * margin.error - low, high - margin.value - z * margin.error)
 
     known = [m for m in margins if math.isfinite(m.value) and math.isfinite(m.error)]
-    failing = [m for m in known if outside(m) > 0]
+    failing = [m for m in known if outside(m) >= 0]
     worst = max(failing, key=outside) if failing else min(known or margins, key=slack)
     inside = REPRODUCED if len(known) == len(margins) and slack(worst) > 0 else UNDECIDED
     verdict = FAILED if failing else inside
@@ -130,3 +130,37 @@ def at(results: xr.Dataset, metric: str, policy: str, t: int) -> tuple[np.ndarra
 def difference(where: str, results: xr.Dataset, metric: str, more: str, less: str) -> Margin:
     """How much more of a metric one policy has than another at the horizon, run by run: both meet the same draws."""
     return over_runs(where, final(results, metric, more) - final(results, metric, less))
+
+
+def ratio(where: str, above: Any, below: Any) -> Margin:
+    """The ratio of the means of two values a run, both of the same runs, `[instance, seed]`.
+
+    Its error is the first-order one of a ratio, over what `over_runs` averages over.
+    """
+    above, below = (np.asarray(values, np.float64) for values in (above, below))
+    value, level = above.mean() / below.mean(), below.mean()
+    return Margin(where, float(value), over_runs(where, (above - value * below) / level).error)
+
+
+def tally(margins: Sequence[Margin]) -> str:
+    """How many margins are positive, and their range."""
+    values = [margin.value for margin in margins]
+    positive = sum(value > 0 for value in values)
+    return f"{positive} of {len(values)} differences are positive, from {min(values):.3g} to {max(values):.3g}"
+
+
+def holding(
+    groups: Mapping[str, Sequence[Margin]], low: float = -math.inf, high: float = math.inf
+) -> tuple[list[str], list[str]]:
+    """The groups of margins that lie between `low` and `high`, each weighed on its own, and those that do not."""
+    kept = [name for name, margins in groups.items() if decide(name, margins, low, high).verdict == REPRODUCED]
+    return kept, [name for name in groups if name not in kept]
+
+
+def from_on(by_time: Mapping[int, Sequence[Margin]], low: float = -math.inf, high: float = math.inf) -> int | None:
+    """The least time from which on all margins together lie between `low` and `high`; None where there is none."""
+    for time in sorted(by_time):
+        later = [margin for other, margins in by_time.items() if other >= time for margin in margins]
+        if decide("", later, low, high).verdict == REPRODUCED:
+            return time
+    return None

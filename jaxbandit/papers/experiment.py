@@ -117,3 +117,26 @@ def experiment(
     """
     small = ("simulation.seeds=20", *quick) if sizes.quick else ()
     return Experiment(name or file, configs.load(FOLDER / f"{file}.toml", [*changes, *small]))
+
+
+def together(made: Sequence[Experiment], name: str) -> Experiment:
+    """Experiments that differ in means, fractions and penalties alone, as the instances of one: vectors are fuller.
+
+    Raises:
+        ValueError: they differ in more.
+    """
+    rows = ("means", "fractions", "penalties")
+    first = made[0].config
+    arms = len(first["problem"]["means"])
+
+    def rest(config: Mapping[str, Any]) -> dict[str, Any]:
+        return {**config, "problem": {key: value for key, value in config["problem"].items() if key not in rows}}
+
+    problem = dict(rest(first)["problem"])
+    for key in rows:
+        values = [one.config["problem"].get(key) for one in made]
+        if values[0] is not None:
+            problem[key] = [value if isinstance(value, list) else [value] * arms for value in values]
+    if any(rest(one.config) != rest(first) for one in made):
+        raise ValueError(f"{[one.name for one in made]} differ in more than {', '.join(rows)}")
+    return Experiment(name, {**first, "problem": problem})

@@ -13,7 +13,7 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 from ..bounds import hard_threshold_pulls
 from ..plots import CONFIDENCE, styles
 from .drawing import bounds, legend, note, panels
-from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, over_runs
+from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, from_on, over_runs, tally
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
 
 TAUS = ("0.2", "0.4", "0.8")
@@ -108,17 +108,11 @@ def _least_regret(data: Data) -> Evidence:
                 by_time.setdefault(t, []).append(margin)
     words = "penalized regret of a rival less that of hard-threshold UCB (rewards); more than 0"
     margins = [margin for made in by_time.values() for margin in made]
-    after = [
-        t
-        for t in by_time
-        if decide(words, [m for u in by_time if u >= t for m in by_time[u]], 0.0).verdict == REPRODUCED
-    ]
-    values = [margin.value for margin in margins]
-    positive, none = sum(value > 0 for value in values), sum(value == 0 for value in values)
+    after = from_on(by_time, 0.0)
+    none = sum(margin.value == 0 for margin in margins)
     return decide(words, margins, 0.0).explained(
-        f"{positive} of {len(values)} differences are positive, up to {max(values):.0f} rewards, and {none} are 0, "
-        "where Fair-Learn and hard-threshold UCB still select alike",
-        f"T >= {min(after):,}" if after else "",
+        f"{tally(margins)}; {none} are 0: there Fair-Learn and hard-threshold UCB still select alike",
+        f"T >= {after:,}" if after else "",
     )
 
 
@@ -200,13 +194,8 @@ def _more_reward(data: Data) -> Evidence:
                 gain = [np.interp(level, *own) - np.interp(level, *other) for own, other in pairs]
                 where = f"{name}, {rival}, at {level:.0f} missed rounds"
                 margins.append(Margin(where, float(gain[0]), float(np.std(gain[1:], ddof=1))))
-    values = [margin.value for margin in margins]
-    return decide(
-        "reward of hard-threshold UCB less a rival's at equal unfairness (rewards); more than 0", margins, 0.0
-    ).explained(
-        f"{sum(value > 0 for value in values)} of {len(values)} differences are positive, "
-        f"from {min(values):.1f} to {max(values):.1f}"
-    )
+    words = "reward of hard-threshold UCB less a rival's at equal unfairness (rewards); more than 0"
+    return decide(words, margins, 0.0).explained(tally(margins))
 
 
 def _figure_1(data: Data) -> Drawn:
