@@ -9,7 +9,7 @@ import numpy as np
 
 from ..plots import CONFIDENCE, mean_over_instances, styles
 from .drawing import bounds, curves, legend, note, panels
-from .evidence import REPRODUCED, Claim, Evidence, Margin, decide, difference, final, over_runs
+from .evidence import REPRODUCED, Claim, Evidence, Margin, decide, difference, final, over_runs, ratio
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
 
 ALIKE = 0.1  # relative difference in regret within which a policy tracks another
@@ -52,13 +52,9 @@ def _lower(data: Data) -> Evidence:
 
 def _growth(data: Data, names: list[str], label: str) -> Margin:
     """R(T) - R(T/4) beside R(T/4) - R(T/16): the same runs, cut at three horizons."""
-    early, middle, late = (final(data[name], "r_regret", label)[0] for name in names)
-    first, second = middle - early, late - middle
-    ratio = second.mean() / first.mean()
-    linear = (second - ratio * first) / first.mean()  # of the ratio, to first order
+    early, middle, late = (final(data[name], "r_regret", label) for name in names)
     horizon = int(data[names[-1]]["round"][-1])
-    error = linear.std(ddof=1) / np.sqrt(len(linear))
-    return Margin(f"{label}, T = {horizon:,}", float(ratio), float(error))
+    return ratio(f"{label}, T = {horizon:,}", late - middle, middle - early)
 
 
 def _cut(gaps: str) -> list[str]:
