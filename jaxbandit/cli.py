@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import sys
 import tempfile
 import textwrap
@@ -72,6 +73,7 @@ def _run(parsed: argparse.Namespace) -> int:
     simulation = configs.simulation(config)
     out = parsed.out or Path("results") / parsed.config.stem
     _ask_for(out)
+    os.environ.setdefault("MPLBACKEND", "Agg")  # figures go to files: no window, no display
     from . import plots, results, summary  # late: bad input is refused before matplotlib loads
 
     outcome = simulation.run(progress=sys.stderr.isatty())
