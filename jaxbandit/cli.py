@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import sys
 import tempfile
 import textwrap
@@ -82,6 +83,7 @@ def _run(parsed: argparse.Namespace) -> int:
     simulation = configs.simulation(config)
     out = parsed.out or Path("results") / parsed.config.stem
     _ask_for(out)
+    _draw_to_files()
     from . import plots, results, summary  # late: bad input is refused before matplotlib loads
 
     outcome = simulation.run(progress=sys.stderr.isatty())
@@ -106,6 +108,7 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     """
     out = parsed.out or Path("results") / ("reproduction-quick" if parsed.quick else "reproduction")
     _ask_for(out)
+    _draw_to_files()
     from . import report, reproduce  # late: bad input is refused before matplotlib loads
     from .papers import PAPERS, Sizes
 
@@ -116,6 +119,11 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     print(report.table(whole))
     print(f"wrote report.html, report.md, claims.json and the figures to {out}/")
     return 0
+
+
+def _draw_to_files() -> None:
+    """No window and no display, unless asked for."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
 
 
 def _ask_for(out: Path) -> None:

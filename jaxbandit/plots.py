@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg", force=False)
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr

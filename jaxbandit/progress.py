@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 
 class Progress:

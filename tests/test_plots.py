@@ -1,8 +1,10 @@
 """Figures and the summary table, read back: what is drawn is what the results hold."""
 
 import functools
+import importlib
 import itertools
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -355,3 +357,14 @@ def test_the_table_has_a_line_a_policy_and_a_column_a_metric(results):
 )
 def test_a_number_has_the_digits_its_error_leaves_it(mean, half, text):
     assert summary._with_error(mean, half) == text
+
+
+def test_importing_plots_leaves_the_backend_alone():
+    """In a notebook, whose own backend shows figures below their cell."""
+    before = matplotlib.get_backend()
+    try:
+        matplotlib.use("svg")
+        importlib.reload(plots)
+        assert matplotlib.get_backend() == "svg"
+    finally:
+        matplotlib.use(before)

@@ -1,0 +1,66 @@
+"""Every notebook opens anywhere as it is: it installs the package first and carries no outputs. nbmake runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+INSTALL = """\
+try:
+    import jaxbandit as jb
+except ImportError:  # a fresh machine: from the clone around this notebook, or else from PyPI
+    from pathlib import Path
+
+    if Path("../pyproject.toml").exists():
+        %pip install -q ..
+    else:
+        %pip install -q jaxbandit
+    import jaxbandit as jb"""
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return json.loads(request.param.read_text())
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def code(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def test_there_is_one_for_each_paper():
+    assert [path.stem[:3] for path in NOTEBOOKS if path.stem[:3].isdecimal()] == ["000", "001", "002", "003", "004"]
+
+
+def test_the_readme_lists_them():
+    readme = (FOLDER.parent / "README.md").read_text()
+    assert [path.name for path in NOTEBOOKS if f"notebooks/{path.name}" not in readme] == []
+
+
+def test_the_first_code_cell_installs_the_package(notebook):
+    assert source(code(notebook)[0]) == INSTALL
+
+
+def test_no_outputs_are_stored(notebook):
+    assert [cell["id"] for cell in code(notebook) if cell["outputs"] or cell["execution_count"] is not None] == []
+
+
+def test_the_kernel_is_plain_python(notebook):
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_cells_have_names_that_stay(notebook):
+    """Cell ids are words chosen once, not the random ones that editors make, so that a change shows as one."""
+    names = [cell["id"] for cell in notebook["cells"]]
+    assert len(set(names)) == len(names)
+    assert names[:2] == ["idea", "install"]
+    assert any(name.startswith("try") for name in names)
+
+
+def test_text_says_what_it_is_about(notebook):
+    assert source(notebook["cells"][0]).startswith("# ")
