@@ -195,11 +195,12 @@ def test_a_level_that_deficits_stay_below(level, expected, nearest):
 
 
 def utilities(value, horizons=(1_000, 10_000, 100_000)):
-    """Results of figure 1, average utility by f, lambda and horizon: `value(...)`, `[SEEDS]`."""
+    """Results of figure 1, average utility by f, lambda and horizon: `value(...)`, `[SEEDS]`; half of it swept."""
+    quarters = np.ones((1, 1, SEEDS, 4)) / 4
     return {
         shares.run_name(f, price, t): results(
             [shares.OWN], t, utility_final=[t * np.broadcast_to(value(f, float(price), t), SEEDS)]
-        )
+        ).assign(phase_rounds=((*RUNS, "phase"), t * quarters))
         for f in shares.FUNCTIONS
         for price in shares.PRICES
         for t in horizons
@@ -229,6 +230,7 @@ def test_orders_of_utility(value, expected):
 def test_the_nearest_horizon_is_that_from_which_utility_falls_in_lambda():
     evidence = CLAIMS["004-1"](utilities(lambda f, price, t: spread(0.4 - price * (t - 5_000) / t)))
     assert (evidence.verdict, evidence.nearest) == (FAILED, "T >= 10,000")
+    assert "take 50% (T = 1,000), 50% (T = 10,000), 50% (T = 100,000) of the rounds" in evidence.finding
 
 
 def phases(value, horizons=(1_000, 10_000, 100_000)):
