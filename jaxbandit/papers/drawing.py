@@ -49,14 +49,15 @@ def curves(axis: Any, results: xr.Dataset, metric: str, labels: Sequence[str] = 
 
 def theory(axis: Any, x: Any, y: Any, label: str) -> None:
     """A bound beside the curves: drawn where it is within reach of the axes, else its value at the end in words."""
-    y = np.asarray(y, np.float64)
+    y = np.where(np.isfinite(y), y, np.nan)  # infinite in rounds of which the theorem says nothing
     low, high = axis.get_ylim()
-    if np.nanmin(y) > high or y[-1] > REACH * high:
+    if not y[-1] <= REACH * high or np.nanmin(y) > high:
         before = sum(text.get_gid() == "theory" for text in axis.texts)
         look: Any = {"ha": "left", "va": "top", "fontsize": 6, "color": "0.35", "gid": "theory"}
         short = label.partition("Theorem ")[2].partition(",")[0]
         words = f"Thm {short} at T: {y[-1]:.2g}" if short else f"{label}: {y[-1]:.2g}"
         axis.text(0.03, 0.98 - 0.085 * before, words, transform=axis.transAxes, **look)
+        axis.set_ylim(low, high + 0.1 * (high - low))  # room for the words
         return
     axis.plot(x, y, label=label, **THEORY)
     axis.set_ylim(low, max(high, 1.05 * float(np.nanmax(y))))

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
+from ..bounds import bounds_for
 from ..metrics import METRICS
 from ..plots import CONFIDENCE, styles
 from .drawing import curves, legend, note, panels, theory
@@ -36,16 +37,21 @@ _WIDTH = 6.9  # inches: a page's
 _HIDING = "MP-TS-D"  # its fairness regret lies on CUCB-D's: drawn last, dashed
 
 
-def _theory(axis: Any, results: xr.Dataset, metric: str) -> None:
-    """How the bounds of Theorems 6 to 9 grow where the quantile is fixed: like the root of t, through FCTS-D's end."""
-    rounds = results["round"].values
-    rounds = rounds[rounds >= _FROM]
-    end = float(final(results, metric, "FCTS-D").mean())
-    theory(axis, rounds, end * np.sqrt(rounds / rounds[-1]), r"$\propto\sqrt{t}$")
+def _theory(axis: Any, data: Data, experiment: str, metric: str) -> None:
+    """Theorem 7, or 9 where delays depend on rewards: known up to a constant, so drawn through the curve's end."""
+    results, problem = data[experiment], data.problem(experiment)
+    rounds = results["round"].values[results["round"].values >= _FROM]
+    for label in ("FCTS-D", "OP-FCTS-D"):
+        for bound in bounds_for(problem, label.lower(), metric):
+            value = bound.value(problem, int(rounds[-1]), rounds)[:, 0]
+            end = float(final(results, metric, label).mean())
+            theory(axis, rounds, end * value / value[-1], f"growth by {bound.source[4:]}, through {label}'s end")
+            return
 
 
-def _grown(axis: Any, results: xr.Dataset, metric: str, labels: Sequence[str]) -> None:
+def _grown(axis: Any, data: Data, experiment: str, metric: str, labels: Sequence[str]) -> None:
     """A regret against the round, both logarithmic: a slope is an exponent."""
+    results = data[experiment]
     curves(axis, results, metric, [label for label in labels if label != _HIDING])
     if _HIDING in labels:
         curves(axis, results, metric, [_HIDING], linestyle=(0, (3, 2)))
@@ -56,7 +62,7 @@ def _grown(axis: Any, results: xr.Dataset, metric: str, labels: Sequence[str]) -
     shown = shown.where((shown["round"] >= _FROM) & (shown > 0))
     axis.set_xlim(_FROM, float(results["round"][-1]))
     axis.set_ylim(float(shown.min()) / 1.5, float(shown.max()) * 1.5)
-    _theory(axis, results, metric)
+    _theory(axis, data, experiment, metric)
 
 
 def _bars(axis: Any, results: xr.Dataset, optimal: np.ndarray) -> None:
@@ -82,7 +88,7 @@ def _figure_1(data: Data) -> Drawn:
     _bars(axes["a"], results, data.problem(experiment).fair_chances()[:, 0])
     axes["a"].set_title("(a) selection fractions", loc="left")
     for place, metric in zip("bc", REGRETS, strict=True):
-        _grown(axes[place], results, metric, FIVE)
+        _grown(axes[place], data, experiment, metric, FIVE)
         axes[place].set_title(f"({place}) {_named(metric)}", loc="left")
     legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {note(results)}")
     return Drawn("002-figure-1", "Five algorithms under geometric delays, p = 0.05: 002 Fig. 1.", figure)
@@ -117,7 +123,7 @@ def _figure_2(data: Data) -> Drawn:
         _over_delays(row[0], data, metric)
         row[0].set_ylabel(_titled(metric))
         for axis, delay in zip(row[1:], columns, strict=True):
-            _grown(axis, data[name(delay)], metric, (*FAIR, *OPTIMISTIC) if delay == columns[-1] else SEVEN)
+            _grown(axis, data, name(delay), metric, (*FAIR, *OPTIMISTIC) if delay == columns[-1] else SEVEN)
             axis.set_ylabel("")
     for axis, letter, delay in zip(axes[0], "abcd", ("fixed", *columns), strict=True):
         axis.set_title(f"({letter}) {DELAYS[delay]}", loc="left")
@@ -130,7 +136,7 @@ def _figure_2(data: Data) -> Drawn:
 def _figure_3(data: Data) -> Drawn:
     figure, axes = panels(1, 2, wide=_WIDTH / 2, high=2.3)
     for axis, metric, letter in zip(axes[0], REGRETS, "ab", strict=True):
-        _grown(axis, data[LOG], metric, SEVEN)
+        _grown(axis, data, LOG, metric, SEVEN)
         axis.set_title(f"({letter}) {_named(metric)}", loc="left")
     legend(figure, axes, note(data[LOG]))
     return Drawn("002-figure-3", "Ten products of a conversion log: 002 Fig. 3.", figure)
@@ -141,9 +147,8 @@ def _figure_steeper(data: Data, number: int, delay: str) -> Drawn:
     steepness = exponents(data)
     figure, axes = panels(2, len(steepness), wide=_WIDTH / len(steepness), sharey="row")
     for column, c in zip(axes.T, steepness, strict=True):
-        results = data[name(delay, c)]
         for axis, metric in zip(column, REGRETS, strict=True):
-            _grown(axis, results, metric, SEVEN if delay == "reward-dependent" else FIVE)
+            _grown(axis, data, name(delay, c), metric, SEVEN if delay == "reward-dependent" else FIVE)
             axis.set_ylabel(_titled(metric) if c == steepness[0] else "")
         column[0].set_title(f"c = {c}", loc="left")
     legend(figure, axes, note(data[name(delay)]), columns=4)

@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 from ..plots import styles
-from .drawing import THEORY, curves, legend, note, panels, shades
+from .drawing import THEORY, bounds, curves, legend, note, panels, shades
 from .experiment import Data, Drawn, Paper
 from .plays_claims import CLAIMS
 from .plays_experiments import (
@@ -67,6 +67,8 @@ def _figure_both(data: Data, number: int, names: dict[str, str], metric: str, ca
     figure, axes = panels(1, 2, wide=2.8, high=2.0)
     for axis, (theta, name) in zip(axes[0], names.items(), strict=True):
         _panel(axis, data[name], metric)
+        if metric == "c_regret":
+            bounds(axis, data, name, metric)
         axis.set_title(THETAS[theta], loc="left")
     axes[0, 1].set_ylabel("")
     legend(figure, axes, note(data[names["theta1"]]))
@@ -93,6 +95,7 @@ def _figure_uneven(data: Data, number: int, name: str) -> Drawn:
     figure, axes = panels(1, 2, wide=2.8, high=2.0)
     for axis, metric in zip(axes[0], ("c_regret", "max_deficit"), strict=True):
         _panel(axis, data[name], metric)
+    bounds(axes[0, 0], data, name, "c_regret")
     legend(figure, axes, f"θ₁, {place(name)}, {note(data[name])}")
     caption = f"c-regret and largest deficit for {place(name)}: 003 Fig. {number}."
     return Drawn(f"003-figure-{number}", caption, figure)
