@@ -369,12 +369,23 @@ def made_up(experiment):
     return xr.Dataset(data, coords={**axes, **phase}, attrs={"plays": problem.plays})
 
 
+class MadeUp(dict):
+    """Such results of all experiments of a paper, by name."""
+
+    def __init__(self, experiments):
+        super().__init__({one.name: made_up(one) for one in experiments})
+        self._configs = {one.name: one.config for one in experiments}
+
+    def problem(self, name):
+        return configs.simulation(self._configs[name]).problem
+
+
 @pytest.mark.parametrize("number", ["003", "004"])
 def test_every_figure_is_drawn_and_every_claim_weighed(number):
     paper = PAPERS[number]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        data = {one.name: made_up(one) for one in paper.experiments(Sizes(quick=True))}
+        data = MadeUp(paper.experiments(Sizes(quick=True)))
         drawn = []
         for one in paper.figures(data):
             drawn.append(one.name)
