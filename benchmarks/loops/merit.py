@@ -95,14 +95,20 @@ def sure(arms: Any) -> None:
         arms[k].chance = 1.0 if arms[k].selected else 0.0
 
 
-def highest(problem: jb.Problem, score: Compiled) -> Compiled:
-    """`choose` of the L highest of score(arm, t)."""
+@fast
+def nothing_shared(t: int) -> float:
+    return f32(0)
+
+
+def highest(problem: jb.Problem, score: Compiled, moment: Compiled = nothing_shared) -> Compiled:
+    """`choose` of the L highest of score(arm, moment(t)), the moment being what a round's scores share."""
     plays = problem.plays
 
     @fast
     def choose(arms: Any, t: int) -> None:
+        now = moment(t)
         for k in range(len(arms)):
-            arms[k].score = score(arms[k], t)
+            arms[k].score = score(arms[k], now)
         for _ in range(plays):
             mark_best(arms)
         sure(arms)
@@ -266,18 +272,23 @@ def cucb_d(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
     weight = problem.plays + 1.0
 
     @fast
-    def score(arm: Any, t: int) -> float:
-        samples = f32(max(arm.received, 1))
-        return arm.total / samples + math.sqrt(f32(weight * math.log(t)) / samples)
+    def moment(t: int) -> float:
+        return weight * math.log(t)
 
-    return delayed(problem, highest(problem, score))
+    @fast
+    def score(arm: Any, now: float) -> float:
+        # In float64: fastmath approximates roots of float32 in vectors, not in what is left of them, and ties break.
+        samples = float(max(arm.received, 1))
+        return f32(arm.total / samples + math.sqrt(now / samples))
+
+    return delayed(problem, highest(problem, score, moment))
 
 
 def mp_ts_d(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
     """The L largest posterior draws."""
 
     @fast
-    def score(arm: Any, t: int) -> float:
+    def score(arm: Any, now: float) -> float:
         return f32(np.random.beta(1.0 + arm.total, 1.0 + arm.received - arm.total))
 
     return delayed(problem, highest(problem, score))
@@ -288,7 +299,7 @@ def opse(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
     weight = f32(policy.exploration * math.log(horizon))
 
     @fast
-    def score(arm: Any, t: int) -> float:
+    def score(arm: Any, now: float) -> float:
         return (f32(1) if arm.active else f32(0)) + (f32(1) if arm.left else f32(0))
 
     chosen = highest(problem, score)
