@@ -9,6 +9,7 @@ results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, s
 from . import indices as indices
 from . import instances as instances
 from . import policies as policies
+from . import tuning as tuning
 from .api import simulate as simulate
 from .component import parameter as parameter
 from .errors import InputError as InputError

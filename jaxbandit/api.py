@@ -123,7 +123,7 @@ def _table(component: Component) -> dict[str, Any]:
     table: dict[str, Any] = {"kind": component.name}
     for name in component.parameters():
         value = getattr(component, name)
-        if isinstance(value, Component) and not isinstance(component, Policy):
+        if isinstance(value, Component) and not isinstance(value, Policy):
             table[name] = _table(value)
         elif isinstance(value, Component):  # an index's parameters stand beside the rule's
             inner = _table(value)

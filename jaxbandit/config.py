@@ -158,7 +158,7 @@ def _short(value: Any) -> str:
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:
     """A parameter that grows with the horizon: { scale = s, horizon_power = p } is s T^p."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or "kind" in value:  # a component has a kind
         return value
     words = "a number, or { scale = s, horizon_power = p } for s T^p"
     if set(value) != {"scale", "horizon_power"}:
