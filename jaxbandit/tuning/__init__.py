@@ -12,3 +12,5 @@ from .objective import Measured as Measured
 from .objective import Objective as Objective
 from .objective import PenalizedReward as PenalizedReward
 from .objective import Reward as Reward
+from .tune import Tuned as Tuned
+from .tune import tune as tune

@@ -76,6 +76,11 @@ class Estimate:
     gradient: dict[str, np.ndarray]
     gradient_stderr: dict[str, np.ndarray]
 
+    @property
+    def norm(self) -> float:
+        """The gradient's Euclidean norm."""
+        return float(np.sqrt(sum(np.sum(slope**2) for slope in self.gradient.values())))
+
     def check(self, where: str) -> None:
         """Refuse what is not a number, saying where it arose."""
         if not all(np.all(np.isfinite(part)) for part in (self.value, *self.gradient.values())):
@@ -139,8 +144,8 @@ class Program:
             self._quotas = quota_on_device(rows, self._cells)
             quota = jax.tree.map(lambda part: part[-1:], rows)
         names = self.objective.metrics()
-        truth = metrics.truth_of(names, np.array([horizon]), problem, slice(None), quota, {})
-        self._truth = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), truth)
+        self.truth: Truth = metrics.truth_of(names, np.array([horizon]), problem, slice(None), quota, {})
+        self._truth = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.truth)
         self._asked = metrics.needed(names)
 
     def check_seeds(self, seeds: Any) -> None:
@@ -149,16 +154,15 @@ class Program:
         if self.estimator == "score" and seeds < 2:
             raise InputError("seeds", seeds, "2 or more with the score function: a run's baseline is the others' mean")
 
-    def runs(self, values: Values, seeds: np.ndarray, price: float | None = None) -> Runs:
+    def runs(self, values: Values, seeds: np.ndarray, objective: Objective | None = None) -> Runs:
         """Runs at some values of the parameters.
 
         Args:
             values: by name, `[]` or `[K]`.
             seeds: the runs' numbers, int64 `[S]`; at least two for the score function.
-            price: of a `Budget`; default: its own.
+            objective: the program's, with other numbers; default: as it was made.
         """
-        priced = self.objective if price is None else self.objective.replace(price=price)
-        placed = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), priced)
+        placed = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), objective or self.objective)
         parts = np.array_split(seeds, _blocks(len(seeds)))
         lanes = len(parts[0]) + -len(parts[0]) % LANES
         inherit = inheriting()
@@ -234,8 +238,9 @@ def derivatives(
         placed = with_values(policy, dict(zip(paths, theta, strict=True)))
         end = _RUNS[estimator](placed, course, shape, rounds, asked)
         known = dataclasses.replace(truth, sums=end.sums)
-        measured = [metrics.METRICS[name].compute(end.counts[None], known)[0] for name in names]
-        return (end.log_chance[0], objective.value(end.counts[None], known)[0]), measured
+        measured = {name: metrics.METRICS[name].compute(end.counts[None], known) for name in names}
+        value = objective.value(end.counts[None], known, measured)[0]
+        return (end.log_chance[0], value), [measured[name][0] for name in names]
 
     (log_chance, value), back, measured = jax.vjp(ends, theta, has_aux=True)
     one, none = jnp.ones_like(value), jnp.zeros_like(value)

@@ -19,8 +19,8 @@ class Objective(Component):
         >>> class Served(Objective, name="served"):
         ...     maximised = True
         ...
-        ...     def value(self, counts, truth):
-        ...         return counts[..., -1, :, :]
+        ...     def value(self, counts, truth, measured):
+        ...         return counts[:, -1]
     """
 
     family: ClassVar[str] = "objective"
@@ -32,8 +32,17 @@ class Objective(Component):
         """The metrics it is made of, names of `jaxbandit.metrics.METRICS`; they say what it needs of the problem."""
         return []
 
-    def value(self, counts: Any, truth: Truth) -> Any:
-        """The objective of each run, float `[R, C, S]`, from counts `[R, K, C, S]`, NumPy's or JAX's, here R = 1."""
+    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
+        """The objective of each run.
+
+        Args:
+            counts: N_k(T), `[1, K, C, S]`, C instances and S runs of each; NumPy's or JAX's.
+            truth: of the problem.
+            measured: the metrics that `metrics` names, float `[1, C, S]`.
+
+        Returns:
+            Float `[1, C, S]`.
+        """
         raise TypeError(f"{type(self).__name__} has no value")
 
     def check(self, key: str) -> None:
@@ -54,7 +63,7 @@ class PenalizedReward(Objective, name="penalized_reward"):
     def metrics(self) -> list[str]:
         return ["penalized_regret"]  # for its needs
 
-    def value(self, counts: Any, truth: Truth) -> Any:
+    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
         return metrics.reward(counts, truth) - metrics.penalty(counts, truth)  # 000 eq. 4
 
 
@@ -64,7 +73,7 @@ class Reward(Objective, name="reward"):
     maximised: ClassVar[bool] = True
     label: ClassVar[str] = "expected reward"
 
-    def value(self, counts: Any, truth: Truth) -> Any:
+    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
         return metrics.reward(counts, truth)
 
 
@@ -84,8 +93,8 @@ class Measured(Objective, name="metric"):
     def metrics(self) -> list[str]:
         return [self.metric]
 
-    def value(self, counts: Any, truth: Truth) -> Any:
-        return METRICS[self.metric].compute(counts, truth)
+    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
+        return measured[self.metric]
 
 
 class Budget(Objective, name="budget"):
@@ -108,9 +117,13 @@ class Budget(Objective, name="budget"):
     def metrics(self) -> list[str]:
         return [self.metric, self.limited]
 
-    def value(self, counts: Any, truth: Truth) -> Any:
-        spent, cost = (METRICS[name].compute(counts, truth) for name in (self.limited, self.metric))
-        return cost + self.price * (spent - self.most)
+    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
+        return measured[self.metric] + self.price * (measured[self.limited] - self.most)
+
+    def repriced(self, spent: float) -> Budget:
+        """The budget with the price moved by what it is exceeded by, in units of the budget; not below 0."""
+        excess = (spent - self.most) / max(abs(self.most), 1.0)
+        return self.replace(price=max(0.0, self.price + self.pace * excess))
 
 
 def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:

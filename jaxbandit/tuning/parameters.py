@@ -50,6 +50,10 @@ class Tunable:
             return np.log(value - self.low)
         return np.log(value - self.low) - np.log(self.high - value)
 
+    def kept(self, free: np.ndarray) -> np.ndarray:
+        """What moves, back in range where it has to be."""
+        return self.value(free) if self.constraint == "projection" else free
+
     def value(self, free: np.ndarray) -> np.ndarray:
         """The parameter, for what moves."""
         if self.constraint == "projection":
