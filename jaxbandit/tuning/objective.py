@@ -108,7 +108,8 @@ class Budget(Objective, name="budget"):
     limited: str = parameter("unfairness", doc="what has a budget", static=True)
     most: float = parameter(0.0, doc="the budget, in the limited metric's unit")
     price: float = parameter(1.0, low=0, doc="of a unit above the budget, at the start")
-    pace: float = parameter(0.1, low=0, doc="how far the price moves a step, for a budget exceeded by itself")
+    pace: float = parameter(0.1, low=0, doc="how far the price moves a check, for a budget exceeded by itself")
+    gain: float = parameter(1.0, low=0, doc="how far it moves with the excess, for a change by the budget itself")
 
     @property
     def label(self) -> str:  # type: ignore[override]
@@ -120,10 +121,19 @@ class Budget(Objective, name="budget"):
     def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
         return measured[self.metric] + self.price * (measured[self.limited] - self.most)
 
-    def repriced(self, spent: float) -> Budget:
-        """The budget with the price moved by what it is exceeded by, in units of the budget; not below 0."""
-        excess = (spent - self.most) / max(abs(self.most), 1.0)
-        return self.replace(price=max(0.0, self.price + self.pace * excess))
+    def repriced(self, spent: float, before: float) -> Budget:
+        """The budget with its price moved: with what it is exceeded by, and with how that changed; not below 0.
+
+        A multiplier that goes with the excess alone swings about its value; the second term damps it (Stooke, Achiam &
+        Abbeel 2020).
+
+        Args:
+            spent: the mean of the limited metric now.
+            before: the same at the last move.
+        """
+        unit = max(abs(self.most), 1.0)
+        step = self.pace * (spent - self.most) / unit + self.gain * (spent - before) / unit
+        return self.replace(price=max(0.0, self.price + step))
 
 
 def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:

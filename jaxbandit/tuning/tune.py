@@ -167,7 +167,7 @@ class _Ascent:
         self._free = {one.name: one.free(one.start) for one in program.tunables}
         self._state = optimizer.init(self._free)
         self._sign = -1.0 if program.objective.maximised else 1.0
-        self.objective = program.objective
+        self.objective, self._spent = program.objective, None
 
     def values(self) -> Values:
         return {one.name: one.value(self._free[one.name]) for one in self._program.tunables}
@@ -183,7 +183,9 @@ class _Ascent:
         moved = {name: np.asarray(value, np.float64) for name, value in moved.items()}
         self._free = {one.name: one.kept(moved[one.name]) for one in tunables}
         if isinstance(self.objective, Budget) and hard is not None:
-            self.objective = self.objective.repriced(hard[self.objective.limited])
+            spent = hard[self.objective.limited]
+            self.objective = self.objective.repriced(spent, spent if self._spent is None else self._spent)
+            self._spent = spent
 
 
 def _hard(program: Program, values: Values, seeds: int, objective: Objective) -> dict[str, float]:
