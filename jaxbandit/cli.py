@@ -1,4 +1,4 @@
-"""The command line: `jaxbandit run`, `jaxbandit policies`."""
+"""The command line: `jaxbandit run`, `jaxbandit tune`, `jaxbandit policies`."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"jaxbandit {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="simulate what a config describes", description=_run.__doc__)
-    run.add_argument("config", type=Path, metavar="CONFIG.toml")
-    run.add_argument("--out", type=Path, metavar="DIR", help="default: results/<config name>")
-    run.add_argument(
-        "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
-    )
     run.set_defaults(command=_run)
+    tune = commands.add_parser("tune", help="tune a policy's parameters by gradients", description=_tune.__doc__)
+    tune.set_defaults(command=_tune)
+    for command in (run, tune):
+        command.add_argument("config", type=Path, metavar="CONFIG.toml")
+        command.add_argument("--out", type=Path, metavar="DIR", help="default: results/<config name>")
+        command.add_argument(
+            "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
+        )
     listing = commands.add_parser("policies", help="list the policies and their parameters")
     listing.set_defaults(command=_policies)
     return parser
@@ -71,7 +74,7 @@ def _run(parsed: argparse.Namespace) -> int:
     config = configs.load(parsed.config, parsed.set)
     simulation = configs.simulation(config)
     out = parsed.out or Path("results") / parsed.config.stem
-    _ask_for(out)
+    _ask_for(out, ["results.nc"])
     from . import plots, results, summary  # late: bad input is refused before matplotlib loads
 
     outcome = simulation.run(progress=sys.stderr.isatty())
@@ -89,12 +92,28 @@ def _run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _ask_for(out: Path) -> None:
+def _tune(parsed: argparse.Namespace) -> int:
+    """Tune the policy that the table [tuning] names, write DIR/tuned.toml, DIR/tuning.nc and the figure."""
+    config = configs.load(parsed.config, parsed.set)
+    from .tuning import task as tasks  # late, as in `_run`: with the figure comes matplotlib
+
+    job = tasks.task(config)
+    out = parsed.out or Path("results") / parsed.config.stem
+    _ask_for(out, tasks.FILES)
+    made = job.run(progress=sys.stderr.isatty())
+    written = tasks.save(job, made, out)
+    print(tasks.summary(job, made))
+    print(f"wrote {', '.join(path.name for path in written)} to {out}/")
+    return 0
+
+
+def _ask_for(out: Path, files: Sequence[str]) -> None:
     """Refuse, before work starts, a folder that cannot be written to; leave nothing behind."""
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError("--out", str(out), "a folder, or a name that is free")
-    if (out / "results.nc").is_dir():
-        raise InputError("--out", str(out), "a folder whose results.nc, if any, is a file")
+    for name in files:
+        if (out / name).is_dir():
+            raise InputError("--out", str(out), f"a folder whose {name}, if any, is a file")
     parent = out
     while not parent.exists():
         parent = parent.parent

@@ -28,6 +28,7 @@ LAYERS = [
     ["config"],
     ["api"],
     ["plots"],
+    ["tuning"],
     ["summary"],
     ["cli"],
     ["__init__", "__main__"],

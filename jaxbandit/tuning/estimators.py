@@ -193,7 +193,9 @@ class Program:
         made = derivatives(
             tuple(jnp.asarray(np.broadcast_to(column, (len(column), *runs)), dtype) for column in columns),
             self._placed,
-            Course(self._world, key, self._quotas, jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype)),
+            Course(
+                self._world, key, self._quotas, jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype)
+            ),
             self._truth,
             placed,
             paths=tuple(one.path for one in self.tunables),
@@ -295,7 +297,15 @@ def value_and_gradient(
         (2,)
     """
     program = Program(
-        problem, policy, parameters, objective, estimator, horizon=horizon, temperature=temperature, width=width, key=key
+        problem,
+        policy,
+        parameters,
+        objective,
+        estimator,
+        horizon=horizon,
+        temperature=temperature,
+        width=width,
+        key=key,
     )
     program.check_seeds(seeds)
     values = {one.name: one.start for one in program.tunables}

@@ -105,9 +105,7 @@ def estimators_of(prepared: Policy) -> tuple[str, ...]:
 
 def smooth_of(policy: Policy) -> list[str]:
     """The names of the parameters that a policy's choice is smooth in."""
-    names = [
-        name for part in policy.components() for name, f in part.parameters().items() if f.metadata.get("smooth")
-    ]
+    names = [name for part in policy.components() for name, f in part.parameters().items() if f.metadata.get("smooth")]
     merit = getattr(policy, "merit", None)
     if isinstance(merit, Merit):
         names += [f"merit.{name}" for name, f in merit.parameters().items() if f.metadata.get("smooth")]

@@ -185,7 +185,7 @@ def relaxed(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int,
 def sampled(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int, asked: tuple[str, ...]) -> Ends:
     """Runs of whole plays, the soft choice drawn; arguments as for `relaxed`, but any delay and any policy.
 
-    The chances of `engine.CHANCES` are those of the soft choice.
+    The chances of `engine.CHANCES` are 1 for the arms drawn, but for a policy that selects by chances of its own.
     """
     world = course.world
     drawn_sums = tuple(name for name in asked if name not in engine.CHANCES)
@@ -198,7 +198,7 @@ def sampled(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int,
         now = engine.observe(state, world, t, jnp.asarray(rounds, jnp.int32), owed, due, random)
         selected, log_of_it = _drawn(policy, state.policy, now, course.temperature)
         if sums:
-            share = _shares(policy, state.policy, now, course.temperature)
+            share = policy.chances(now) if isinstance(policy, Proportional) else selected.astype(log_of_it.dtype)
             sums = {name: total + _term(name, world, share) for name, total in sums.items()}
         after = engine.settle(policy, world, state, now, selected, None)
         return (after, log_chance + log_of_it, sums), None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..component import finite
 from ..errors import InputError
 from ..policy import Policy
 from ..problem import Problem
@@ -74,6 +75,7 @@ def tune(
     temperature: float = 0.05,
     width: float = 0.5,
     optimizer: optax.GradientTransformation | None = None,
+    learning_rate: float = 0.05,
     constraint: Any = "projection",
     common: bool | None = None,
     check: int = 10,
@@ -90,7 +92,8 @@ def tune(
         problem, policy, parameters, objective, estimator, horizon, seeds, temperature, width, key: as for
             `value_and_gradient`; the parameters start from what the policy holds, or the values given.
         steps: gradient steps.
-        optimizer: of optax; default: Adam, its step 0.05 at first and falling to 0 along a cosine.
+        optimizer: of optax; default: Adam, its steps falling to 0 along a cosine.
+        learning_rate: of that Adam at first: how far a parameter, or the x that stands for it, moves in a step.
         constraint: "projection": after each step parameters are clipped to their range (A >= 0); "reparametrisation":
             they are low + exp(x), or a logistic function of x where both ends are there, and x moves; or a mapping
             from names to these.
@@ -126,8 +129,12 @@ def tune(
     for name, number in (("steps", steps), ("check", check)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
             raise InputError(name, number, "a whole number >= 1")
+    if not isinstance(common, bool | None):
+        raise InputError("common", common, "true or false")
+    if finite(learning_rate, "learning_rate", "a number >= 0", 0.0).ndim:
+        raise InputError("learning_rate", learning_rate, "a number >= 0")
     common = estimator == "relaxed" if common is None else common
-    ascent = _Ascent(program, optimizer, steps)
+    ascent = _Ascent(program, optimizer, learning_rate, steps)
     made: list[Step] = []
     checks = 1 + -(-steps // check)
     with Progress((steps + 1 + checks) * seeds * problem.instances * horizon, problem.plays, shown=progress) as bar:
@@ -158,11 +165,11 @@ def tune(
 class _Ascent:
     """The parameters as they move, and the price of a budget."""
 
-    def __init__(self, program: Program, optimizer: Any, steps: int):
+    def __init__(self, program: Program, optimizer: Any, learning_rate: float, steps: int):
         import optax  # late: `import jaxbandit` does without
 
         if optimizer is None:
-            optimizer = optax.adam(optax.cosine_decay_schedule(0.05, steps))
+            optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
         self._optax, self._optimizer, self._program = optax, optimizer, program
         self._free = {one.name: one.free(one.start) for one in program.tunables}
         self._state = optimizer.init(self._free)
