@@ -6,9 +6,9 @@ derivative goes through the scan. Unbiased for the gradient of the *relaxed* obj
 policy's own: it goes to that as temperature and width go to 0, while the derivative's variance grows.
 
 `score`: the score function (Glynn 1990; Williams 1992). Whole plays are drawn from the soft choice, thresholds are
-hard, and the gradient is the mean of (objective - baseline) times the derivative of the log chance of the run's choices,
-the baseline of a run the mean of the others' objectives (leave one out; Kool, van Hoof & Welling 2019). Unbiased for
-the gradient of the expected objective of the *softened* policy, the one that draws; that goes to the policy's own as
+hard, and the gradient is the mean of (objective - baseline) times the derivative of the log chance of the run's
+choices, the baseline of a run the mean of the others' objectives (leave one out; Kool, van Hoof & Welling 2019).
+Unbiased for the gradient of the expected objective of the *softened* policy, the one that draws; that goes to the policy's own as
 the temperature goes to 0. Its variance grows with the horizon and with 1 / temperature.
 """
 
@@ -79,7 +79,7 @@ class Estimate:
     @property
     def norm(self) -> float:
         """The gradient's Euclidean norm."""
-        return float(np.sqrt(sum(np.sum(slope**2) for slope in self.gradient.values())))
+        return float(np.linalg.norm(np.concatenate([np.ravel(slope) for slope in self.gradient.values()])))
 
     def check(self, where: str) -> None:
         """Refuse what is not a number, saying where it arose."""
@@ -174,7 +174,7 @@ class Program:
         if scores:
             total, count = value[0].sum(axis=-1, keepdims=True), len(seeds)
             weight = value[0] - (total - value[0]) / (count - 1)  # leave one out
-            explicit = slopes or [0.0] * len(scores)
+            explicit = slopes or [np.zeros(())] * len(scores)
             slopes = [score * weight + own for score, own in zip(scores, explicit, strict=True)]
         gradient = {
             one.name: np.moveaxis(slope.mean(axis=-2), -1, 0).reshape(-1, *one.start.shape)
@@ -187,14 +187,18 @@ class Program:
     def _block(self, values: Values, seeds: np.ndarray, lanes: int, placed: Objective) -> list[list[np.ndarray]]:
         """What `derivatives` gives for some runs, float64."""
         padded = np.pad(seeds, (0, lanes - len(seeds)), mode="edge")
-        key = tuple(jnp.asarray(w) for w in randomness.run_keys(self.key, self._cells[:, None], padded[None]))
+        k0, k1 = randomness.run_keys(self.key, self._cells[:, None], padded[None])
         dtype, runs = jnp.result_type(float), (len(self._cells), lanes)
         columns = [np.reshape(values[one.name], (-1, 1, 1)) for one in self.tunables]
         made = derivatives(
             tuple(jnp.asarray(np.broadcast_to(column, (len(column), *runs)), dtype) for column in columns),
             self._placed,
             Course(
-                self._world, key, self._quotas, jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype)
+                self._world,
+                (jnp.asarray(k0), jnp.asarray(k1)),
+                self._quotas,
+                jnp.asarray(self.temperature, dtype),
+                jnp.asarray(self.width, dtype),
             ),
             self._truth,
             placed,
@@ -244,7 +248,7 @@ def derivatives(
         value = objective.value(end.counts[None], known, measured)[0]
         return (end.log_chance[0], value), [measured[name][0] for name in names]
 
-    (log_chance, value), back, measured = jax.vjp(ends, theta, has_aux=True)
+    (_, value), back, measured = jax.vjp(ends, theta, has_aux=True)
     one, none = jnp.ones_like(value), jnp.zeros_like(value)
     scores = [] if estimator == "relaxed" else list(back((one, none))[0])
     direct = estimator == "relaxed" or engine.CHANCES.intersection(asked)

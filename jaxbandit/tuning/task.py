@@ -19,9 +19,8 @@ from ..results import version, write
 from ..simulate import Entry, Simulation
 from .tune import Tuned, tune
 
-OF_TUNE = ("parameters", "objective", "estimator", "horizon", "seeds", "steps", "temperature", "width")
-OF_TUNE += ("learning_rate", "constraint", "common", "check")
-KEYS = (*OF_TUNE, "policy")
+_HOW = ("steps", "temperature", "width", "learning_rate", "constraint", "common", "check")
+KEYS = ("policy", "parameters", "objective", "estimator", "horizon", "seeds", *_HOW)
 FILES = ("tuned.toml", "tuning.nc", "tuning.png", "tuning.pdf")
 
 

@@ -174,7 +174,8 @@ class _Ascent:
         self._free = {one.name: one.free(one.start) for one in program.tunables}
         self._state = optimizer.init(self._free)
         self._sign = -1.0 if program.objective.maximised else 1.0
-        self.objective, self._spent = program.objective, None
+        self.objective = program.objective
+        self._spent: float | None = None
 
     def values(self) -> Values:
         return {one.name: one.value(self._free[one.name]) for one in self._program.tunables}
