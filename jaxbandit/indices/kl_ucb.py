@@ -22,7 +22,7 @@ class KLUCB(Index, name="kl-ucb"):
     """The largest q >= m_k with M_k d(m_k, q) <= log t + a log log t, d the Bernoulli divergence."""
 
     source: ClassVar[str] = "Garivier & Cappé 2011; 003 sec. 3.2"
-    a: float = parameter(0.0, doc="weight of log log t; 3 in the theory, 0 in practice", smooth=True)
+    a: float = parameter(0.0, doc="weight of log log t; 3 in the theory, 0 in practice")
     log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in paper 003")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

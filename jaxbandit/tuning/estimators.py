@@ -8,14 +8,15 @@ policy's own: it goes to that as temperature and width go to 0, while the deriva
 `score`: the score function (Glynn 1990; Williams 1992). Whole plays are drawn from the soft choice, thresholds are
 hard, and the gradient is the mean of (objective - baseline) times the derivative of the log chance of the run's
 choices, the baseline of a run the mean of the others' objectives (leave one out; Kool, van Hoof & Welling 2019).
-Unbiased for the gradient of the expected objective of the *softened* policy, the one that draws; that goes to the policy's own as
-the temperature goes to 0. Its variance grows with the horizon and with 1 / temperature.
+Unbiased for the gradient of the expected objective of the *softened* policy, the one that draws; that goes to the
+policy's own as the temperature goes to 0. Its variance grows with the horizon and with 1 / temperature.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -79,18 +80,18 @@ class Estimate:
     @property
     def norm(self) -> float:
         """The gradient's Euclidean norm."""
-        return float(np.linalg.norm(np.concatenate([np.ravel(slope) for slope in self.gradient.values()])))
+        return math.sqrt(sum(float(np.sum(slope**2)) for slope in self.gradient.values()))
 
     def check(self, where: str) -> None:
         """Refuse what is not a number, saying where it arose."""
-        if not all(np.all(np.isfinite(part)) for part in (self.value, *self.gradient.values())):
+        if not all(np.isfinite(self.value) and np.all(np.isfinite(slope)) for slope in self.gradient.values()):
             raise FloatingPointError(f"the objective or its gradient is not a number {where}")
 
     @classmethod
     def of(cls, runs: Runs) -> Estimate:
         """The means over runs."""
-        root = np.sqrt(len(runs.value))
-        spread = 1 if len(runs.value) > 1 else 0
+        root = math.sqrt(len(runs.value))
+        spread = 1 if len(runs.value) > 1 else 0  # of one run no spread is known
         return cls(
             float(runs.value.mean()),
             float(runs.value.std(ddof=spread) / root),
@@ -186,28 +187,25 @@ class Program:
 
     def _block(self, values: Values, seeds: np.ndarray, lanes: int, placed: Objective) -> list[list[np.ndarray]]:
         """What `derivatives` gives for some runs, float64."""
+        made = derivatives(*self.arguments(values, seeds, lanes, placed), **self.structure)
+        return [[np.asarray(part, np.float64)[..., : len(seeds)] for part in group] for group in made]
+
+    @property
+    def structure(self) -> dict[str, Any]:
+        """What `derivatives` is compiled for."""
+        paths = tuple(one.path for one in self.tunables)
+        return {"paths": paths, "rounds": self.horizon, "estimator": self.estimator, "asked": self._asked}
+
+    def arguments(self, values: Values, seeds: np.ndarray, lanes: int, placed: Objective) -> tuple[Any, ...]:
+        """The arrays that `derivatives` takes for some runs, repeated to fill the lanes."""
         padded = np.pad(seeds, (0, lanes - len(seeds)), mode="edge")
         k0, k1 = randomness.run_keys(self.key, self._cells[:, None], padded[None])
         dtype, runs = jnp.result_type(float), (len(self._cells), lanes)
         columns = [np.reshape(values[one.name], (-1, 1, 1)) for one in self.tunables]
-        made = derivatives(
-            tuple(jnp.asarray(np.broadcast_to(column, (len(column), *runs)), dtype) for column in columns),
-            self._placed,
-            Course(
-                self._world,
-                (jnp.asarray(k0), jnp.asarray(k1)),
-                self._quotas,
-                jnp.asarray(self.temperature, dtype),
-                jnp.asarray(self.width, dtype),
-            ),
-            self._truth,
-            placed,
-            paths=tuple(one.path for one in self.tunables),
-            rounds=self.horizon,
-            estimator=self.estimator,
-            asked=self._asked,
-        )
-        return [[np.asarray(part, np.float64)[..., : len(seeds)] for part in group] for group in made]
+        theta = tuple(jnp.asarray(np.broadcast_to(column, (len(column), *runs)), dtype) for column in columns)
+        soft = jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype)
+        course = Course(self._world, (jnp.asarray(k0), jnp.asarray(k1)), self._quotas, *soft)
+        return theta, self._placed, course, self._truth, placed
 
 
 @functools.partial(jax.jit, static_argnames=("paths", "rounds", "estimator", "asked"))
@@ -244,8 +242,9 @@ def derivatives(
         placed = with_values(policy, dict(zip(paths, theta, strict=True)))
         end = _RUNS[estimator](placed, course, shape, rounds, asked)
         known = dataclasses.replace(truth, sums=end.sums)
-        measured = {name: metrics.METRICS[name].compute(end.counts[None], known) for name in names}
-        value = objective.value(end.counts[None], known, measured)[0]
+        with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
+            measured = {name: metrics.METRICS[name].compute(end.counts[None], known) for name in names}
+            value = objective.value(end.counts[None], known, measured)[0]
         return (end.log_chance[0], value), [measured[name][0] for name in names]
 
     (_, value), back, measured = jax.vjp(ends, theta, has_aux=True)

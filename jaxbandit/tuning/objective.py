@@ -113,7 +113,7 @@ class Budget(Objective, name="budget"):
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        return f"{METRICS[self.metric].label}, with the price of {self.limited}"
+        return f"{self.metric} + price of {self.limited}".replace("_", " ")
 
     def metrics(self) -> list[str]:
         return [self.metric, self.limited]

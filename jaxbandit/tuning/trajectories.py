@@ -72,6 +72,11 @@ class RelaxedRound(Round):
 
     width: Any = 1.0
 
+    @property
+    def mean(self) -> Array:
+        """S_k / max(M_k, 1), float, for M_k below 1 too."""
+        return self.total / self.samples
+
     def below(self, quota: Quota) -> Array:
         """[N_k < tau_k s] softened: a sigmoid around the middle between the last count that is below and the next.
 
