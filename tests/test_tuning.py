@@ -226,7 +226,12 @@ def test_what_cannot_be_tuned_says_what_can():
         with pytest.raises(InputError) as caught:
             tuning.value_and_gradient(SMALL, kind, ["eps"], horizon=10, seeds=2) if kind != "self-regulated" else (
                 tuning.value_and_gradient(
-                    jb.Problem([0.9, 0.5], penalties=0.1, opportunity="uniform"), kind, ["alpha"], horizon=10, seeds=2
+                    jb.Problem([0.9, 0.5], penalties=0.1, opportunity="uniform"),
+                    kind,
+                    ["alpha"],
+                    objective="regret",
+                    horizon=10,
+                    seeds=2,
                 )
             )
         if kind == "fcucb-d":
@@ -293,10 +298,10 @@ def test_constraints_keep_parameters_in_range():
 
 
 def test_tuning_lowers_the_regret_of_the_policy_itself():
-    """From a bonus that is far too large; the result is ready to simulate, and the best step is the one kept."""
+    """From a bonus that is too large; the result is ready to simulate, and the best step is the one kept."""
     result = tuning.tune(
-        SMALL, "hard-threshold-ucb", {"penalties": [2.0, 2.0, 2.0]},
-        horizon=100, seeds=32, steps=12, check=4, optimizer=optax.sgd(0.05),
+        SMALL, "hard-threshold-ucb", {"penalties": [0.6, 0.6, 0.6]},
+        horizon=100, seeds=32, steps=12, check=4, optimizer=optax.adam(0.05),
     )  # fmt: skip
     path = result.trajectory
     assert path.sizes == {"step": 13, "arm": 3}
@@ -306,14 +311,14 @@ def test_tuning_lowers_the_regret_of_the_policy_itself():
     assert np.all(path.penalties >= 0)
     assert result.rounds == (13 + 4) * 32 * 100
     fresh = jb.simulate(
-        SMALL, {"before": jb.policy("hard-threshold-ucb", penalties=[2.0] * 3), "after": result.policy},
+        SMALL, {"before": jb.policy("hard-threshold-ucb", penalties=[0.6] * 3), "after": result.policy},
         horizon=100, seeds=256, key=1, record=1,
     )  # fmt: skip
     before, after = fresh.penalized_regret.values[:, 0, -1]
     assert after < before - 4 * np.hypot(*fresh.penalized_regret_stderr.values[:, 0, -1])
     again = tuning.tune(
-        SMALL, "hard-threshold-ucb", {"penalties": [2.0, 2.0, 2.0]},
-        horizon=100, seeds=32, steps=12, check=4, optimizer=optax.sgd(0.05),
+        SMALL, "hard-threshold-ucb", {"penalties": [0.6, 0.6, 0.6]},
+        horizon=100, seeds=32, steps=12, check=4, optimizer=optax.adam(0.05),
     )  # fmt: skip
     xr.testing.assert_identical(again.trajectory, path)
 
@@ -348,7 +353,7 @@ def test_rewards_are_maximised_and_objectives_can_be_ones_own():
 
     value, gradient = slope("penalized_reward")
     regret, opposite = slope("penalized_regret")
-    np.testing.assert_allclose(gradient, -opposite, rtol=1e-4)
+    np.testing.assert_allclose(gradient, -opposite, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(value, 0.9 * 64 - 12.8 * (0.3 + 0.3) - regret, rtol=1e-5)  # L* = 12.8 min(gap, A) an arm
     result = tuning.tune(
         SMALL,

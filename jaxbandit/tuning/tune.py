@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from ..component import finite
@@ -186,8 +187,9 @@ class _Ascent:
         slopes = {
             one.name: self._sign * estimate.gradient[one.name] * one.slope(self._free[one.name]) for one in tunables
         }
-        updates, self._state = self._optimizer.update(slopes, self._state, self._free)
-        moved = self._optax.apply_updates(self._free, updates)
+        with jax.numpy_dtype_promotion("standard"):  # as optax expects it
+            updates, self._state = self._optimizer.update(slopes, self._state, self._free)
+            moved = self._optax.apply_updates(self._free, updates)
         moved = {name: np.asarray(value, np.float64) for name, value in moved.items()}
         self._free = {one.name: one.kept(moved[one.name]) for one in tunables}
         if isinstance(self.objective, Budget) and hard is not None:
