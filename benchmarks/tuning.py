@@ -245,7 +245,7 @@ def main() -> None:
     for label in chosen.tasks:
         task = TASKS[label]()
         results["tasks"][label] = made = compared(task, chosen.steps, chosen.seeds, chosen.fresh)
-        print(f"\n{label}: {(TASKS[label].__doc__ or '').splitlines()[0]}")
+        print(f"\n{(TASKS[label].__doc__ or '').splitlines()[0]}")
         for row, cells in made["rows"].items():
             shown = ", ".join(
                 f"{n} {v[0]:.1f} ± {v[1]:.1f}" for n, v in cells.items() if isinstance(v, list) and n != "value"

@@ -379,6 +379,17 @@ def test_rewards_are_maximised_and_objectives_can_be_ones_own():
     assert result.trajectory.hard_objective[result.step] == result.trajectory.hard_objective.max()
 
 
+def test_a_start_that_is_given_needs_no_other():
+    problem = jb.Problem([0.9, 0.5, 0.3], fractions=0.2)
+    found = tuning.value_and_gradient(
+        problem, "hard-threshold-ucb", {"penalties": [0.3] * 3}, objective="regret", horizon=64, seeds=16
+    )
+    held = tuning.value_and_gradient(
+        SMALL, "hard-threshold-ucb", ["penalties"], objective="regret", horizon=64, seeds=16
+    )
+    np.testing.assert_array_equal(found.gradient["penalties"], held.gradient["penalties"])
+
+
 def test_a_number_that_is_none_stops_with_step_and_parameters():
     class Broken(jb.Index, name="broken-index"):
         bonus: float = jb.parameter(1.0, smooth=True)

@@ -3,7 +3,9 @@
 `relaxed`: pathwise. Arms get shares of each round (`softening.shares`), counts are sums of shares, thresholds are
 sigmoids of a width; the objective is then a smooth function of the parameters for given random numbers, and its
 derivative goes through the scan. Unbiased for the gradient of the *relaxed* objective, which is another one than the
-policy's own: it goes to that as temperature and width go to 0, while the derivative's variance grows.
+policy's own: it goes to that as temperature and width go to 0. But a share moves with a score by at most
+1 / (4 temperature), and a score with a count, at the threshold, by -A / (4 width): where temperature * width is below
+A / 32, the count of an arm that is kept at its quota overshoots from round to round, and the derivative explodes.
 
 `score`: the score function (Glynn 1990; Williams 1992). Whole plays are drawn from the soft choice, thresholds are
 hard, and the gradient is the mean of (objective - baseline) times the derivative of the log chance of the run's
@@ -39,7 +41,7 @@ from ..simulate import Setting, inheriting
 from . import trajectories
 from .objective import Objective
 from .objective import objective as objective_of
-from .parameters import Tunable, Values, check_estimator, tunables, with_values
+from .parameters import Tunable, Values, check_estimator, started, tunables, with_values
 from .trajectories import Course
 
 _BLOCK = 128  # runs a block on CPU: two blocks keep two cores busy with a few hundred runs
@@ -127,7 +129,7 @@ class Program:
         Setting(horizon, 1, key).check()
         self.problem, self.horizon, self.estimator, self.key = problem, horizon, estimator, key
         self.objective: Objective = objective_of(objective, problem)
-        self.policy: Policy = policy_of(policy)
+        self.policy: Policy = started(policy_of(policy), parameters, problem.arms)
         self.prepared = self.policy.prepare(problem, horizon)
         check_estimator(self.policy, self.prepared, estimator, problem)
         self.tunables: list[Tunable] = tunables(self.prepared, parameters, constraint, problem.arms)
@@ -285,7 +287,8 @@ def value_and_gradient(
         horizon: T, rounds.
         seeds: runs of each instance.
         temperature: of the soft choice, in the unit of scores (for lfg, of queues).
-        width: of the soft threshold of the relaxed policy, in rounds.
+        width: of the soft threshold of the relaxed policy, in rounds; where there is one, temperature * width is best
+            kept above A / 32 (the module says why).
         key: the only source of randomness, as for `simulate`; run i meets the same rewards as there, whatever the
             parameters, the estimator and the policy.
 

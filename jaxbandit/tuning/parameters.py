@@ -153,19 +153,36 @@ def _tunable(prepared: Policy, name: Any, start: Any, constraint: str, arms: int
     if name not in smooth:
         raise unknown_name("parameters", name, smooth)
     path, owner = _path(prepared, name)
-    field = owner.parameters()[path[-1]]
-    low, high = field.metadata["low"], field.metadata["high"]
-    key = f"parameters.{name}"
     value = _held(getattr(owner, path[-1]), name) if start is None else start
-    ends = (-math.inf if low is None else low, math.inf if high is None else high)
-    numbers = finite(value, key, f"numbers from {ends[0]:g} to {ends[1]:g}, one or one an arm", *ends)
-    if numbers.shape not in ((), (arms,)):
-        raise InputError(key, value, f"a number, or {arms} numbers, one an arm")
-    made = Tunable(name, path, numbers, low, high, constraint)
+    about = owner.parameters()[path[-1]].metadata
+    made = Tunable(name, path, _numbers(value, name, about, arms), about["low"], about["high"], constraint)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if not np.all(np.isfinite(made.free(numbers))):
-            raise InputError(key, value, f"numbers between {ends[0]:g} and {ends[1]:g} with constraint {constraint!r}")
+        if not np.all(np.isfinite(made.free(made.start))):
+            raise InputError(f"parameters.{name}", value, f"numbers inside their range with constraint {constraint!r}")
     return made
+
+
+def _numbers(value: Any, name: str, about: Mapping[str, Any], arms: int) -> np.ndarray:
+    """A start, `[]` or `[K]`, in the range that the parameter has."""
+    low, high = (
+        -math.inf if about["low"] is None else about["low"],
+        math.inf if about["high"] is None else about["high"],
+    )
+    numbers = finite(value, f"parameters.{name}", f"numbers from {low:g} to {high:g}, one or one an arm", low, high)
+    if numbers.shape not in ((), (arms,)):
+        raise InputError(f"parameters.{name}", value, f"a number, or {arms} numbers, one an arm")
+    return numbers
+
+
+def started(policy: Policy, asked: Any, arms: int) -> Policy:
+    """The policy with the starts that are given, so that it need not hold them, nor the problem."""
+    given = asked if isinstance(asked, Mapping) else {}
+    known = [name for name in smooth_of(policy) if given.get(name) is not None and "." not in name]
+    for name in known:
+        path, owner = _path(policy, name)
+        numbers = _numbers(given[name], name, owner.parameters()[path[-1]].metadata, arms)
+        policy = with_values(policy, {path: numbers.tolist()})
+    return policy
 
 
 def _path(policy: Policy, name: str) -> tuple[tuple[str, ...], Component]:
