@@ -10,6 +10,7 @@ from . import bounds as bounds
 from . import indices as indices
 from . import instances as instances
 from . import policies as policies
+from . import tuning as tuning
 from .api import simulate as simulate
 from .component import parameter as parameter
 from .errors import InputError as InputError

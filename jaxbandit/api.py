@@ -95,19 +95,19 @@ def _config(simulation: Simulation) -> dict[str, Any]:
     """The config that describes a simulation made in Python, as far as TOML can."""
     problem, setting = simulation.problem, simulation.setting
     plain: dict[str, Any] = {"means": problem.means.T.tolist(), "plays": problem.plays}
-    plain["reward"] = _table(problem.reward)
-    plain["delay"] = _table(problem.delay)
+    plain["reward"] = table(problem.reward)
+    plain["delay"] = table(problem.delay)
     for name in ("availability", "fractions", "penalties"):
         values = getattr(problem, name)
         if values is not None:
             plain[name] = _rows(values)
     for name in ("merit", "opportunity"):
         if getattr(problem, name) is not None:
-            plain[name] = _table(getattr(problem, name))
+            plain[name] = table(getattr(problem, name))
     simulated: dict[str, Any] = {"horizon": setting.horizon, "seeds": setting.seeds, "record": setting.record}
     simulated["key"] = setting.key if isinstance(setting.key, int) else str(setting.key)
     simulated["metrics"] = simulation.metrics
-    policies = [{"label": e.label, **_table(e.policy)} for e in simulation.entries]
+    policies = [{"label": e.label, **table(e.policy)} for e in simulation.entries]
     return {"simulation": simulated, "problem": plain, "policies": policies}
 
 
@@ -119,18 +119,19 @@ def _rows(values: np.ndarray) -> Any:
     return rows
 
 
-def _table(component: Component) -> dict[str, Any]:
-    table: dict[str, Any] = {"kind": component.name}
+def table(component: Component) -> dict[str, Any]:
+    """The table of a config that describes a component."""
+    made: dict[str, Any] = {"kind": component.name}
     for name in component.parameters():
         value = getattr(component, name)
-        if isinstance(value, Component) and not isinstance(component, Policy):
-            table[name] = _table(value)
+        if isinstance(value, Component) and not isinstance(value, Policy):
+            made[name] = table(value)
         elif isinstance(value, Component):  # an index's parameters stand beside the rule's
-            inner = _table(value)
-            table = {**{k: v for k, v in inner.items() if k != "kind"}, **table, name: inner["kind"]}
+            inner = table(value)
+            made = {**{k: v for k, v in inner.items() if k != "kind"}, **made, name: inner["kind"]}
         elif value is not None:
             plain = _rows(value) if isinstance(value, np.ndarray) else value
             # In a policy's table a list of numbers is a grid: one point of it is a list in a list.
             grid = isinstance(component, Policy) and not isinstance(plain, int | float)
-            table[name] = [np.asarray(plain, float).tolist()] if grid else plain
-    return table
+            made[name] = [np.asarray(plain, float).tolist()] if grid else plain
+    return made

@@ -1,4 +1,4 @@
-"""The command line: `jaxbandit run`, `jaxbandit reproduce`, `jaxbandit policies`."""
+"""The command line: `jaxbandit run`, `jaxbandit tune`, `jaxbandit reproduce`, `jaxbandit policies`."""
 
 from __future__ import annotations
 
@@ -50,12 +50,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"jaxbandit {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="simulate what a config describes", description=_run.__doc__)
-    run.add_argument("config", type=Path, metavar="CONFIG.toml")
-    run.add_argument("--out", type=Path, metavar="DIR", help="default: results/<config name>")
-    run.add_argument(
-        "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
-    )
     run.set_defaults(command=_run)
+    tune = commands.add_parser("tune", help="tune a policy's parameters by gradients", description=_tune.__doc__)
+    tune.set_defaults(command=_tune)
+    for command in (run, tune):
+        command.add_argument("config", type=Path, metavar="CONFIG.toml")
+        command.add_argument("--out", type=Path, metavar="DIR", help="default: results/<config name>")
+        command.add_argument(
+            "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
+        )
     again = commands.add_parser(
         "reproduce", help="the figures and claims of the papers", description=_reproduce.__doc__
     )
@@ -82,7 +85,7 @@ def _run(parsed: argparse.Namespace) -> int:
     config = configs.load(parsed.config, parsed.set)
     simulation = configs.simulation(config)
     out = parsed.out or Path("results") / parsed.config.stem
-    _ask_for(out)
+    _ask_for(out, ["results.nc"])
     _draw_to_files()
     from . import plots, results, summary  # late: bad input is refused before matplotlib loads
 
@@ -107,17 +110,33 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     Interrupted and started again it goes on with what is not simulated yet.
     """
     out = parsed.out or Path("results") / ("reproduction-quick" if parsed.quick else "reproduction")
-    _ask_for(out)
     _draw_to_files()
     from . import report, reproduce  # late: bad input is refused before matplotlib loads
     from .papers import PAPERS, Sizes
 
     if parsed.paper is not None and parsed.paper not in PAPERS:
         raise unknown_name("PAPER", parsed.paper, PAPERS)
+    _ask_for(out, report.FILES)
     numbers = list(PAPERS) if parsed.paper is None else [parsed.paper]
     whole = reproduce.reproduce(numbers, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
     print(report.table(whole))
     print(f"wrote report.html, report.md, claims.json and the figures to {out}/")
+    return 0
+
+
+def _tune(parsed: argparse.Namespace) -> int:
+    """Tune the policy that the table [tuning] names, write DIR/tuned.toml, DIR/tuning.nc and the figure."""
+    config = configs.load(parsed.config, parsed.set)
+    _draw_to_files()
+    from .tuning import task as tasks  # late, as in `_run`: with the figure comes matplotlib
+
+    job = tasks.task(config)
+    out = parsed.out or Path("results") / parsed.config.stem
+    _ask_for(out, tasks.FILES)
+    made = job.run(progress=sys.stderr.isatty())
+    written = tasks.save(job, made, out)
+    print(tasks.summary(job, made))
+    print(f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0
 
 
@@ -126,12 +145,13 @@ def _draw_to_files() -> None:
     os.environ.setdefault("MPLBACKEND", "Agg")
 
 
-def _ask_for(out: Path) -> None:
+def _ask_for(out: Path, files: Sequence[str]) -> None:
     """Refuse, before work starts, a folder that cannot be written to; leave nothing behind."""
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError("--out", str(out), "a folder, or a name that is free")
-    if (out / "results.nc").is_dir():
-        raise InputError("--out", str(out), "a folder whose results.nc, if any, is a file")
+    for name in files:
+        if (out / name).is_dir():
+            raise InputError("--out", str(out), f"a folder whose {name}, if any, is a file")
     parent = out
     while not parent.exists():
         parent = parent.parent

@@ -18,13 +18,21 @@ from .struct import register
 
 
 def parameter(
-    default: Any = None, *, low: float | None = None, high: float | None = None, doc: str = "", static: bool = False
+    default: Any = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    doc: str = "",
+    static: bool = False,
+    smooth: bool = False,
 ) -> Any:
     """A parameter of a component: its default, the range it must lie in (ends included) and what it means.
 
-    With `static` it is part of the structure: programs are compiled for its value.
+    With `static` it is part of the structure: programs are compiled for its value. With `smooth` the scores of arms,
+    or their chances, are smooth in it for given counts and rewards, so that it can be tuned by gradients.
     """
-    return dataclasses.field(default=default, metadata={"low": low, "high": high, "doc": doc, "static": static})
+    about = {"low": low, "high": high, "doc": doc, "static": static, "smooth": smooth}
+    return dataclasses.field(default=default, metadata=about)
 
 
 def derived() -> Any:

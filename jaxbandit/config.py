@@ -15,7 +15,7 @@ from .policy import Policy, policy
 from .problem import Problem
 from .simulate import Entry, Setting, Simulation
 
-SECTIONS = ("simulation", "problem", "policies")
+SECTIONS = ("simulation", "problem", "policies", "tuning")  # the last for `jaxbandit tune` alone
 SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block")
 
 
@@ -76,27 +76,32 @@ def simulation(config: Mapping[str, Any]) -> Simulation:
     for section in config:
         if section not in SECTIONS:
             raise unknown_key(section, config[section], SECTIONS)
-    table = _table(config, "simulation")
-    for name in table:
+    given = table(config, "simulation")
+    for name in given:
         if name not in SIMULATION:
-            raise unknown_key(f"simulation.{name}", table[name], SIMULATION)
+            raise unknown_key(f"simulation.{name}", given[name], SIMULATION)
     for name in ("horizon", "seeds"):
-        if name not in table:
+        if name not in given:
             raise InputError(f"simulation.{name}", None, "a whole number >= 1")
-    setting = Setting(**table)
+    setting = Setting(**given)
     setting.check()
     names = setting.metrics
     if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
         raise InputError("simulation.metrics", names, 'a list of names, as ["regret"]')
-    problem = Problem.from_table(_table(config, "problem"), setting.key)
+    problem = Problem.from_table(table(config, "problem"), setting.key)
     return Simulation(problem, entries(config.get("policies"), setting.horizon), setting)
 
 
-def _table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
-    table = config.get(section)
-    if not isinstance(table, Mapping):
-        raise InputError(section, table, f"a table [{section}]")
-    return table
+def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    """The table of a section.
+
+    Raises:
+        InputError: there is none.
+    """
+    held = config.get(section)
+    if not isinstance(held, Mapping):
+        raise InputError(section, held, f"a table [{section}]")
+    return held
 
 
 def entries(tables: Any, horizon: int) -> list[Entry]:
@@ -158,7 +163,7 @@ def _short(value: Any) -> str:
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:
     """A parameter that grows with the horizon: { scale = s, horizon_power = p } is s T^p."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or "kind" in value:  # a component has a kind
         return value
     words = "a number, or { scale = s, horizon_power = p } for s T^p"
     if set(value) != {"scale", "horizon_power"}:

@@ -18,6 +18,7 @@ from .fusion import apart
 from .policy import Policy
 from .problem import World
 from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
+from .rewards import Reward
 from .rounds import Round, deficit
 from .selection import any_of, at_arms, can_list, listed, of_selected
 from .struct import struct
@@ -131,12 +132,18 @@ def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
         here, its = arm < arms, at_arms(its, arm, arms)
     number, mean, model, centre, delay = its
     random = random.of_play(number, None if len(arm) == arms else arm, arms)
-    reward = model.draw(mean, random.towards(REWARD))
+    reward, deviation = rewards(mean, model, centre, world.binary, random)
     rounds = None if delay.immediate else delay.draw(reward, random.towards(DELAY))
+    return Sent(reward, deviation, arm, here, rounds)
+
+
+def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Stream) -> tuple[Array, Array]:
+    """The rewards of some plays, whose numbers `random` has, and what the policy is told of them, less their centre."""
+    reward = model.draw(mean, random.towards(REWARD))
     told = reward
-    if world.binary:  # Agrawal & Goyal 2012, Alg. 2
+    if binary:  # Agrawal & Goyal 2012, Alg. 2
         told = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    return Sent(reward, told if centre is None else told - centre, arm, here, rounds)
+    return reward, told if centre is None else told - centre
 
 
 def _of_few(world: World, arms: int) -> bool:
@@ -186,6 +193,18 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
         return selected & now.available, chances
 
     selected, chances = apart(choose, horizon)
+    return settle(policy, world, state, now, selected, chances)
+
+
+def settle(policy: Policy, world: World, state: State, now: Round, selected: Array, chances: Any) -> State:
+    """What follows a choice: draw, deliver, update.
+
+    Args:
+        now: what the choice saw.
+        selected: bool `[K, *runs]`, available arms.
+        chances: p_k(t), float `[K, *runs]`; None where none of `CHANCES` is asked for.
+    """
+    t, horizon, owed, due, random = now.t, now.horizon, now.owed, now.due, now.random
     if _of_few(world, len(selected)):
         sent = apart(lambda: draw(world, selected, state.pulls, random), horizon)
     else:

@@ -139,9 +139,19 @@ def lifted(value: Any) -> Any:
     return value * (1 + 4 * np.finfo(value.dtype).eps)
 
 
-def total(values: np.ndarray, axis: int) -> np.ndarray:
-    """Sum in index order, so that a sum does not depend on the other axes' lengths (NumPy's own may)."""
+def total(values: Any, axis: int) -> Any:
+    """Sum in index order, so that a sum does not depend on the other axes' lengths (NumPy's own may).
+
+    Of an array on the device, its own sum.
+    """
+    if not isinstance(values, np.ndarray):
+        return values.sum(axis)
     return np.add.accumulate(values, axis=axis).take(-1, axis=axis)
+
+
+def namespace(values: Any) -> Any:
+    """The module of functions for an array: NumPy's, or `jax.numpy`."""
+    return values.__array_namespace__()
 
 
 def split(value: Fraction) -> tuple[int, float]:

@@ -87,7 +87,7 @@ class Merit(Component):
 class Power(Merit, name="power"):
     """1 + scale mu^exponent (002 sec. 6)."""
 
-    scale: float = parameter(2.0, low=0, doc="s; 2 for 002's synthetic data, 3.5 for its real ones")
+    scale: float = parameter(2.0, low=0, doc="s; 2 for 002's synthetic data, 3.5 for its real ones", smooth=True)
     exponent: float = parameter(4.0, low=1, doc="c; 2, 4, 6 or 8 in 002", static=True)
 
     @property
@@ -136,7 +136,7 @@ def in_proportion(merit: Array, plays: Array, candidates: Array) -> Array:
     """
     merit = jnp.where(candidates, merit, 0.0)
 
-    def shares(sure: Array) -> Array:
+    def shares(merit: Array, sure: Array) -> Array:
         free = jnp.where(sure, 0.0, merit)
         total = jnp.sum(free, axis=0, keepdims=True)
         left = plays - jnp.sum(sure, axis=0, keepdims=True, dtype=merit.dtype)
@@ -147,10 +147,11 @@ def in_proportion(merit: Array, plays: Array, candidates: Array) -> Array:
 
     def cap(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         sure = carry[0] | (carry[1] > 1.0)
-        return sure, shares(sure)
+        return sure, shares(fixed, sure)
 
     none = jnp.zeros(merit.shape, bool)
-    return lax.while_loop(over, cap, (none, shares(none)))[1]
+    fixed = lax.stop_gradient(merit)  # which arms are sure is a choice: derivatives are those of the shares alone
+    return shares(merit, lax.while_loop(over, cap, (none, shares(fixed, none)))[0])
 
 
 def box_optimum(merit: Merit, low: Array, high: Array) -> Array:

@@ -1,117 +1,131 @@
-"""Metrics, in float64 on the host, from counts where they tell them: exact at long horizons whatever the dtype."""
+"""Metrics, from counts where they tell them: in float64 on the host, exact at long horizons whatever the dtype.
+
+Where `tuning` takes their gradients, the same functions take JAX arrays, and counts that are no whole numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .errors import unknown_name
-from .exact import Quota, total
+from .exact import Quota, namespace, total
 from .optimum import best_utility, penalized_loss
 from .problem import Problem
+from .struct import static, struct
 
 
-@dataclass(frozen=True)
+@struct
 class Truth:
     """What a metric is computed from besides counts: a block of instances and some recorded rounds.
 
     Attributes:
         t: the rounds, int64 `[R, 1, 1, 1]`.
         means, gaps: float64 `[K, C, 1]`, C instances.
-        plays: L.
         quota: tau_k t, arrays `[R, K, C or 1, 1]`; None without fractions.
         penalties: A_k, float64 `[K, C or 1, 1]`; None without penalties.
         opportunities: f(mu)_k, float64 `[K, C, 1]`; None without a fairness function.
+        best: the optimum's expected utility (004 Lemma 1), float64 `[R, C]`; None where no metric needs it.
         sums: what the engine adds up for the metrics chosen, by name, float64 `[R, C, S]`.
+        plays: L.
     """
 
-    t: np.ndarray
-    means: np.ndarray
-    gaps: np.ndarray
-    plays: int
+    t: Any
+    means: Any
+    gaps: Any
     quota: Quota | None
-    penalties: np.ndarray | None
-    opportunities: np.ndarray | None = None
-    sums: Mapping[str, np.ndarray] = field(default_factory=dict)
+    penalties: Any
+    opportunities: Any
+    best: Any
+    sums: Mapping[str, Any]
+    plays: int = static(1)
 
     @property
-    def owed(self) -> np.ndarray:
+    def owed(self) -> Any:
         """tau_k t, float64 `[R, K, C or 1, 1]`."""
         assert self.quota is not None
         return self.quota.whole + self.quota.rest
 
-    def missing(self, counts: np.ndarray) -> np.ndarray:
+    def missing(self, counts: Any) -> Any:
         """tau_k t - N_k, float64 `[R, K, C, S]`; signs and zeros exact."""
         assert self.quota is not None
         return (self.quota.whole - counts) + self.quota.rest
 
 
-def regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def regret(counts: Any, truth: Truth) -> Any:
     """t times the sum of the L largest mu, less sum_k mu_k N_k (001 eq. 2)."""
-    best = total(np.sort(truth.means, axis=0)[::-1][: truth.plays], axis=0)
-    return truth.t[:, 0] * best - total(truth.means * counts, axis=1)
+    best = total(namespace(truth.means).sort(truth.means, axis=0)[::-1][: truth.plays], axis=0)
+    return truth.t[:, 0] * best - reward(counts, truth)
 
 
-def penalized_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def reward(counts: Any, truth: Truth) -> Any:
+    """sum_k mu_k N_k, the expected reward of what was played."""
+    return total(truth.means * counts, axis=1)
+
+
+def penalty(counts: Any, truth: Truth) -> Any:
+    """sum_k A_k (tau_k t - N_k)+ (000 eq. 3)."""
+    return total(truth.penalties * truth.missing(counts).clip(0.0), axis=1)
+
+
+def penalized_regret(counts: Any, truth: Truth) -> Any:
     """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (000 eq. 10)."""
-    paid = truth.gaps * counts + truth.penalties * np.maximum(truth.missing(counts), 0.0)
-    per_instance = penalized_loss(truth.gaps[..., 0], truth.owed[..., 0], np.asarray(truth.penalties)[..., 0])
-    return total(paid, axis=1) - per_instance[..., None]
+    per_instance = penalized_loss(truth.gaps[..., 0], truth.owed[..., 0], truth.penalties[..., 0])
+    paid = total(truth.gaps * counts, axis=1) + penalty(counts, truth)
+    return paid - per_instance[..., None]
 
 
-def r_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def r_regret(counts: Any, truth: Truth) -> Any:
     """sum_k gap_k (N_k - tau_k t) (001 eq. 3)."""
     return total(-truth.gaps * truth.missing(counts), axis=1)
 
 
-def c_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def c_regret(counts: Any, truth: Truth) -> Any:
     """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), mu_(L) the L-th best (003 eq. 7)."""
     assert truth.quota is not None
-    last = np.sort(truth.means, axis=0)[-truth.plays][None]
-    missed = np.maximum(truth.means - last, 0.0) * (truth.t - counts)
-    wasted = np.maximum(last - truth.means, 0.0) * (counts - truth.quota.whole)
+    last = namespace(truth.means).sort(truth.means, axis=0)[-truth.plays][None]
+    missed = (truth.means - last).clip(0.0) * (truth.t - counts)
+    wasted = (last - truth.means).clip(0.0) * (counts - truth.quota.whole)
     return total(missed + wasted, axis=1)
 
 
-def unfairness(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def unfairness(counts: Any, truth: Truth) -> Any:
     """sum_k (tau_k t - N_k)+ (000 App. A)."""
-    return total(np.maximum(truth.missing(counts), 0.0), axis=1)
+    return total(truth.missing(counts).clip(0.0), axis=1)
 
 
-def max_deficit(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def max_deficit(counts: Any, truth: Truth) -> Any:
     """max_k (tau_k t - N_k), not clipped at 0 (003 sec. 5)."""
     return truth.missing(counts).max(axis=1)
 
 
-def reward_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def reward_regret(counts: Any, truth: Truth) -> Any:
     """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (002 eq. 5)."""
     return truth.sums["reward_regret"]
 
 
-def fairness_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def fairness_regret(counts: Any, truth: Truth) -> Any:
     """sum_{s<=t} sum_k |p*_k - p_k(s)| (002 eq. 6)."""
     return truth.sums["fairness_regret"]
 
 
-def utility(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def utility(counts: Any, truth: Truth) -> Any:
     """The sum of the rewards drawn, less sum_k A_k (t f(mu)_k - N_k)+ (004 eq. 1)."""
     return truth.sums["reward"] - _withheld(counts, truth)
 
 
-def utility_regret(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def utility_regret(counts: Any, truth: Truth) -> Any:
     """The optimum's expected utility, less sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+ (004 eq. 2, Lemma 1)."""
-    assert truth.opportunities is not None
-    f, penalties = truth.opportunities[..., 0], np.asarray(truth.penalties)[..., 0]
-    best = best_utility(truth.means[..., 0], f, penalties, truth.t[:, 0, 0, 0])
-    return best[..., None] - (total(truth.means * counts, axis=1) - _withheld(counts, truth))
+    return truth.best[..., None] - (reward(counts, truth) - _withheld(counts, truth))
 
 
-def _withheld(counts: np.ndarray, truth: Truth) -> np.ndarray:
+def _withheld(counts: Any, truth: Truth) -> Any:
     """sum_k A_k (t f(mu)_k - N_k)+, what opportunities that were withheld cost."""
     owed = truth.t * truth.opportunities
-    return total(truth.penalties * np.maximum(owed - counts, 0.0), axis=1)
+    return total(truth.penalties * (owed - counts).clip(0.0), axis=1)
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,7 @@ class Metric:
         sums: of the engine, names of `engine.SUMS`.
     """
 
-    compute: Callable[[np.ndarray, Truth], np.ndarray]
+    compute: Callable[[Any, Truth], Any]
     label: str
     needs: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
@@ -213,17 +227,35 @@ def judge(
     Returns:
         By name, float64 `[R, C, S]`.
     """
-    penalties = problem.penalties
-    if penalties is not None:
-        penalties = (penalties[:, instances] if penalties.shape[1] > 1 else penalties)[..., None]
-    truth = Truth(
-        t=rounds.astype(np.int64).reshape(-1, 1, 1, 1),
-        means=problem.means[:, instances, None],
-        gaps=problem.gaps[:, instances, None],
-        plays=problem.plays,
-        quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
-        penalties=penalties,
-        opportunities=None if problem.opportunity is None else problem.opportunities()[:, instances, None],
-        sums=sums or {},
-    )
+    truth = truth_of(names, rounds, problem, instances, quota, sums or {})
     return {name: METRICS[name].compute(counts, truth) for name in names}
+
+
+def truth_of(
+    names: list[str],
+    rounds: np.ndarray,
+    problem: Problem,
+    instances: slice,
+    quota: Quota | None,
+    sums: Mapping[str, np.ndarray],
+) -> Truth:
+    """What some metrics are computed from besides counts; the arguments are those of `judge`."""
+    penalties, opportunities, best = problem.penalties, None, None
+    if penalties is not None:
+        penalties = penalties[:, instances] if penalties.shape[1] > 1 else penalties
+    means = problem.means[:, instances]
+    if problem.opportunity is not None:
+        opportunities = problem.opportunities()[:, instances]
+        if "utility_regret" in names:
+            best = best_utility(means, opportunities, penalties, rounds)
+    return Truth(
+        t=rounds.astype(np.int64).reshape(-1, 1, 1, 1),
+        means=means[..., None],
+        gaps=problem.gaps[:, instances, None],
+        quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
+        penalties=None if penalties is None else penalties[..., None],
+        opportunities=None if opportunities is None else opportunities[..., None],
+        best=best,
+        sums=sums,
+        plays=problem.plays,
+    )

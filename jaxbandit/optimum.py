@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .exact import lifted, total
+from .exact import lifted, namespace, total
 
 
 def fair_allocation(means: Any, fractions: Any, plays: int = 1) -> np.ndarray:
@@ -87,7 +87,7 @@ def penalized_allocation(means: Any, fractions: Any, penalties: Any) -> np.ndarr
     return fair_allocation(means, kept)
 
 
-def penalized_loss(gaps: Any, owed: Any, penalties: Any) -> np.ndarray:
+def penalized_loss(gaps: Any, owed: Any, penalties: Any) -> Any:
     """The least loss L*(t) = sum_k min(gap_k, A_k) tau_k t (000 eq. 9).
 
     Args:
@@ -98,7 +98,7 @@ def penalized_loss(gaps: Any, owed: Any, penalties: Any) -> np.ndarray:
     Returns:
         `[..., J]`, float64.
     """
-    return total(np.minimum(gaps, penalties) * owed, axis=-2)  # 000 eq. 9
+    return total(namespace(gaps).minimum(gaps, penalties) * owed, axis=-2)  # 000 eq. 9
 
 
 def best_utility(means: Any, opportunities: Any, penalties: Any, rounds: Any) -> np.ndarray:

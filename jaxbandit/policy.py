@@ -39,6 +39,7 @@ class Policy(Component):
     binary_feedback: ClassVar[bool] = False  # wants rewards of 0 and 1; others in [0, 1] are binarised
     needs_squares: ClassVar[bool] = False  # wants `now.variance`
     many_plays: ClassVar[bool] = True  # can select L > 1 arms
+    real_counts: ClassVar[bool] = False  # takes counts and shares of plays that are no whole numbers, as in `tuning`
     phases: ClassVar[tuple[str, ...]] = ()  # their names, where it plays in phases whose rounds are a result
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .component import derived
+from .component import parameter
 from .errors import InputError
-from .merit import box_optimum, in_proportion
+from .merit import Merit, box_optimum, in_proportion
 from .policy import Policy
 from .rounding import dependent_rounding, pairs
 from .rounds import Round
@@ -22,15 +22,21 @@ if TYPE_CHECKING:
 class Proportional(Policy):
     """L arms by dependent rounding of p_k = L f(x_k) / sum f(x), x the means that a subclass estimates."""
 
-    merit: Any = derived()  # f
+    merit: Any = parameter(None, doc="f, to which it selects in proportion; default: the problem's")
+
+    def check(self, key: str) -> None:
+        if self.merit is not None:
+            Merit.from_spec(self.merit, f"{key}.merit").check_numbers(f"{key}.merit")
+        super(Proportional, self.replace(merit=None)).check(key)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        if problem.merit is None:
+        merit = problem.merit if self.merit is None else Merit.from_spec(self.merit, "policies.merit").prepare(problem)
+        if merit is None:
             raise InputError("problem.merit", None, f"a merit function, as {{ kind = 'power' }}: {self.name} needs it")
         low, high = problem.reward_support()
         if low < 0 or high > 1:
             raise InputError("problem.reward", problem.reward.name, f"rewards that stay in [0, 1] with {self.name}")
-        return super().prepare(problem, horizon).replace(merit=problem.merit)
+        return super(Proportional, self.replace(merit=None)).prepare(problem, horizon).replace(merit=merit)
 
     def estimate(self, now: Round) -> Array:
         """x, the means that merit is taken of, in [0, 1], float `[K, *runs]`."""
@@ -40,12 +46,16 @@ class Proportional(Policy):
         return self.choose(state, now)[0]
 
     def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
-        return self.drawn(now, self.estimate(now))
+        return self.drawn(now, self.chances(now))
 
-    def drawn(self, now: Round, means: Array) -> tuple[Array, Array]:
-        """Arms drawn in proportion to the merit of some means, and their chances."""
+    def chances(self, now: Round) -> Array:
+        """p_k, in proportion to the merit of the estimate, float `[K, *runs]`."""
+        means = self.estimate(now)
         there = jnp.sum(now.available, axis=0, keepdims=True, dtype=means.dtype)
-        chances = in_proportion(self.merit.value(means), jnp.minimum(there, float(now.plays)), now.available)
+        return in_proportion(self.merit.value(means), jnp.minimum(there, float(now.plays)), now.available)
+
+    def drawn(self, now: Round, chances: Array) -> tuple[Array, Array]:
+        """Arms drawn with some chances, and these."""
         return dependent_rounding(chances, now.random.uniform(pairs(len(chances)))), chances
 
 
@@ -67,7 +77,7 @@ class Boxed(Proportional):
             return selected, selected.astype(now.deviation.dtype)
 
         rounds = -(-len(now.pulls) // now.plays)
-        return lax.cond(now.t <= rounds, first, lambda: self.drawn(now, self.estimate(now)))
+        return lax.cond(now.t <= rounds, first, lambda: self.drawn(now, self.chances(now)))
 
 
 def confidence(now: Round, weight: float, samples: Array) -> Array:

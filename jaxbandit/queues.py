@@ -13,7 +13,7 @@ from .struct import struct
 
 @struct
 class Queue:
-    """whole + part / unit rounds, part in [0, unit); int32 `[K, *runs]`."""
+    """whole + part / unit rounds, part in [0, unit); int32 `[K, *runs]`, `whole` float where plays are shared."""
 
     whole: Any
     part: Any
@@ -46,8 +46,20 @@ def grown(queue: Queue, by: Pace, selected: Array) -> Queue:
     """Q + tau - [k selected]; below 0 it is for the caller to cut off."""
     room = by.unit - by.step  # part + step >= unit, without the sum that could overflow
     carry = queue.part >= room
-    whole = queue.whole + carry.astype(jnp.int32) - selected.astype(jnp.int32)
+    whole = queue.whole + carry.astype(queue.whole.dtype) - selected.astype(queue.whole.dtype)
     return Queue(whole, jnp.where(carry, queue.part - room, queue.part + by.step))
+
+
+def real(queue: Queue, dtype: Any) -> Queue:
+    """The queue, ready for shares of plays instead of plays."""
+    return Queue(queue.whole.astype(dtype), queue.part)
+
+
+def negative(queue: Queue, by: Pace) -> Array:
+    """Q < 0, bool `[K, *runs]`; exactly where plays are whole."""
+    if jnp.issubdtype(queue.whole.dtype, jnp.integer):
+        return queue.whole < 0  # part / unit is in [0, 1)
+    return length(queue, by, queue.whole.dtype) < 0
 
 
 def cleared(queue: Queue, where: Array) -> Queue:

@@ -15,6 +15,8 @@ import jax
 from .papers.evidence import FAILED, REPRODUCED, UNDECIDED, Claim, Evidence
 from .results import version
 
+FILES = ("report.html", "report.md", "claims.json")
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -55,11 +57,8 @@ class Report:
 
 def write(report: Report, out: Path) -> None:
     """Write `report.html`, `report.md` and `claims.json`, each whole or not at all."""
-    for name, text in (
-        ("report.html", page(report)),
-        ("report.md", markdown(report, out)),
-        ("claims.json", json.dumps(claims(report), indent=1)),
-    ):
+    texts = (page(report), markdown(report, out), json.dumps(claims(report), indent=1))
+    for name, text in zip(FILES, texts, strict=True):
         partial = out / f".{name}.{os.getpid()}"
         partial.write_text(text, encoding="utf-8")
         partial.replace(out / name)

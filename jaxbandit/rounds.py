@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -70,6 +71,10 @@ class Round:
         """The empirical variance (divisor M) of the feedbacks, float; for policies with `needs_squares`."""
         return jnp.maximum(self.squares / self.samples - (self.deviation / self.samples) ** 2, 0.0)
 
+    def below(self, quota: Quota) -> Array:
+        """[N_k(t-1) < tau_k s], exactly: 1 or 0, float `[K, *runs]`."""
+        return unmet(quota, self.pulls).astype(self.deviation.dtype)
+
     def log(self, offset: Any = 0.0) -> Array:
         """log(t - offset), float scalar, and 0 where that is below 1."""
         return jnp.log(jnp.maximum(self.t.astype(self.deviation.dtype) - offset, 1.0))
@@ -87,6 +92,18 @@ def unmet(quota: Quota, counts: Array) -> Array:
 def deficit(quota: Quota, counts: Array) -> Array:
     """tau s - N, float `[K, *runs]`; its sign and its zeros are exact."""
     return (quota.whole - counts).astype(quota.rest.dtype) + quota.rest
+
+
+@jax.custom_jvp
+def root(value: Array) -> Array:
+    """The square root, float; its derivative at 0, where it has none, is taken as 0."""
+    return jnp.sqrt(value)
+
+
+@root.defjvp
+def _root_slope(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value = jnp.sqrt(primals[0])
+    return value, jnp.where(value > 0, tangents[0] / jnp.where(value > 0, 2.0 * value, 1.0), 0.0)
 
 
 def product(weight: Any, value: Array) -> Array:

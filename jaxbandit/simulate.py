@@ -186,7 +186,7 @@ class Simulation:
         tallies = [self._empty_tally(policy) for policy in self.prepared]
         with ThreadPoolExecutor(workers()) as pool:
             begun = time.perf_counter()
-            inherit = _inheriting()
+            inherit = inheriting()
             self._finish([pool.submit(inherit, self._compile, policy) for policy in self.prepared])
             compiled = time.perf_counter()
             runs = len(self.entries) * self.problem.instances * self.setting.seeds
@@ -316,16 +316,16 @@ class Simulation:
         )
 
 
-def _inheriting() -> Callable[..., None]:
+def inheriting() -> Callable[..., Any]:
     """A way to call a function on another thread with what this one chose by JAX's context managers."""
     config: Any = jax.config
     x64, device = config.jax_enable_x64, config.jax_default_device
 
-    def call(function: Callable[..., None], *arguments: Any) -> None:
+    def call(function: Callable[..., Any], *arguments: Any) -> Any:
         with contextlib.ExitStack() as stack:
             stack.enter_context(jax.enable_x64(x64))
             stack.enter_context(jax.default_device(device))
-            function(*arguments)
+            return function(*arguments)
 
     return call
 

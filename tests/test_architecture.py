@@ -29,7 +29,7 @@ LAYERS = [
     ["config"],
     ["api"],
     ["plots"],
-    ["papers"],
+    ["papers", "tuning"],
     ["report"],
     ["summary", "reproduce"],
     ["cli"],

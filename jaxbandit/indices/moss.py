@@ -8,15 +8,16 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..policy import Index
-from ..rounds import Round
+from ..rounds import Round, root
 
 
 class MOSS(Index, name="moss"):
     """m_k + sqrt(max(log(T / (K M_k)), 0) / M_k): knows the horizon."""
 
     source: ClassVar[str] = "Audibert & Bubeck 2009, sec. 3"
+    real_counts: ClassVar[bool] = True
 
     def value(self, state: Any, now: Round) -> Array:
         horizon = now.horizon.astype(now.mean.dtype)
         ratio = horizon / (now.pulls.shape[0] * now.samples)
-        return now.mean + jnp.sqrt(jnp.maximum(jnp.log(ratio), 0.0) / now.samples)
+        return now.mean + root(jnp.maximum(jnp.log(ratio), 0.0) / now.samples)

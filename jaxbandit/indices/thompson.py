@@ -21,7 +21,9 @@ class Thompson(Index, name="thompson"):
     """A draw from the posterior of each arm's mean: Beta for rewards in [0, 1], Normal for Gaussian ones."""
 
     source: ClassVar[str] = "Agrawal & Goyal 2012; 001 App. C.3"
-    sd: float | None = parameter(None, low=0, doc="known sd of the rewards; default: that of Gaussian rewards")
+    sd: float | None = parameter(
+        None, low=0, doc="known sd of the rewards; default: that of Gaussian rewards", smooth=True
+    )
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         reward = problem.reward
@@ -48,7 +50,8 @@ class BetaThompson(Index):
 class GaussianThompson(Index):
     """A draw from Normal(m_k, sd^2 / M_k), each arm once first."""
 
-    sd: Any = parameter(1.0, low=0, doc="known standard deviation of the rewards")
+    real_counts: ClassVar[bool] = True
+    sd: Any = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         done = getattr(self.sd, "ndim", 0) == 2  # already a row an arm, from the problem's reward

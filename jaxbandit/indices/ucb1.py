@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jax import Array
 
 from ..component import parameter
 from ..policy import Index
-from ..rounds import Round
+from ..rounds import Round, root
 
 
 class UCB1(Index, name="ucb1"):
     """The mean plus a radius: m_k + sqrt(x log(t - offset) / M_k)."""
 
     source: ClassVar[str] = "Auer et al. 2002; 001 eq. 4"
-    exploration: float = parameter(2.0, low=0, doc="x")
+    real_counts: ClassVar[bool] = True
+    exploration: float = parameter(2.0, low=0, doc="x", smooth=True)
     log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in paper 003")
 
     def value(self, state: Any, now: Round) -> Array:
-        return now.mean + jnp.sqrt(self.exploration * now.log(self.log_offset) / now.samples)
+        return now.mean + root(self.exploration * now.log(self.log_offset) / now.samples)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jax import Array
 
 from ..component import parameter
 from ..policy import Index
-from ..rounds import Round
+from ..rounds import Round, root
 
 
 class UCBV(Index, name="ucb-v"):
@@ -17,11 +16,12 @@ class UCBV(Index, name="ucb-v"):
 
     source: ClassVar[str] = "Audibert et al. 2009, eq. 1"
     needs_squares: ClassVar[bool] = True
-    exploration: float = parameter(1.0, low=0, doc="x, zeta in the paper")
-    c: float = parameter(1.0, low=0, doc="weight of the last term")
-    b: float = parameter(1.0, low=0, doc="length of the interval that holds the rewards")
+    real_counts: ClassVar[bool] = True
+    exploration: float = parameter(1.0, low=0, doc="x, zeta in the paper", smooth=True)
+    c: float = parameter(1.0, low=0, doc="weight of the last term", smooth=True)
+    b: float = parameter(1.0, low=0, doc="length of the interval that holds the rewards", smooth=True)
 
     def value(self, state: Any, now: Round) -> Array:
         log_t = self.exploration * now.log()
-        radius = jnp.sqrt(2.0 * now.variance * log_t / now.samples)
+        radius = root(2.0 * now.variance * log_t / now.samples)
         return now.mean + radius + 3.0 * self.c * self.b * log_t / now.samples

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 from jax import Array
 
 from ..indices import Thompson
 from ..policy import Alias, Index
-from ..rounds import Round
+from ..rounds import Round, root
 
 
 class CUCBD(Index, name="cucb-d"):
@@ -17,9 +16,10 @@ class CUCBD(Index, name="cucb-d"):
 
     source: ClassVar[str] = "002 sec. 6"
     initial_pass: ClassVar[bool] = False
+    real_counts: ClassVar[bool] = True
 
     def value(self, state: tuple[()], now: Round) -> Array:
-        return now.mean + jnp.sqrt((now.plays + 1.0) * now.log() / now.samples)
+        return now.mean + root((now.plays + 1.0) * now.log() / now.samples)
 
 
 Alias("mp-ts-d", Thompson, "thompson under delay: the L largest posterior draws (002 sec. 6)")

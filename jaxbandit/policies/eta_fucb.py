@@ -20,8 +20,9 @@ class EtaFUCB(Rule, name="eta-fucb"):
     """The index plus eta times the deficit: index_k + eta (tau_k (t-1) - N_k(t-1)), after one play of each arm."""
 
     source: ClassVar[str] = "001 Alg. 4"
+    real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is bent")
-    eta: float = parameter(1.0, low=0, doc="weight of fairness against reward")
+    eta: float = parameter(1.0, low=0, doc="weight of fairness against reward", smooth=True)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         needs.fractions(problem, self.name)

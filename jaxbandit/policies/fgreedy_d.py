@@ -17,17 +17,28 @@ class FGreedyD(Proportional, name="fgreedy-d"):
     """With probability eps / t^decay L arms evenly at random, else in proportion to the merit of the means."""
 
     source: ClassVar[str] = "002 sec. 6"
+    real_counts: ClassVar[bool] = True
     eps: float = parameter(0.1, low=0, high=1, doc="probability of exploring in the first round")
     decay: float = parameter(0.0, low=0, doc="0: eps throughout; 1/3: eps / t^(1/3)")
 
     def estimate(self, now: Round) -> Array:
         return jnp.clip(now.mean, 0.0, 1.0)  # rounding may leave [0, 1]
 
+    def chances(self, now: Round) -> Array:
+        return self._mixed(now, super().chances(now))
+
     def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
-        greedy, fair = self.drawn(now, self.estimate(now))
-        coin, lots = now.deeper(), now.deeper().deeper()
-        explores = coin.random.uniform() < self.eps * now.t.astype(fair.dtype) ** -self.decay
+        greedy, fair = self.drawn(now, super().chances(now))
+        lots = now.deeper().deeper()
         evenly = top((lots.random.uniform(len(fair)),), now.plays, now.plays, now.available)
+        return jnp.where(self._explores(now), evenly, greedy), self._mixed(now, fair)
+
+    def _explores(self, now: Round) -> Array:
+        """Whether the coin falls for exploring, bool `[1, *runs]`."""
+        return now.deeper().random.uniform() < self.eps * now.t.astype(now.deviation.dtype) ** -self.decay
+
+    def _mixed(self, now: Round, fair: Array) -> Array:
+        """The chances of the branch that the coin takes, float `[K, *runs]`."""
         there = jnp.sum(now.available, axis=0, keepdims=True, dtype=fair.dtype)
         even = jnp.where(now.available, jnp.minimum(there, float(now.plays)) / jnp.maximum(there, 1.0), 0.0)
-        return jnp.where(explores, evenly, greedy), jnp.where(explores, even, fair)
+        return jnp.where(self._explores(now), even, fair)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import jax.numpy as jnp
 from jax import Array
 
 from ..component import parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
-from ..rounds import Round, unmet
+from ..rounds import Round
 from . import needs
 
 if TYPE_CHECKING:
@@ -24,8 +23,9 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
     """
 
     source: ClassVar[str] = "000 eq. 12, Alg. 1"
+    real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is bent")
-    penalties: Any = parameter(None, low=0, doc="A, a number or one an arm; default: the problem's")
+    penalties: Any = parameter(None, low=0, doc="A, a number or one an arm; default: the problem's", smooth=True)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         needs.fractions(problem, self.name)
@@ -33,5 +33,4 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
         return super().prepare(problem, horizon).replace(penalties=rates)
 
     def value(self, state: Any, now: Round) -> Array:
-        bonus = jnp.where(unmet(now.due, now.pulls), self.penalties, 0.0)  # 000 eq. 12, second term
-        return self.index(state, now) + bonus
+        return self.index(state, now) + self.penalties * now.below(now.due)  # 000 eq. 12

@@ -33,8 +33,9 @@ class LFG(Rule, name="lfg"):
 
     source: ClassVar[str] = "Li, Liu & Ji 2019; 000 sec. 5"
     initial_pass: ClassVar[bool] = False  # an arm never selected counts as truncated instead
+    real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index; ucb1's exploration is 2 in 000, 3/2 in Li et al., 001 and 003")
-    eta: float = parameter(1.0, low=0, doc="weight of rewards against queues")
+    eta: float = parameter(1.0, low=0, doc="weight of rewards against queues", smooth=True)
     pace: Any = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
@@ -57,4 +58,4 @@ class LFG(Rule, name="lfg"):
     def _next(self, queue: queues.Queue, selected: Array) -> queues.Queue:
         """Q(t) = max(Q(t-1) + tau - [selected in t-1], 0) (Li et al. eq. 4)."""
         queue = queues.grown(queue, self.pace, selected)
-        return queues.cleared(queue, queue.whole < 0)
+        return queues.cleared(queue, queues.negative(queue, self.pace))

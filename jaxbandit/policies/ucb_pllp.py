@@ -26,7 +26,7 @@ class Backlog:
 
     Attributes:
         queue: tau minus selections, summed since the queue was last empty.
-        slack: E(t), the sum of eps_s over s < t, a `Sum` of shape `[1, ...]`.
+        slack: E(t), the sum of eps_s over s < t, a `Sum` of shape `[1, *runs]`.
         emptied: E at the round in which the queue was last empty, float `[K, *runs]`.
         base: the base's state.
     """
@@ -45,9 +45,10 @@ class UCBPLLP(Rule, name="ucb-pllp"):
 
     source: ClassVar[str] = "Liu et al. 2022; 003 App. G.1"
     initial_pass: ClassVar[bool] = False  # an arm never selected counts as truncated instead
+    real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
-    alpha: float = parameter(0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)")
-    eps: float = parameter(0.2, low=0, doc="what queues grow by beside tau: eps_t = eps / sqrt(t)")
+    alpha: float = parameter(0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)", smooth=True)
+    eps: float = parameter(0.2, low=0, doc="what queues grow by beside tau: eps_t = eps / sqrt(t)", smooth=True)
     pace: Any = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
@@ -56,7 +57,7 @@ class UCBPLLP(Rule, name="ucb-pllp"):
 
     def init(self, world: World, shape: tuple[int, ...]) -> Backlog:
         dtype = jnp.result_type(float)
-        slack = sums.nothing((1,) * len(shape))
+        slack = sums.nothing((1, *shape[1:]))
         return Backlog(queues.empty(shape), slack, jnp.zeros(shape, dtype), super().init(world, shape))
 
     def value(self, state: Backlog, now: Round) -> Array:

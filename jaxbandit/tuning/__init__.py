@@ -1,0 +1,16 @@
+"""Tuning a policy's continuous parameters by gradients of an expected objective.
+
+problem = jb.Problem([0.9, 0.7, 0.4], fractions=0.1, penalties=0.3)
+made = jb.tuning.tune(problem, "hard-threshold-ucb", ["penalties"], horizon=1000, steps=100)
+results = jb.simulate(problem, {"before": "hard-threshold-ucb", "after": made.policy}, horizon=1000, seeds=1000)
+"""
+
+from .estimators import Estimate as Estimate
+from .estimators import value_and_gradient as value_and_gradient
+from .objective import Budget as Budget
+from .objective import Measured as Measured
+from .objective import Objective as Objective
+from .objective import PenalizedReward as PenalizedReward
+from .objective import Reward as Reward
+from .tune import Tuned as Tuned
+from .tune import tune as tune
