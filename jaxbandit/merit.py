@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -124,6 +125,7 @@ class Power(Merit, name="power"):
         return lax.cond(jnp.any(slope(valley) < 0), with_a_top, lambda: high)
 
 
+@jax.custom_jvp
 def in_proportion(merit: Array, plays: Array, candidates: Array) -> Array:
     """p_k = L f_k / sum f over the candidates (002 eq. 4), float `[K, *runs]`.
 
@@ -134,24 +136,36 @@ def in_proportion(merit: Array, plays: Array, candidates: Array) -> Array:
         plays: how many of the candidates are selected, float `[1, *runs]`.
         candidates: bool `[K, *runs]`.
     """
-    merit = jnp.where(candidates, merit, 0.0)
+    return _capped(merit, plays, candidates)[1]
 
-    def shares(merit: Array, sure: Array) -> Array:
-        free = jnp.where(sure, 0.0, merit)
-        total = jnp.sum(free, axis=0, keepdims=True)
-        left = plays - jnp.sum(sure, axis=0, keepdims=True, dtype=merit.dtype)
-        return jnp.where(sure, 1.0, left * free / jnp.where(total > 0, total, 1.0))
+
+@in_proportion.defjvp
+def _in_proportion_slope(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Which arms are sure is a choice: the derivative in f is that of the others' shares; none in L is needed."""
+    merit, plays, candidates = primals
+    sure, made = _capped(merit, plays, candidates)
+    return made, jax.jvp(lambda f: _shares(f, plays, candidates, sure), (merit,), (tangents[0],))[1]
+
+
+def _shares(merit: Array, plays: Array, candidates: Array, sure: Array) -> Array:
+    free = jnp.where(candidates & ~sure, merit, 0.0)
+    total = jnp.sum(free, axis=0, keepdims=True)
+    left = plays - jnp.sum(sure, axis=0, keepdims=True, dtype=merit.dtype)
+    return jnp.where(sure, 1.0, left * free / jnp.where(total > 0, total, 1.0))
+
+
+def _capped(merit: Array, plays: Array, candidates: Array) -> tuple[Array, Array]:
+    """The arms whose share is 1, and all shares."""
 
     def over(carry: tuple[Array, Array]) -> Array:
         return jnp.any(carry[1] > 1.0)
 
     def cap(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         sure = carry[0] | (carry[1] > 1.0)
-        return sure, shares(fixed, sure)
+        return sure, _shares(merit, plays, candidates, sure)
 
     none = jnp.zeros(merit.shape, bool)
-    fixed = lax.stop_gradient(merit)  # which arms are sure is a choice: derivatives are those of the shares alone
-    return shares(merit, lax.while_loop(over, cap, (none, shares(fixed, none)))[0])
+    return lax.while_loop(over, cap, (none, _shares(merit, plays, candidates, none)))
 
 
 def box_optimum(merit: Merit, low: Array, high: Array) -> Array:

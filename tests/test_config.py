@@ -89,7 +89,12 @@ SCALED = "a number, or { scale = s, horizon_power = p } for s T^p"
 # The changes, the key at fault, what it holds, and a piece of what it may hold.
 BAD = [
     # sections and keys
-    ({"problems": {}}, "problems", {}, "no such key, but policies, problem, simulation (did you mean 'problem'?)"),
+    (
+        {"problems": {}},
+        "problems",
+        {},
+        "no such key, but policies, problem, simulation, tuning (did you mean 'problem'?)",
+    ),
     ({"simulation": DROP}, "simulation", None, "a table [simulation]"),
     ({"simulation": 3}, "simulation", 3, "a table [simulation]"),
     ({"problem": DROP}, "problem", None, "a table [problem]"),

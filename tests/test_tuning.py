@@ -53,7 +53,7 @@ check = 2
 """
 
 
-class Listed(jb.Reward, name="listed-rewards"):
+class Listed(jb.Reward):
     """Run i's n-th reward of arm k is bit k T + n of i: all tables of rewards, a run each."""
 
     def draw(self, mean, random):
@@ -83,7 +83,7 @@ def test_the_relaxed_gradient_is_that_of_the_relaxed_objective(kind, float64, mo
         lambda key, cells, seeds: (np.zeros((1, 1, seeds.size), np.uint32), seeds[None].astype(np.uint32)),
     )
     program = estimators.Program(
-        two_arms("listed-rewards"), kind, made(parameters), "penalized_regret", "relaxed",
+        two_arms(Listed()), kind, made(parameters), "penalized_regret", "relaxed",
         horizon=T, temperature=TEMPERATURE, width=WIDTH, key=0,
     )  # fmt: skip
     table = np.arange(4**T)

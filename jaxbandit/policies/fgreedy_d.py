@@ -25,20 +25,20 @@ class FGreedyD(Proportional, name="fgreedy-d"):
         return jnp.clip(now.mean, 0.0, 1.0)  # rounding may leave [0, 1]
 
     def chances(self, now: Round) -> Array:
-        return self._mixed(now, super().chances(now))
+        return self._mixed(now, self._explores(now), super().chances(now))
 
     def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
         greedy, fair = self.drawn(now, super().chances(now))
-        lots = now.deeper().deeper()
+        explores, lots = self._explores(now), now.deeper().deeper()
         evenly = top((lots.random.uniform(len(fair)),), now.plays, now.plays, now.available)
-        return jnp.where(self._explores(now), evenly, greedy), self._mixed(now, fair)
+        return jnp.where(explores, evenly, greedy), self._mixed(now, explores, fair)
 
     def _explores(self, now: Round) -> Array:
         """Whether the coin falls for exploring, bool `[1, *runs]`."""
         return now.deeper().random.uniform() < self.eps * now.t.astype(now.deviation.dtype) ** -self.decay
 
-    def _mixed(self, now: Round, fair: Array) -> Array:
+    def _mixed(self, now: Round, explores: Array, fair: Array) -> Array:
         """The chances of the branch that the coin takes, float `[K, *runs]`."""
         there = jnp.sum(now.available, axis=0, keepdims=True, dtype=fair.dtype)
         even = jnp.where(now.available, jnp.minimum(there, float(now.plays)) / jnp.maximum(there, 1.0), 0.0)
-        return jnp.where(self._explores(now), even, fair)
+        return jnp.where(explores, even, fair)
