@@ -32,30 +32,38 @@ from .merit_experiments import (
 )
 
 _FROM = 10  # the round that curves on logarithmic axes begin at
+_LEAST = 0.5  # the least regret that is of interest
 _WIDTH = 6.9  # inches: a page's
 _HIDING = "MP-TS-D"  # its fairness regret lies on CUCB-D's: drawn last, dashed
 
 
 def _theory(axis: Any, results: xr.Dataset, metric: str) -> None:
-    """How the bounds of Theorems 6 to 9 grow where the quantile is fixed: like the root of t, through FCTS-D's end."""
+    """How the bounds of Theorems 6 to 9 grow where the quantile is fixed: like the root of t, below FCTS-D's curve."""
     rounds = results["round"].values
     rounds = rounds[rounds >= _FROM]
-    end = float(final(results, metric, "FCTS-D").mean())
+    end = float(final(results, metric, "FCTS-D").mean()) / 2
     theory(axis, rounds, end * np.sqrt(rounds / rounds[-1]), r"$\propto\sqrt{t}$")
 
 
-def _grown(axis: Any, results: xr.Dataset, metric: str, labels: Sequence[str]) -> None:
-    """A regret against the round, both logarithmic: a slope is an exponent."""
+def _grown(
+    axis: Any, results: xr.Dataset, metric: str, labels: Sequence[str], beside: Sequence[xr.Dataset] = ()
+) -> None:
+    """A regret against the round, both logarithmic: a slope is an exponent.
+
+    Args:
+        beside: the results in all panels that share the axis of the regret; these alone by default.
+    """
     curves(axis, results, metric, [label for label in labels if label != _HIDING])
     if _HIDING in labels:
         curves(axis, results, metric, [_HIDING], linestyle=(0, (3, 2)))
     axis.set_ylabel(_titled(metric))
     axis.set_xscale("log")
     axis.set_yscale("log")
-    shown = results[metric].sel(policy=list(labels)).isel(instance=0)
-    shown = shown.where((shown["round"] >= _FROM) & (shown > 0))
+    axis.minorticks_off()
     axis.set_xlim(_FROM, float(results["round"][-1]))
-    axis.set_ylim(float(shown.min()) / 1.5, float(shown.max()) * 1.5)
+    shown = [one[metric].sel(policy=list(labels)).where(one["round"] >= _FROM) for one in beside or [results]]
+    least, most = min(float(one.min()) for one in shown), max(float(one.max()) for one in shown)
+    axis.set_ylim(max(least / 1.5, _LEAST), most * 1.5)
     _theory(axis, results, metric)
 
 
@@ -84,7 +92,7 @@ def _figure_1(data: Data) -> Drawn:
     for place, metric in zip("bc", REGRETS, strict=True):
         _grown(axes[place], results, metric, FIVE)
         axes[place].set_title(f"({place}) {_named(metric)}", loc="left")
-    legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {note(results)}")
+    legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {note(results, 'bars and bands')}")
     return Drawn("002-figure-1", "Five algorithms under geometric delays, p = 0.05: 002 Fig. 1.", figure)
 
 
@@ -123,7 +131,7 @@ def _figure_2(data: Data) -> Drawn:
         axis.set_title(f"({letter}) {DELAYS[delay]}", loc="left")
     horizons = [int(data[experiment]["round"][-1]) for experiment in (fixed(0), name("pareto"))]
     when = f"(a): at T = {horizons[0]:,}, (b) to (d): to T = {horizons[1]:,}"
-    legend(figure, axes, f"{when}; {note(data[name('pareto')])}", columns=4)
+    legend(figure, axes, f"{when}; {note(data[name('pareto')], 'bars and bands')}", columns=4)
     return Drawn("002-figure-2", "Regrets under different delays: 002 Fig. 2.", figure)
 
 
@@ -138,15 +146,15 @@ def _figure_3(data: Data) -> Drawn:
 
 def _figure_steeper(data: Data, number: int, delay: str) -> Drawn:
     """Figures 4 to 8: a delay, a column an exponent of the merit function."""
-    steepness = exponents(data)
-    figure, axes = panels(2, len(steepness), wide=_WIDTH / len(steepness), sharey="row")
-    for column, c in zip(axes.T, steepness, strict=True):
-        results = data[name(delay, c)]
+    steepness = exponents(data, delay)
+    figure, axes = panels(2, len(steepness), wide=_WIDTH / max(len(steepness), 2), sharey="row")
+    every = [data[name(delay, c)] for c in steepness]
+    for column, c, results in zip(axes.T, steepness, every, strict=True):
         for axis, metric in zip(column, REGRETS, strict=True):
-            _grown(axis, results, metric, SEVEN if delay == "reward-dependent" else FIVE)
+            _grown(axis, results, metric, SEVEN if delay == "reward-dependent" else FIVE, every)
             axis.set_ylabel(_titled(metric) if c == steepness[0] else "")
         column[0].set_title(f"c = {c}", loc="left")
-    legend(figure, axes, note(data[name(delay)]), columns=4)
+    legend(figure, axes, note(data[name(delay)]))
     caption = f"Regrets with the merit 1 + 2μ^c, {DELAYS[delay]}: 002 Fig. {number}."
     return Drawn(f"002-figure-{number}", caption, figure)
 
@@ -162,7 +170,6 @@ def _figure_9(data: Data) -> Drawn:
         axis.barh(place, each.value, 0.7, xerr=CONFIDENCE * each.error, error_kw={"elinewidth": 0.8}, **look)
     axis.set_yticks(range(len(timed)), [f"{label}, searched" if searched else label for label, searched in timed])
     axis.invert_yaxis()
-    axis.set_xscale("log")
     axis.set_xlabel("time of a round of a run (ns)")
     axis.set_title(f"{runs[0].sizes['seed']} runs at once, mean over {REPEATS} timings", loc="left")
     caption = (
