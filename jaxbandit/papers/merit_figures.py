@@ -33,24 +33,31 @@ from .merit_experiments import (
 )
 
 _FROM = 10  # the round that curves on logarithmic axes begin at
+_LEAST = 0.5  # the least regret that is of interest
 _WIDTH = 6.9  # inches: a page's
 _HIDING = "MP-TS-D"  # its fairness regret lies on CUCB-D's: drawn last, dashed
 
 
 def _theory(axis: Any, data: Data, experiment: str, metric: str) -> None:
-    """Theorem 7, or 9 where delays depend on rewards: known up to a constant, so drawn through the curve's end."""
+    """Theorem 7, or 9 where delays depend on rewards: known up to a constant, so drawn below the curve's end."""
     results, problem = data[experiment], data.problem(experiment)
     rounds = results["round"].values[results["round"].values >= _FROM]
     for label in ("FCTS-D", "OP-FCTS-D"):
         for bound in bounds_for(problem, label.lower(), metric):
             value = bound.value(problem, int(rounds[-1]), rounds)[:, 0]
-            end = float(final(results, metric, label).mean())
-            theory(axis, rounds, end * value / value[-1], f"growth by {bound.source[4:]}, through {label}'s end")
+            end = float(final(results, metric, label).mean()) / 2
+            theory(axis, rounds, end * value / value[-1], f"growth by {bound.source[4:]} ({label})")
             return
 
 
-def _grown(axis: Any, data: Data, experiment: str, metric: str, labels: Sequence[str]) -> None:
-    """A regret against the round, both logarithmic: a slope is an exponent."""
+def _grown(
+    axis: Any, data: Data, experiment: str, metric: str, labels: Sequence[str], beside: Sequence[str] = ()
+) -> None:
+    """A regret against the round, both logarithmic: a slope is an exponent.
+
+    Args:
+        beside: the experiments in all panels that share the axis of the regret; this one alone by default.
+    """
     results = data[experiment]
     curves(axis, results, metric, [label for label in labels if label != _HIDING])
     if _HIDING in labels:
@@ -58,10 +65,12 @@ def _grown(axis: Any, data: Data, experiment: str, metric: str, labels: Sequence
     axis.set_ylabel(_titled(metric))
     axis.set_xscale("log")
     axis.set_yscale("log")
-    shown = results[metric].sel(policy=list(labels)).isel(instance=0)
-    shown = shown.where((shown["round"] >= _FROM) & (shown > 0))
+    axis.minorticks_off()
     axis.set_xlim(_FROM, float(results["round"][-1]))
-    axis.set_ylim(float(shown.min()) / 1.5, float(shown.max()) * 1.5)
+    every = [data[other][metric] for other in beside or [experiment]]
+    shown = [one.sel(policy=list(labels)).where(one["round"] >= _FROM) for one in every]
+    least, most = min(float(one.min()) for one in shown), max(float(one.max()) for one in shown)
+    axis.set_ylim(max(least / 1.5, _LEAST), most * 1.5)
     _theory(axis, data, experiment, metric)
 
 
@@ -90,7 +99,7 @@ def _figure_1(data: Data) -> Drawn:
     for place, metric in zip("bc", REGRETS, strict=True):
         _grown(axes[place], data, experiment, metric, FIVE)
         axes[place].set_title(f"({place}) {_named(metric)}", loc="left")
-    legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {note(results)}")
+    legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {note(results, 'bars and bands')}")
     return Drawn("002-figure-1", "Five algorithms under geometric delays, p = 0.05: 002 Fig. 1.", figure)
 
 
@@ -129,7 +138,7 @@ def _figure_2(data: Data) -> Drawn:
         axis.set_title(f"({letter}) {DELAYS[delay]}", loc="left")
     horizons = [int(data[experiment]["round"][-1]) for experiment in (fixed(0), name("pareto"))]
     when = f"(a): at T = {horizons[0]:,}, (b) to (d): to T = {horizons[1]:,}"
-    legend(figure, axes, f"{when}; {note(data[name('pareto')])}", columns=4)
+    legend(figure, axes, f"{when}; {note(data[name('pareto')], 'bars and bands')}", columns=4)
     return Drawn("002-figure-2", "Regrets under different delays: 002 Fig. 2.", figure)
 
 
@@ -144,14 +153,15 @@ def _figure_3(data: Data) -> Drawn:
 
 def _figure_steeper(data: Data, number: int, delay: str) -> Drawn:
     """Figures 4 to 8: a delay, a column an exponent of the merit function."""
-    steepness = exponents(data)
-    figure, axes = panels(2, len(steepness), wide=_WIDTH / len(steepness), sharey="row")
-    for column, c in zip(axes.T, steepness, strict=True):
+    steepness = exponents(data, delay)
+    figure, axes = panels(2, len(steepness), wide=_WIDTH / max(len(steepness), 2), sharey="row")
+    every = [name(delay, c) for c in steepness]
+    for column, c, one in zip(axes.T, steepness, every, strict=True):
         for axis, metric in zip(column, REGRETS, strict=True):
-            _grown(axis, data, name(delay, c), metric, SEVEN if delay == "reward-dependent" else FIVE)
+            _grown(axis, data, one, metric, SEVEN if delay == "reward-dependent" else FIVE, every)
             axis.set_ylabel(_titled(metric) if c == steepness[0] else "")
         column[0].set_title(f"c = {c}", loc="left")
-    legend(figure, axes, note(data[name(delay)]), columns=4)
+    legend(figure, axes, note(data[name(delay)]))
     caption = f"Regrets with the merit 1 + 2μ^c, {DELAYS[delay]}: 002 Fig. {number}."
     return Drawn(f"002-figure-{number}", caption, figure)
 
@@ -167,7 +177,6 @@ def _figure_9(data: Data) -> Drawn:
         axis.barh(place, each.value, 0.7, xerr=CONFIDENCE * each.error, error_kw={"elinewidth": 0.8}, **look)
     axis.set_yticks(range(len(timed)), [f"{label}, searched" if searched else label for label, searched in timed])
     axis.invert_yaxis()
-    axis.set_xscale("log")
     axis.set_xlabel("time of a round of a run (ns)")
     axis.set_title(f"{runs[0].sizes['seed']} runs at once, mean over {REPEATS} timings", loc="left")
     caption = (
