@@ -88,10 +88,13 @@ def test_selections_under_delay_are_those_of_the_reference(kind, name, plays):
         assert [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]] == theirs
 
 
-@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("plays", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kind",
-    ["ucb1", "hard-threshold-ucb", "fair-mmab", *(pytest.param(k, marks=pytest.mark.slow) for k in ("f-ts", "ucb-lp"))],
+    [
+        "hard-threshold-ucb",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("ucb1", "fair-mmab", "f-ts", "ucb-lp")),
+    ],
 )
 def test_no_delay_a_delay_of_0_and_no_loss_are_the_same_run(kind, plays):
     def runs(delay):

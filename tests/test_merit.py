@@ -64,7 +64,9 @@ def assert_same(world, kind, horizon, seeds=2, key=0, **parameters):
         assert [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]] == theirs
 
 
-@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize(
+    "late", ["geometric", *(pytest.param(late, marks=pytest.mark.slow) for late in LATE if late != "geometric")]
+)
 @pytest.mark.parametrize("kind", QUICK)
 def test_selections_are_those_of_the_reference(kind, late):
     assert_same(problem(delay=LATE[late]), kind, 250)
@@ -110,6 +112,7 @@ def test_parameters(kind, parameters):
     assert_same(problem(), kind, 250, **parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", QUICK)
 def test_float64(kind, float64):
     assert_same(problem(), kind, 150, seeds=1)

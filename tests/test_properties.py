@@ -18,7 +18,7 @@ quick = settings(deadline=None, max_examples=12)
 
 
 @pytest.mark.parametrize("kind", DISTINCT)
-@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("plays", [pytest.param(1, marks=pytest.mark.slow), 2])
 @given(mu=means, tau=fractions, a=penalties, key=keys)
 @quick
 def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
@@ -73,7 +73,10 @@ def test_hard_threshold_without_penalty_is_ucb1(mu, tau, key):
     np.testing.assert_array_equal(bent, plain)
 
 
-@pytest.mark.parametrize("reward", ["bernoulli", {"kind": "gaussian", "sd": 0.3}, "beta"])
+@pytest.mark.parametrize(
+    "reward",
+    ["bernoulli", *(pytest.param(r, marks=pytest.mark.slow) for r in ({"kind": "gaussian", "sd": 0.3}, "beta"))],
+)
 @given(mu=means, tau=fractions, key=keys, block=st.sampled_from([1, 2, 3, 5, 8, 10, 24, 100]))
 @quick
 def test_results_do_not_depend_on_the_block(reward, mu, tau, key, block):

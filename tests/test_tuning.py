@@ -97,7 +97,7 @@ def test_the_relaxed_gradient_is_that_of_the_relaxed_objective(kind, float64, mo
         np.testing.assert_allclose(np.atleast_1d(chance @ runs.gradient[name]), exact, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", pytest.param("lfg", marks=pytest.mark.slow)])
 def test_the_score_gradient_is_unbiased_for_the_softened_policy(kind):
     """Within 4 standard errors: a false alarm in 5,000 runs for six numbers."""
     reference, parameters = CASES[kind]
@@ -198,14 +198,14 @@ def test_several_arms_are_drawn_one_after_the_other():
         pytest.param(*("ucb1", ["exploration"], {}), marks=pytest.mark.slow),
         pytest.param(*("soft-threshold-ucb", ["penalties"], {}), marks=pytest.mark.slow),
         pytest.param(*("eta-fucb", {"eta": 0.1}, {}), marks=pytest.mark.slow),
-        ("lfg", ["eta"], {"plays": 2}),
+        pytest.param(*("lfg", ["eta"], {"plays": 2}), marks=pytest.mark.slow),
         pytest.param(*("ucb-pllp", ["alpha", "eps"], {"plays": 2, "fractions": 0.6}), marks=pytest.mark.slow),
         pytest.param(*("ucb-v", ["exploration", "c"], {}), marks=pytest.mark.slow),
         pytest.param(
             *("fgreedy-d", ["merit.scale"], {"plays": 2, "merit": {"kind": "power", "scale": 0.5}}),
             marks=pytest.mark.slow,
         ),
-        ("fcts-d", ["merit.scale"], {"merit": "power"}),
+        pytest.param(*("fcts-d", ["merit.scale"], {"merit": "power"}), marks=pytest.mark.slow),
         ("hard-threshold-ucb", ["exploration"], {"delay": {"kind": "fixed", "d": 2}}),
         pytest.param(*("thompson", ["sd"], {"reward": {"kind": "gaussian", "sd": 0.2}}), marks=pytest.mark.slow),
         pytest.param(
@@ -348,6 +348,7 @@ def test_a_budget_is_met_by_the_policy_itself():
     np.testing.assert_allclose(path.objective, path.regret + path.price * (path.unfairness - 4), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_rewards_are_maximised_and_objectives_can_be_ones_own():
     class Played(tuning.Objective, name="played"):
         maximised = True
@@ -410,6 +411,7 @@ def _Jump():  # noqa: N802
     )
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_gradient_grows_like_the_root_of_the_horizon():
     """XLA's own count of temporary bytes, at T and 16 T: about 4 times, where keeping every round would be 16."""
 
