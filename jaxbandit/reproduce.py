@@ -84,7 +84,8 @@ def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = 
     with Parts(sum(task.seconds() for task in left), progress) as parts:
         for task in left:
             task.run(parts)
-    chapters = [_chapter(paper, tasks[paper.number], out) for paper in papers]
+    suffixes = (".png",) if sizes.quick else (".png", ".pdf")
+    chapters = [_chapter(paper, tasks[paper.number], out, suffixes) for paper in papers]
     whole = report.Report(chapters, sizes.quick)
     report.write(whole, out)
     return whole
@@ -97,13 +98,13 @@ def _tasks(paper: Paper, out: Path, sizes: Sizes) -> list[Task]:
     ]
 
 
-def _chapter(paper: Paper, tasks: list[Task], out: Path) -> report.Chapter:
+def _chapter(paper: Paper, tasks: list[Task], out: Path, suffixes: Sequence[str]) -> report.Chapter:
     data = Data({task.experiment.name: task.path for task in tasks})
     drawn = []
     with plt.rc_context(STYLE):
         for made in paper.figures(data):
-            for suffix in (".png", ".pdf"):
-                made.figure.savefig(out / paper.number / f"{made.name}{suffix}", bbox_inches="tight")
+            for suffix in suffixes:
+                made.figure.savefig(out / paper.number / f"{made.name}{suffix}")
             plt.close(made.figure)
             drawn.append(report.Picture(made.name, made.caption, out / paper.number / f"{made.name}.png"))
     weighed = [(claim, claim.weigh(data)) for claim in paper.claims if all(name in data for name in claim.needs)]
