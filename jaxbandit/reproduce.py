@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,8 +84,8 @@ def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = 
     with Parts(sum(task.seconds() for task in left), progress) as parts:
         for task in left:
             task.run(parts)
-    suffixes = (".png",) if sizes.quick else (".png", ".pdf")
-    chapters = [_chapter(paper, tasks[paper.number], out, suffixes) for paper in papers]
+    formats = {".png": 120} if sizes.quick else {".png": 200, ".pdf": 200}
+    chapters = [_chapter(paper, tasks[paper.number], out, formats) for paper in papers]
     whole = report.Report(chapters, sizes.quick)
     report.write(whole, out)
     return whole
@@ -98,13 +98,14 @@ def _tasks(paper: Paper, out: Path, sizes: Sizes) -> list[Task]:
     ]
 
 
-def _chapter(paper: Paper, tasks: list[Task], out: Path, suffixes: Sequence[str]) -> report.Chapter:
+def _chapter(paper: Paper, tasks: list[Task], out: Path, formats: Mapping[str, int]) -> report.Chapter:
+    """Draw and weigh; `formats` are the suffixes of the figures' files, and their dots an inch."""
     data = Data({task.experiment.name: task.path for task in tasks})
     drawn = []
     with plt.rc_context(STYLE):
         for made in paper.figures(data):
-            for suffix in suffixes:
-                made.figure.savefig(out / paper.number / f"{made.name}{suffix}")
+            for suffix, dots in formats.items():
+                made.figure.savefig(out / paper.number / f"{made.name}{suffix}", dpi=dots)
             plt.close(made.figure)
             drawn.append(report.Picture(made.name, made.caption, out / paper.number / f"{made.name}.png"))
     weighed = [(claim, claim.weigh(data)) for claim in paper.claims if all(name in data for name in claim.needs)]
