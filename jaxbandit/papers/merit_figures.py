@@ -45,6 +45,9 @@ def _theory(axis: Any, data: Data, experiment: str, metric: str) -> None:
     for label in ("FCTS-D", "OP-FCTS-D"):
         for bound in bounds_for(problem, label.lower(), metric):
             value = bound.value(problem, int(rounds[-1]), rounds)[:, 0]
+            value = np.minimum.accumulate(value[::-1])[
+                ::-1
+            ]  # these regrets never fall: what bounds later ones does these
             end = float(final(results, metric, label).mean()) / 2
             theory(axis, rounds, end * value / value[-1], f"growth by {bound.source[4:]} ({label})")
             return
