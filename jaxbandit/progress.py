@@ -48,12 +48,12 @@ class Parts:
     """
 
     def __init__(self, seconds: float, shown: bool):
-        form = "{percentage:3.0f}%|{bar}| {postfix} [{elapsed}, {remaining} left]"
-        self._bar: Any = tqdm(total=max(seconds, 1e-9), disable=not shown, bar_format=form, postfix="starting")
+        form = "{percentage:3.0f}%|{bar}| {desc} [{elapsed}, {remaining} left]"
+        self._bar: Any = tqdm(total=max(seconds, 1e-9), disable=not shown, bar_format=form)
 
     def part(self, name: str, rounds: int, seconds: float) -> Part:
         """The bar of one simulation: its rounds count for its share of the seconds."""
-        self._bar.set_postfix_str(name)
+        self._bar.set_description_str(name)
         return Part(self._bar, seconds / rounds)
 
     def __enter__(self) -> Parts:
