@@ -9,7 +9,8 @@ from matplotlib.colors import to_hex
 from jaxbandit import config, plots
 from jaxbandit.papers import PAPERS, Sizes
 from jaxbandit.papers import merit_experiments as made
-from jaxbandit.papers.merit_claims import exponent, ratio, spread
+from jaxbandit.papers.evidence import ratio
+from jaxbandit.papers.merit_claims import exponent, spread
 
 PAPER = PAPERS["002"]
 ROUNDS = np.array([1, 10, 50, 100, 250, 500, 1000])
@@ -195,7 +196,7 @@ def test_a_ratio_has_the_error_of_many_repetitions():
     draw = np.random.default_rng(3)
     under = draw.normal(10, 2, (4000, 50))
     over = 3 * under + draw.normal(0, 5, under.shape)
-    margins = [ratio("here", a, b) for a, b in zip(over, under, strict=True)]
+    margins = [ratio("here", a[None], b[None]) for a, b in zip(over, under, strict=True)]
     values = np.array([margin.value for margin in margins])
     # The deviation of 4000 ratios has a relative standard error of 1/sqrt(8000) = 1.1 %: five of them.
     assert np.mean([margin.error for margin in margins]) == pytest.approx(values.std(), rel=0.056)

@@ -142,6 +142,11 @@ def ratio(where: str, above: Any, below: Any) -> Margin:
     return Margin(where, float(value), over_runs(where, (above - value * below) / level).error)
 
 
+def number(label: str) -> float:
+    """The parameter that the label of a grid's point ends with, as 0.5 of "lfg (eta=0.5)"."""
+    return float(label.rpartition("=")[2].rstrip(")"))
+
+
 def tally(margins: Sequence[Margin]) -> str:
     """How many margins are positive, and their range."""
     values = [margin.value for margin in margins]

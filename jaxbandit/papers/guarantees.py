@@ -9,7 +9,7 @@ import numpy as np
 
 from ..plots import CONFIDENCE, mean_over_instances, styles
 from .drawing import bounds, curves, legend, note, panels
-from .evidence import REPRODUCED, Claim, Evidence, Margin, decide, difference, final, over_runs, ratio
+from .evidence import REPRODUCED, Claim, Evidence, Margin, decide, difference, final, number, over_runs, ratio
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
 
 ALIKE = 0.1  # relative difference in regret within which a policy tracks another
@@ -124,7 +124,7 @@ def _fair(data: Data) -> Evidence:
 
 def _etas(data: Data) -> np.ndarray:
     labels = data["001-eta"].policy.values.tolist()
-    return np.array([float(label.split("=")[1].rstrip(")")) for label in labels])
+    return np.array([number(label) for label in labels])
 
 
 def _figures(data: Data) -> Iterator[Drawn]:

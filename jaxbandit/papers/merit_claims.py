@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ..metrics import METRICS
-from .evidence import REPRODUCED, Evidence, Margin, at, decide, difference, final, over_runs
+from .evidence import REPRODUCED, Evidence, Margin, at, decide, difference, final, over_runs, ratio
 from .experiment import Data
 from .merit_experiments import (
     BOXED,
@@ -38,13 +37,6 @@ CLOSE = 1.25  # the largest ratio of two regrets that are quite close
 COMPARABLE = 2.0  # the largest ratio of two regrets that are comparable
 EPS = 0.1  # how often FGREEDY-D explores by default
 WINDOW = 4  # exponents are those over the last three quarters of the rounds
-
-
-def ratio(where: str, over: Any, under: Any) -> Margin:
-    """The ratio of two means over paired samples, with the standard error of its linearisation."""
-    over, under = (np.asarray(values, np.float64).reshape(-1) for values in (over, under))
-    value = over.mean() / under.mean()
-    return Margin(where, float(value), over_runs(where, ((over - value * under) / under.mean())[None]).error)
 
 
 def exponent(where: str, results: xr.Dataset, metric: str, label: str) -> Margin:
@@ -317,10 +309,10 @@ def comparable(data: Data) -> Evidence:
     return decide(words, margins, 1 / COMPARABLE, COMPARABLE).explained(f"the ratios run from {_range(margins)}")
 
 
-def _seconds(data: Data, label: str, searched: bool = False) -> list[float]:
-    """Of a round of a run, a timing each."""
+def _seconds(data: Data, label: str, searched: bool = False) -> list[list[float]]:
+    """Of a round of a run, a timing each, `[1, timing]`."""
     runs = [data[timing(label, repeat, searched)].attrs for repeat in range(REPEATS)]
-    return [1 / run["rounds_per_second"] for run in runs]
+    return [[1 / run["rounds_per_second"] for run in runs]]
 
 
 def faster(data: Data) -> Evidence:

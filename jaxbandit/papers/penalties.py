@@ -13,7 +13,7 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 from ..bounds import hard_threshold_pulls
 from ..plots import CONFIDENCE, styles
 from .drawing import bounds, legend, note, panels
-from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, from_on, over_runs, tally
+from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, from_on, number, over_runs, tally
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment
 
 TAUS = ("0.2", "0.4", "0.8")
@@ -101,7 +101,7 @@ def _proportional(data: Data, critical: bool) -> Evidence:
 def _lfg_at(results: xr.Dataset, t: int) -> str:
     """The LFG whose weight is the square root of t."""
     members = results.policy.values[results.family.values == "lfg"]
-    etas = [float(label.split("=")[1].rstrip(")")) for label in members]
+    etas = [number(label) for label in members]
     return str(members[int(np.argmin(np.abs(np.square(etas) - t)))])
 
 
