@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 import xarray as xr
 
 from . import config as configs
@@ -13,8 +17,10 @@ from .component import Component
 from .errors import InputError
 from .policy import Policy, policy
 from .problem import Problem
+from .progress_folder import forget
 from .results import dataset
-from .simulate import Entry, Setting, Simulation
+from .setting import Entry, Setting
+from .simulate import Simulation
 
 
 def simulate(
@@ -27,6 +33,9 @@ def simulate(
     record: int | str | list[int] = 200,
     metrics: list[str] | None = None,
     block: int | None = None,
+    grid: Mapping[str, Any] | None = None,
+    until: str | None = None,
+    keep: str | Path | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate policies on a problem.
@@ -42,6 +51,13 @@ def simulate(
             of rounds.
         metrics: names of `jaxbandit.metrics.METRICS`; default: all that the problem defines.
         block: runs simulated together; default: what suits the device. Results do not depend on it.
+        grid: lists of values for keys of the problem, which is then given as a table, as
+            {"problem": {"penalties": [0.1, 0.2]}}: every policy is simulated on every combination, labelled and under
+            coordinates of their names.
+        until: "regret_stderr<0.5": runs are added until the standard error of a metric's mean at T is below that, in
+            every configuration and instance.
+        keep: a folder where what is done is kept block by block while this works; the same call goes on with it after
+            an interruption, and removes it (its folder `unfinished`) when all is done.
         progress: show a bar with rounds done, selections a second and time left.
 
     Returns:
@@ -49,18 +65,34 @@ def simulate(
 
     Raises:
         InputError: naming the argument, what it holds and what it may hold.
+        WriteError: `keep` cannot be written to; what was there before still is.
 
     Example:
         >>> results = simulate(Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)
         >>> int(results.pulls.sum("arm").max())
         100
     """
-    setting = Setting(horizon, seeds, key, record, metrics, block)
+    setting = Setting(horizon, seeds, key, record, metrics, block, until)
     setting.check()
-    world = problem if isinstance(problem, Problem) else Problem.from_table(problem, key)
-    made = list(_entries(policies, horizon))
-    results = Simulation(world, made, setting)
-    return dataset(results, results.run(progress=progress), _config(results))
+    if isinstance(problem, Problem):
+        if grid is not None:
+            raise InputError("grid", grid, "nothing beside a Problem: give the problem as a table")
+        worlds: list[tuple[dict[str, Any], Problem]] = [({}, problem)]
+    else:
+        worlds = configs.problems(problem, grid, key)
+    made = configs.crossed(list(_entries(policies, horizon)), worlds)
+    simulation = Simulation(worlds[0][1], made, setting)
+    config = _config(simulation)
+    if keep is None:
+        outcome = simulation.run(progress)
+    else:
+        outcome = simulation.run(progress, Path(keep), {"config": tomli_w.dumps(config)})
+    if outcome.short is not None:
+        warnings.warn(outcome.short, stacklevel=2)
+    results = dataset(simulation, outcome, config)
+    if keep is not None:
+        forget(Path(keep))
+    return results
 
 
 def _entries(policies: Any, horizon: int) -> Sequence[Entry]:
@@ -78,7 +110,7 @@ def _entries(policies: Any, horizon: int) -> Sequence[Entry]:
 
 def _relabelled(label: str, entry: Entry) -> Entry:
     grid = entry.label.removeprefix(entry.family)
-    return Entry(label + grid, entry.policy, label)
+    return dataclasses.replace(entry, label=label + grid, family=label)
 
 
 def _one(value: Any, horizon: int) -> list[Entry]:
@@ -107,6 +139,8 @@ def _config(simulation: Simulation) -> dict[str, Any]:
     simulated: dict[str, Any] = {"horizon": setting.horizon, "seeds": setting.seeds, "record": setting.record}
     simulated["key"] = setting.key if isinstance(setting.key, int) else str(setting.key)
     simulated["metrics"] = simulation.metrics
+    if setting.until is not None:
+        simulated["until"] = setting.until
     policies = [{"label": e.label, **table(e.policy)} for e in simulation.entries]
     return {"simulation": simulated, "problem": plain, "policies": policies}
 

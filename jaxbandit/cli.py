@@ -1,4 +1,4 @@
-"""The command line: `jaxbandit run`, `jaxbandit tune`, `jaxbandit reproduce`, `jaxbandit policies`."""
+"""The command line: `jaxbandit run`, `resume`, `tune`, `reproduce` and `policies`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import os
 import sys
 import tempfile
 import textwrap
+import tomllib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from . import config as configs
 from .component import Component
-from .errors import InputError, unknown_name
+from .errors import InputError, WriteError, unknown_name
 from .policy import Alias, Policy
 
 
@@ -23,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
-        The exit status: 0; 2 for bad input, with one message on standard error; 130 when interrupted.
+        The exit status: 0; 2 for bad input, with one message on standard error; 1 where work had to stop; 130 when
+        interrupted.
     """
     parsed = _parser().parse_args(arguments)
     try:
@@ -33,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"jaxbandit: {error}", file=sys.stderr)
         return 2
-    except FloatingPointError as error:
+    except (FloatingPointError, WriteError, ConnectionError) as error:
         print(f"jaxbandit: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -51,6 +55,15 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="simulate what a config describes", description=_run.__doc__)
     run.set_defaults(command=_run)
+    run.add_argument("--until", metavar="METRIC_stderr<x", help="add runs until a metric's standard error is below x")
+    resume = commands.add_parser("resume", help="go on with an interrupted run", description=_resume.__doc__)
+    resume.set_defaults(command=_resume)
+    resume.add_argument("out", type=Path, metavar="DIR", help="what the run was writing to")
+    for command in (run, resume):
+        others = command.add_argument_group("several processes, each started with the same command but for its number")
+        others.add_argument("--coordinator", metavar="HOST:PORT", help="of the process of number 0")
+        others.add_argument("--processes", type=int, metavar="N")
+        others.add_argument("--process-id", type=int, metavar="I", help="from 0 to N - 1")
     tune = commands.add_parser("tune", help="tune a policy's parameters by gradients", description=_tune.__doc__)
     tune.set_defaults(command=_tune)
     for command in (run, tune):
@@ -75,32 +88,76 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
-    from .results import version
+    from .about import version
 
     return version()
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    """Simulate, print a summary table, write DIR/results.nc and the figures."""
+    """Simulate, print a summary table, write DIR/results.nc and the figures.
+
+    What is done is kept in DIR/unfinished until then: `jaxbandit resume DIR`, or the same command again, goes on.
+    """
     config = configs.load(parsed.config, parsed.set)
+    if parsed.until is not None:
+        config.setdefault("simulation", {})["until"] = parsed.until
+    return _simulate(config, parsed.out or Path("results") / parsed.config.stem, parsed)
+
+
+def _resume(parsed: argparse.Namespace) -> int:
+    """Go on with a run that was interrupted, in whatever way, and end it as `jaxbandit run` would have."""
+    from .progress_folder import unfinished
+
+    if (parsed.out / "results.nc").is_file() and not (parsed.out / "unfinished").exists():
+        print(f"nothing to resume: {parsed.out}/results.nc is complete")
+        return 0
+    about = unfinished(parsed.out)
+    for name, here in _made_with().items():
+        if about.get(name) != here:
+            words = f"a run begun with {name} {here}, as here; end it where it began, or start it with another --out"
+            raise InputError("DIR", f"{parsed.out}, begun with {name} {about.get(name)}", words)
+    return _simulate(tomllib.loads(about["config"]), parsed.out, parsed)
+
+
+def _made_with() -> dict[str, str]:
+    import jax
+
+    return {"jaxbandit": _version(), "jax": jax.__version__}
+
+
+def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> int:
+    from . import processes  # late: bad input is refused before JAX and matplotlib load
+
+    processes.connect(parsed.coordinator, parsed.processes, parsed.process_id)
     simulation = configs.simulation(config)
-    out = parsed.out or Path("results") / parsed.config.stem
     _ask_for(out, ["results.nc"])
     _draw_to_files()
-    from . import plots, results, summary  # late: bad input is refused before matplotlib loads
+    from . import plots, progress_folder, results, summary
 
-    outcome = simulation.run(progress=sys.stderr.isatty())
-    data = results.dataset(simulation, outcome, config)
-    out.mkdir(parents=True, exist_ok=True)
-    results.write(data, out / "results.nc")
-    drawn = plots.draw_all(data, out)
-    print(summary.table(data))
-    print(
-        f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
-        f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
-    )
-    names = ", ".join(path.name for path in [out / "results.nc", *drawn])
-    print(f"wrote {names} to {out}/")
+    about = {"config": tomli_w.dumps(config), **_made_with()}
+    try:
+        outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
+    except (KeyboardInterrupt, FloatingPointError, WriteError):
+        if progress_folder.kept(out):
+            print(f"jaxbandit: what is done is kept: `jaxbandit resume {out}` goes on with it", file=sys.stderr)
+        raise
+    first = processes.number() == 0
+    if first:
+        data = results.dataset(simulation, outcome, config)
+        results.write(data, out / "results.nc")
+        drawn = plots.draw_all(data, out)
+        print(summary.table(data))
+        print(
+            f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
+            f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
+        )
+        names = ", ".join(path.name for path in [out / "results.nc", *drawn])
+        print(f"wrote {names} to {out}/")
+    processes.wait("written")
+    progress_folder.forget(out)
+    if outcome.short is not None:
+        print(f"jaxbandit: {outcome.short}", file=sys.stderr)
+        return 1
     return 0
 
 

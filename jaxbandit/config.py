@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError, unknown_key, unknown_name
 from .exact import decimal
+from .expansion import MOST, expanded
 from .policy import Policy, policy
 from .problem import Problem
-from .simulate import Entry, Setting, Simulation
+from .setting import Entry, Setting, short
+from .simulate import Simulation
 
-SECTIONS = ("simulation", "problem", "policies", "tuning")  # the last for `jaxbandit tune` alone
-SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block")
+SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # the last for `jaxbandit tune` alone
+SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block", "until")
 
 
 def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
@@ -88,8 +92,8 @@ def simulation(config: Mapping[str, Any]) -> Simulation:
     names = setting.metrics
     if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
         raise InputError("simulation.metrics", names, 'a list of names, as ["regret"]')
-    problem = Problem.from_table(table(config, "problem"), setting.key)
-    return Simulation(problem, entries(config.get("policies"), setting.horizon), setting)
+    made = problems(table(config, "problem"), config.get("grid"), setting.key)
+    return Simulation(made[0][1], crossed(entries(config.get("policies"), setting.horizon), made), setting)
 
 
 def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
@@ -102,6 +106,44 @@ def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
     if not isinstance(held, Mapping):
         raise InputError(section, held, f"a table [{section}]")
     return held
+
+
+def problems(given: Mapping[str, Any], grid: Any, key: Any) -> list[tuple[dict[str, Any], Problem]]:
+    """The problems of a `[problem]` table and a `[grid]` over it, each with its point: by key, the value there.
+
+    Raises:
+        InputError: a key at fault, or problems that differ in their numbers of arms or instances.
+    """
+    made: list[tuple[dict[str, Any], Problem]] = []
+    for point, one in expanded(given, grid):
+        try:
+            problem = Problem.from_table(one, key)
+        except InputError as error:
+            at = f" (at {_at(point)})" if point else ""
+            raise InputError(error.key, error.held, error.allowed + at) from None
+        shape = made[0][1].means.shape if made else problem.means.shape
+        if problem.means.shape != shape:
+            words = f"means of {shape[0]} arms and {shape[1]} instances throughout a grid"
+            raise InputError("grid.problem.means", problem.means.T.tolist(), words)
+        made.append((point, problem))
+    return made
+
+
+def crossed(policies: list[Entry], problems: list[tuple[dict[str, Any], Problem]]) -> list[Entry]:
+    """Every policy on every problem of a grid."""
+    if len(problems) == 1:
+        return policies
+    _few(len(policies) * len(problems), "grid", None)
+    return [
+        dataclasses.replace(
+            entry,
+            label=f"{entry.family} ({_at({**entry.point, **point})})",
+            problem=problem,
+            point={**entry.point, **point},
+        )
+        for entry in policies
+        for point, problem in problems
+    ]
 
 
 def entries(tables: Any, horizon: int) -> list[Entry]:
@@ -119,9 +161,8 @@ def entries(tables: Any, horizon: int) -> list[Entry]:
         if not isinstance(table, Mapping):
             raise InputError(key, table, 'a table with a kind, as { kind = "ucb1" }')
         made += list(_grid(dict(table), key, horizon))
-    labels = [entry.label for entry in made]
-    for label in labels:
-        if labels.count(label) > 1:
+    for label, times in Counter(entry.label for entry in made).items():
+        if times > 1:
             raise InputError("policies.label", label, "a name of its own for each policy")
     return made
 
@@ -137,6 +178,7 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
     for name, values in lists.items():
         if not values:
             raise InputError(f"{key}.{name}", values, "at least one value")
+    _few(math.prod(map(len, lists.values())), key, {name: len(values) for name, values in lists.items()})
     for chosen in itertools.product(*lists.values()):
         point = dict(zip(lists, chosen, strict=True))
         given = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in {**table, **point}.items()}
@@ -144,21 +186,24 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
             made = policy(kind, **given)
         except InputError as error:
             raise InputError(error.key.replace("policies", key, 1), error.held, error.allowed) from None
-        at = ", ".join(f"{name}={_short(value)}" for name, value in point.items() if len(lists[name]) > 1)
-        yield Entry(f"{label} ({at})" if at else label, made, label)
+        varied = {f"policies.{name}": value for name, value in point.items() if len(lists[name]) > 1}
+        yield Entry(f"{label} ({_at(varied)})" if varied else label, made, label, point=varied)
+
+
+def _at(point: Mapping[str, Any]) -> str:
+    """A point of a grid, as labels show it."""
+    return ", ".join(f"{key.rpartition('.')[2]}={short(value)}" for key, value in point.items())
+
+
+def _few(configurations: int, key: str, held: Any) -> None:
+    if configurations > MOST:
+        words = f"lists of at most {MOST} combinations, not {configurations}"
+        raise InputError(key, held, words)
 
 
 def _default_label(kind: str, table: Mapping[str, Any]) -> str:
     bases = [table[slot] for slot in ("base", "black_box") if isinstance(table.get(slot), str)]
     return "/".join([kind, *bases])
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
-    if isinstance(value, float):
-        return f"{value:.6g}" if float(f"{value:.6g}") == value else repr(value)
-    return str(value)
 
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:

@@ -269,8 +269,7 @@ def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, a
     return begin(policy, world, shape, deepest, asked)
 
 
-@functools.partial(jax.jit, donate_argnames=("state",))
-def advance(
+def play_on(
     policy: Policy,
     world: World,
     key: Any,
@@ -281,7 +280,7 @@ def advance(
     stops: Array,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
-    """Play on from the end of round `first` to the end of each of `stops`.
+    """Play on from the end of round `first` to the end of each of `stops`; `advance` is this, compiled.
 
     One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
 
@@ -315,3 +314,6 @@ def advance(
     (_, state), (pulls, recorded) = lax.scan(stretch, (first, state), stops)
     offered = stops[-1] * world.plays if state.offered is None else state.offered
     return state, pulls, recorded, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
+
+
+advance = jax.jit(play_on, donate_argnames=("state",))

@@ -1,9 +1,10 @@
-"""The one error that bad input gets: which key, what it holds, what it may hold."""
+"""The error that bad input gets (which key, what it holds, what it may hold), and that of a disk that takes no more."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 
@@ -19,6 +20,18 @@ class InputError(ValueError):
     def __init__(self, key: str, held: Any, allowed: str):
         self.key, self.held, self.allowed = key, held, allowed
         super().__init__(f"{key} holds {_short(held)}; it may hold {allowed}")
+
+
+class WriteError(Exception):
+    """A file that could not be written; what was there before still is.
+
+    Attributes:
+        path: its name.
+    """
+
+    def __init__(self, path: Path, error: OSError):
+        self.path = path
+        super().__init__(f"{path} cannot be written: {error.strerror or error}")
 
 
 def unknown_name(key: str, name: Any, allowed: Iterable[str]) -> InputError:

@@ -146,7 +146,11 @@ def total(values: Any, axis: int) -> Any:
     """
     if not isinstance(values, np.ndarray):
         return values.sum(axis)
-    return np.add.accumulate(values, axis=axis).take(-1, axis=axis)
+    rows = np.moveaxis(values, axis, 0)
+    made = rows[0].copy()
+    for row in rows[1:]:
+        made += row
+    return made
 
 
 def namespace(values: Any) -> Any:

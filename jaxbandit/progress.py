@@ -32,6 +32,12 @@ class Progress:
                 self._bar.set_postfix_str(f"{tqdm.format_sizeof(rate)} selections/s", refresh=False)
             self._bar.update(rounds)
 
+    def more(self, rounds: int) -> None:
+        """Expect more rounds."""
+        with self._lock:
+            self._bar.total += rounds
+            self._bar.refresh()
+
     def __enter__(self) -> Progress:
         return self
 
@@ -74,6 +80,11 @@ class Part(Progress):
         """Count rounds as done."""
         with self._lock:
             self._shared.update(rounds * self._rate)
+
+    def more(self, rounds: int) -> None:
+        """Expect more rounds."""
+        with self._lock:
+            self._shared.total += rounds * self._rate
 
     def __exit__(self, *exception: object) -> None:
         """Leave the shared bar open."""

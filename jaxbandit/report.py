@@ -12,8 +12,8 @@ from pathlib import Path
 
 import jax
 
+from .about import version
 from .papers.evidence import FAILED, REPRODUCED, UNDECIDED, Claim, Evidence
-from .results import version
 
 FILES = ("report.html", "report.md", "claims.json")
 

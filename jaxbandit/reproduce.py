@@ -13,6 +13,7 @@ import xarray as xr
 
 from . import config as configs
 from . import report, results
+from .about import version
 from .papers import PAPERS
 from .papers.experiment import Data, Experiment, Paper, Sizes
 from .plots import STYLE
@@ -39,7 +40,7 @@ class Task:
                 known = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
         except (OSError, ValueError):
             return False
-        return known == (tomli_w.dumps(self.experiment.config), results.version())
+        return known == (tomli_w.dumps(self.experiment.config), version())
 
     def seconds(self) -> float:
         """How long it takes, about."""

@@ -1,153 +1,91 @@
-"""Simulating policies on a problem: blocks of runs driven from the host, one compiled program a policy and shape."""
+"""Simulating policies on a problem: blocks of runs driven from the host, one compiled program a group and shape."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import engine, metrics, randomness
-from .blocks import Block, cut, fitting, on_device, quota_on_device, recorded_rounds, rounds_per_call, workers
-from .delays import bytes_a_run, slots
+from . import devices, memory, metrics, processes, randomness
+from .about import version
+from .blocks import Block, Size, cover, recorded_rounds, size
 from .errors import InputError
-from .exact import Quota, QuotaTable
-from .moments import Moments
+from .groups import Group, alone, grouped
 from .policy import Policy
-from .problem import Problem, world_of
+from .problem import Problem
 from .progress import Progress
-
-STOPS = 16  # recorded rounds that one call of the engine may end stretches at
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A policy to simulate.
-
-    Attributes:
-        label: what its results are called; one of its own.
-        policy: with its parameters, not yet prepared.
-        family: the label that the points of one grid share; the label itself outside grids.
-    """
-
-    label: str
-    policy: Policy
-    family: str
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How much to simulate, and what to keep of it.
-
-    Attributes:
-        horizon: T, rounds.
-        seeds: runs of each policy and instance.
-        key: the only source of randomness.
-        record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
-            of rounds.
-        metrics: names of `jaxbandit.metrics.METRICS`; None for all that the problem defines.
-        block: runs simulated together; None lets the device decide. Results do not depend on it.
-    """
-
-    horizon: int
-    seeds: int
-    key: Any = 0
-    record: int | str | list[int] = 200
-    metrics: list[str] | None = None
-    block: int | None = None
-
-    def check(self) -> None:
-        """Refuse what cannot be simulated.
-
-        Raises:
-            InputError: naming `simulation.<key>`.
-        """
-        for name in ("horizon", "seeds", "block"):
-            value = getattr(self, name)
-            if not (name == "block" and value is None) and not _counts(value):
-                raise InputError(f"simulation.{name}", value, "a whole number >= 1")
-        listed = isinstance(self.record, list) and all(_counts(t) and t <= self.horizon for t in self.record)
-        if not (listed or self.record == "all" or _counts(self.record)):
-            words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
-            raise InputError("simulation.record", self.record, words)
-        # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
-        most = 2**24 if jnp.result_type(float) == jnp.float32 else 2**31 - 2
-        if self.horizon > most:
-            more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""
-            raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
-        if self.seeds >= 2**32:
-            raise InputError("simulation.seeds", self.seeds, "less than 2^32")
-        randomness.key_words(self.key)
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
-
-
-@dataclass
-class Tally:
-    """What is kept of one policy's runs.
-
-    Attributes:
-        pulls: N_k(T), int32 `[instance, seed, arm]`.
-        curves: by metric, its moments over seeds, `[round, instance]`.
-        finals: by metric, its value at T, float64 `[instance, seed]`.
-        deepest: the largest deficit over every round, float64 `[instance, seed]`; None where not asked for.
-        phases: rounds spent in each phase, int32 `[instance, seed, phase]`; None for a policy without phases.
-    """
-
-    pulls: np.ndarray
-    curves: dict[str, Moments]
-    finals: dict[str, np.ndarray]
-    deepest: np.ndarray | None
-    phases: np.ndarray | None
-    lock: threading.Lock = field(default_factory=threading.Lock)  # of the curves: blocks share them
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """What one call of the engine gave: rounds up to `last`, and what was recorded on the way.
-
-    Attributes:
-        last: the last round played.
-        rounds: those of them that are recorded, `[R]`.
-        counts: N_k at these, int32 `[R, K, cells, lanes]`.
-        sums: what the metrics need beside counts, by name, float64 `[R, cells, lanes]`.
-        quota: tau_k t at these, arrays `[R, K, instances of the block or 1]`; None without fractions.
-        missed: plays that some run has missed, 0 where all is well.
-        state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.
-    """
-
-    last: int
-    rounds: np.ndarray
-    counts: np.ndarray
-    sums: dict[str, np.ndarray]
-    quota: Quota | None
-    missed: int
-    state: engine.State
+from .progress_folder import ProgressFolder
+from .setting import Entry, Setting
+from .stretches import Stretch, played
+from .tallies import Form, Tally, side_by_side
+from .until import until
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All tallies, in the order of the policies, and the times it took."""
+    """What a simulation gave.
+
+    Attributes:
+        groups: of configurations.
+        tallies: one a group.
+        seeds: runs of each configuration and instance.
+        compile_seconds, run_seconds: what it took, interruptions left out.
+        short: why there are fewer runs than `until` asks for; None where there are not.
+    """
 
     rounds: np.ndarray
     metrics: list[str]
+    groups: list[Group]
     tallies: list[Tally]
+    seeds: int
     compile_seconds: float
     run_seconds: float
+    short: str | None
+
+    def each(self, pick: Callable[[Tally], np.ndarray], axis: int = 0) -> np.ndarray:
+        """An array of the tallies, whose `axis` is that of the rows, for all entries: `[entry, instance, ...]`."""
+        pieces = [(group.entries, pick(tally)) for group, tally in zip(self.groups, self.tallies, strict=True)]
+        entries = sum(len(group.entries) for group in self.groups)
+        return side_by_side(pieces, entries, self.groups[0].instances, axis)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A block of a group."""
+
+    group: int
+    block: Block
+
+    @property
+    def name(self) -> str:
+        """What its file is called in a folder of progress."""
+        rows, seeds = self.block.rows, self.block.seeds
+        return f"group{self.group}-rows{rows.start}-{rows.stop}-seeds{seeds.start}-{seeds.stop}"
+
+    def seeds_of(self, leg: slice) -> slice:
+        """Its seeds, counted from the first of a leg."""
+        return slice(self.block.seeds.start - leg.start, self.block.seeds.stop - leg.start)
 
 
 class Simulation:
     """One problem, some policies, one setting: checked when made, simulated by `run`.
+
+    Args:
+        problem: the problem, or the one that others are compared with where entries have their own.
+        entries: what to simulate on it.
+        setting: how much.
 
     Raises:
         InputError: from the constructor, before any work.
@@ -156,47 +94,175 @@ class Simulation:
     def __init__(self, problem: Problem, entries: list[Entry], setting: Setting):
         setting.check()
         self.problem, self.entries, self.setting = problem, entries, setting
+        self.problems = [problem if entry.problem is None else entry.problem for entry in entries]
         self.metrics = metrics.chosen(setting.metrics, problem)
-        self.prepared = [_prepare(entry, problem, setting.horizon) for entry in entries]
+        self.until = until(setting.until, self.metrics)
+        self.prepared = [
+            _prepare(entry, own, setting.horizon) for entry, own in zip(entries, self.problems, strict=True)
+        ]
         self.rounds = recorded_rounds(setting.horizon, setting.record)
-        share = -(-workers() // len(entries))
-        self.blocks = cut(problem.instances, setting.seeds, setting.block, share, self._most_runs())
+        self.mesh = devices.mesh()
+        self._arrange(grouped(self.prepared, self.problems, setting.horizon))
         self._stop = threading.Event()
         for caveat in metrics.caveats(self.metrics, problem):
             warnings.warn(caveat, stacklevel=3)
 
-    def _most_runs(self) -> int | None:
-        """The most runs of a block that the calendar of delayed feedback leaves room for."""
-        problem = self.problem
-        length = slots(problem.delay.longest(), self.setting.horizon)
-        if length == 1:
-            return None
-        sizes = [
-            bytes_a_run(problem.arms, length, policy.binary or problem.reward.bits, policy.squares)
-            for policy in self.prepared
-        ]
-        return fitting(max(sizes), problem.delay.name)
+    def _arrange(self, groups: list[Group]) -> None:
+        """Take these groups, and cut them into blocks that fit."""
+        self.groups = groups
+        self.forms = [self._form(group) for group in groups]
+        shards = 1 if self.mesh is None else self.mesh.size
+        at_once, sums = devices.workers(), metrics.needed(self.metrics)
+        share = -(-at_once * processes.count() // len(groups))
+        delay = self.problem.delay.name
+        self.sizes = []
+        for group, form in zip(groups, self.forms, strict=True):
+            most = memory.runs_a_block(group, form, sums, delay, shards, at_once)
+            self.sizes.append(size(group.rows, self.setting.seeds, self.setting.block, share, shards, most))
+        memory.check_results(groups, self.forms, self.setting.seeds)
 
-    def run(self, progress: bool | Progress = False) -> Outcome:
+    def _form(self, group: Group) -> Form:
+        return Form(group.arms, len(self.rounds), tuple(self.metrics), len(group.policy.phases))
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks of the seeds of the setting."""
+        return [job.block for job in self._jobs(slice(0, self.setting.seeds))]
+
+    def digest(self) -> str:
+        """A digest of all that decides the results: two runs of one digest have blocks in common, bit for bit."""
+        setting = self.setting
+        about = (
+            *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),
+            *(str(jnp.result_type(float)), [int(word[0]) for word in randomness.key_words(setting.key)]),
+            *(setting.horizon, setting.seeds, self.until, self.metrics, self.rounds.tolist()),
+            *([entry.label for entry in self.entries], [group.entries for group in self.groups]),
+        )
+        made = hashlib.sha256(repr(about).encode())
+        for group in self.groups:
+            leaves, structure = jax.tree.flatten((group.policy, group.world))
+            made.update(str(structure).encode())
+            for leaf in leaves:
+                array = np.asarray(leaf)
+                made.update(repr((array.shape, str(array.dtype))).encode() + array.tobytes())
+            if group.facts.fractions is not None:
+                made.update(repr(group.facts.fractions.tolist()).encode())
+        return made.hexdigest()
+
+    def run(
+        self, progress: bool | Progress = False, keep: Path | None = None, about: Mapping[str, Any] | None = None
+    ) -> Outcome:
         """Simulate everything.
 
         Args:
             progress: show a bar with rounds done, selections a second and time left; or a bar to count on.
+            keep: a folder of results; what is done is kept in it block by block, in `unfinished`, and what an
+                interrupted call has done is taken from there. The caller removes `unfinished`.
+            about: what is written there beside, for those who go on with it.
+
+        Raises:
+            InputError: `keep` holds another unfinished run.
+            WriteError: a block cannot be written.
         """
-        tallies = [self._empty_tally(policy) for policy in self.prepared]
-        with ThreadPoolExecutor(workers()) as pool:
-            begun = time.perf_counter()
-            inherit = inheriting()
-            self._finish([pool.submit(inherit, self._compile, policy) for policy in self.prepared])
+        self._stop.clear()
+        begun = time.perf_counter()
+        with ThreadPoolExecutor(devices.workers()) as pool:
+            folder = None if keep is None else ProgressFolder(keep, self.digest(), about or {})
+            if folder is not None:
+                folder.begin()
+            self._compile_all(pool)
+            self._agree(folder)
             compiled = time.perf_counter()
-            runs = len(self.entries) * self.problem.instances * self.setting.seeds
+            total = slice(0, self.setting.seeds)
             if isinstance(progress, bool):
-                progress = Progress(runs * self.setting.horizon, self.problem.plays, shown=progress)
+                shown = progress and processes.number() == 0
+                progress = Progress(self._rounds_of(total), self.problem.plays, shown=shown)
             with progress as bar:
-                jobs = [(i, block) for block in self.blocks for i in range(len(self.entries))]
-                self._finish([pool.submit(inherit, self._run_block, i, block, tallies[i], bar) for i, block in jobs])
+                tallies = self._leg(pool, total, folder, bar)
+                seeds, short = self.setting.seeds, None
+                while (wanted := self._wanted(tallies, seeds)) > seeds:
+                    more = slice(seeds, wanted)
+                    try:
+                        memory.check_results(self.groups, self.forms, wanted)
+                    except InputError as error:
+                        short = f"after {seeds} seeds more do not fit: {error}"
+                        break
+                    bar.more(self._rounds_of(more))
+                    legs = zip(tallies, self._leg(pool, more, folder, bar), strict=True)
+                    tallies, seeds = [tally.joined(leg) for tally, leg in legs], wanted
         done = time.perf_counter()
-        return Outcome(self.rounds, self.metrics, tallies, compiled - begun, done - compiled)
+        before = 0.0 if folder is None else folder.seconds
+        times = compiled - begun, before + done - compiled
+        return Outcome(self.rounds, self.metrics, self.groups, tallies, seeds, *times, short)
+
+    def _agree(self, folder: ProgressFolder | None) -> None:
+        """Cut blocks as all processes do, and as the run did that began in the folder."""
+        sizes = [[one.tall, one.wide] for one in self.sizes]
+        if folder is not None:
+            sizes = folder.sizes(sizes)
+        self.sizes = [Size(*pair) for pair in processes.agreed(sizes).tolist()]
+
+    def _rounds_of(self, seeds: slice) -> int:
+        runs = sum(group.rows for group in self.groups) * (seeds.stop - seeds.start)
+        return runs * self.setting.horizon
+
+    def _wanted(self, tallies: list[Tally], seeds: int) -> int:
+        """The seeds that are wanted in all: whole blocks of them, so that no other shape is compiled."""
+        if self.until is None:
+            return seeds
+        stderr = [tally.curves[self.until.metric].stderr(seeds)[-1] for tally in tallies]
+        more = self.until.wanted(np.concatenate(stderr), seeds) - seeds
+        widest = max(one.wide for one in self.sizes)
+        return seeds + -(-more // widest) * widest
+
+    def _leg(self, pool: ThreadPoolExecutor, seeds: slice, folder: ProgressFolder | None, bar: Progress) -> list[Tally]:
+        """Simulate some seeds of everything, but for what is in the folder."""
+        count = seeds.stop - seeds.start
+        tallies = [Tally.empty(form, group.rows, count) for group, form in zip(self.groups, self.forms, strict=True)]
+        jobs = self._jobs(seeds)
+        taken, left = processes.mine([folder is not None and folder.has(job.name) for job in jobs])
+        lock = threading.Lock()
+
+        def take(job: Job, part: Tally) -> None:
+            with lock:
+                tallies[job.group].take(job.block.rows, job.seeds_of(seeds), part)
+
+        def read(job: Job) -> bool:
+            assert folder is not None
+            arrays = folder.load(job.name)
+            if arrays is None:
+                return False
+            take(job, self._empty(job).like(arrays))
+            bar.add(job.block.runs * self.setting.horizon)
+            return True
+
+        def do(job: Job) -> None:
+            if self._stop.is_set():
+                return
+            part = self._run_block(job, bar)
+            if part is None:
+                return
+            if folder is not None:
+                folder.save(job.name, part.arrays())
+            take(job, part)
+
+        todo = [jobs[i] for i in taken if not read(jobs[i])] + [jobs[i] for i in left]
+        inherit = inheriting()
+        self._finish([pool.submit(inherit, do, job) for job in todo])
+        return [processes.pooled(tally) for tally in tallies]
+
+    def _jobs(self, seeds: slice) -> list[Job]:
+        """Every group's blocks, the groups in turn."""
+        shards = 1 if self.mesh is None else self.mesh.size
+        lists = [
+            [Job(number, block) for block in cover(group.rows, seeds, one, shards)]
+            for number, (group, one) in enumerate(zip(self.groups, self.sizes, strict=True))
+        ]
+        return [job for turn in itertools.zip_longest(*lists) for job in turn if job is not None]
+
+    def _empty(self, job: Job) -> Tally:
+        block = job.block
+        return Tally.empty(self.forms[job.group], *(part.stop - part.start for part in (block.rows, block.seeds)))
 
     def _finish(self, futures: list[Future[None]]) -> None:
         """Wait for all; at the first failure, or an interruption, stop the others and raise it."""
@@ -211,109 +277,72 @@ class Simulation:
                 future.cancel()
             raise
 
-    def _compile(self, policy: Policy) -> None:
-        """Compile the policy's program by playing no round with it."""
-        for _ in self._played(policy, self.blocks[0], rounds=np.zeros(1, np.int64)):
+    def _compile_all(self, pool: ThreadPoolExecutor) -> None:
+        """Compile every group; one whose policy takes parameters as numbers only falls apart into entries."""
+        inherit = inheriting()
+        first = {number: pool.submit(inherit, self._compile, number) for number in range(len(self.groups))}
+        wait(first.values())
+        groups = []
+        for number, future in first.items():
+            group = self.groups[number]
+            if future.exception() is None or len(group.entries) == 1:
+                future.result()
+                groups.append(group)
+            else:
+                groups += alone(group.entries, self.prepared, self.problems, self.setting.horizon)
+        if len(groups) > len(self.groups):
+            self._arrange(groups)
+            self._finish([pool.submit(inherit, self._compile, number) for number in range(len(groups))])
+
+    def _compile(self, number: int) -> None:
+        """Compile a group's program by playing no round with it."""
+        block = self._jobs(slice(0, self.setting.seeds))
+        job = next(job for job in block if job.group == number)
+        for _ in self._played(job, np.zeros(1, np.int64)):
             pass
 
-    def _run_block(self, number: int, block: Block, tally: Tally, bar: Progress) -> None:
+    def _run_block(self, job: Job, bar: Progress) -> Tally | None:
+        """Simulate a block; None where all is to stop."""
+        group, block, tally = self.groups[job.group], job.block, self._empty(job)
+        numbers = np.arange(block.rows.start, block.rows.stop)
+        facts = group.facts.at(numbers)
         before, deepest = 0, -np.inf
-        runs = (block.instances.stop - block.instances.start) * (block.seeds.stop - block.seeds.start)
-        for stretch in self._played(self.prepared[number], block, self.rounds):
+        for stretch in self._played(job, self.rounds):
             if self._stop.is_set():
-                return
+                return None
             if stretch.missed:  # a score that is not a number selects no arm: say so, rather than simulate on
-                label = self.entries[number].label
-                raise FloatingPointError(f"policy {label!r}: by round {stretch.last} an index was not a number")
+                names = " or ".join(repr(self.entries[i].label) for i in group.entries[:3])
+                raise FloatingPointError(f"policy {names}: by round {stretch.last} an index was not a number")
             if len(stretch.rounds):
                 counts = block.unpack(stretch.counts)
                 sums = {name: block.unpack(values) for name, values in stretch.sums.items()}
-                values = metrics.judge(
-                    self.metrics, counts, stretch.rounds, self.problem, block.instances, stretch.quota, sums
-                )
-                self._record(tally, block, stretch.rounds, counts, values)
+                values = metrics.judge(self.metrics, counts, stretch.rounds, facts, stretch.quota, sums)
+                self._record(tally, stretch.rounds, counts, values)
                 if tally.deepest is not None:
                     deepest = np.maximum(deepest, values["max_deficit"].max(axis=0))
-            bar.add((stretch.last - before) * runs)
+            bar.add((stretch.last - before) * block.runs)
             before = stretch.last
         if tally.phases is not None:
-            spent = self.prepared[number].phase_rounds(stretch.state.policy, jnp.asarray(stretch.last, jnp.int32))
-            tally.phases[block.instances, block.seeds] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
+            spent = group.policy.phase_rounds(stretch.state.policy, jnp.asarray(stretch.last, jnp.int32))
+            tally.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
         if tally.deepest is not None:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
             every = block.unpack(np.asarray(stretch.state.deepest, np.float64)[0])
-            tally.deepest[block.instances, block.seeds] = np.maximum(every, deepest)
+            tally.deepest[...] = np.maximum(every, deepest)
+        return tally
 
-    def _played(self, policy: Policy, block: Block, rounds: np.ndarray) -> Iterator[Stretch]:
-        """Play a block to the end of the last of `rounds`."""
-        problem, setting = self.problem, self.setting
-        cells, lanes = block.cells(), block.lanes()
-        world = on_device(world_of(problem, policy.binary, setting.horizon), cells)
-        policy = on_device(policy, cells)
-        key = tuple(jnp.asarray(w) for w in randomness.run_keys(setting.key, cells[:, None], lanes))
-        shape = (problem.arms, len(cells), lanes.shape[1])
-        state = engine.start(policy, world, shape, "max_deficit" in self.metrics, metrics.needed(self.metrics))
-        most = rounds_per_call(problem.arms, len(cells))
-        table = self._table(block, most + 1)
-        first = index = origin = 0
-        quota = None if table is None else table.rows(0, most + 1)
-        device_quota = None if quota is None else quota_on_device(quota, block.places())
-        horizon = jnp.asarray(setting.horizon, jnp.int32)
-        while index < len(rounds):
-            stops = rounds[index : index + STOPS]
-            stops = stops[stops <= first + most]
-            last = int(stops[-1]) if len(stops) else min(first + most, int(rounds[index]))
-            ends = np.concatenate([stops, np.full(STOPS - len(stops), last)]).astype(np.int32)
-            if table is not None and last > origin + most:
-                origin, quota = first, table.rows(first, most + 1)
-                device_quota = quota_on_device(quota, block.places())
-            state, counts, sums, missed = engine.advance(
-                policy,
-                world,
-                key,
-                device_quota,
-                jnp.asarray(origin, jnp.int32),
-                horizon,
-                jnp.asarray(first, jnp.int32),
-                jnp.asarray(ends),
-                state,
-            )
-            own = slice(0, block.instances.stop - block.instances.start)
-            at_stops = None if quota is None else Quota(*(part[stops - origin][..., own] for part in _parts(quota)))
-            at = slice(0, len(stops))
-            recorded = {name: np.asarray(values, np.float64)[at, 0] for name, values in sums.items()}
-            yield Stretch(last, stops, np.asarray(counts)[at], recorded, at_stops, int(missed), state)
-            first, index = last, index + len(stops)
+    def _played(self, job: Job, rounds: np.ndarray) -> Iterator[Stretch]:
+        return played(self.groups[job.group], job.block, rounds, self.setting, self.metrics, self.mesh)
 
-    def _table(self, block: Block, rounds: int) -> QuotaTable | None:
-        fractions = self.problem.fractions
-        if fractions is None:
-            return None
-        return QuotaTable(fractions[:, block.rows()] if fractions.shape[1] > 1 else fractions, rounds)
-
-    def _record(
-        self, tally: Tally, block: Block, rounds: np.ndarray, counts: np.ndarray, values: dict[str, np.ndarray]
-    ) -> None:
+    def _record(self, tally: Tally, rounds: np.ndarray, counts: np.ndarray, values: dict[str, np.ndarray]) -> None:
         place = int(np.searchsorted(self.rounds, rounds[0]))
-        where = (slice(place, place + len(rounds)), block.instances)
-        with tally.lock:
-            for name, value in values.items():
-                tally.curves[name].add(where, value)
+        where = (slice(place, place + len(rounds)), slice(None))
+        for name, value in values.items():
+            tally.curves[name].add(where, value)
         if rounds[-1] == self.setting.horizon:
-            tally.pulls[block.instances, block.seeds] = counts[-1].transpose(1, 2, 0)
+            tally.pulls[...] = counts[-1].transpose(1, 2, 0)
             for name, value in values.items():
-                tally.finals[name][block.instances, block.seeds] = value[-1]
-
-    def _empty_tally(self, policy: Policy) -> Tally:
-        runs = (self.problem.instances, self.setting.seeds)
-        curves = {name: Moments((len(self.rounds), self.problem.instances)) for name in self.metrics}
-        return Tally(
-            pulls=np.zeros((*runs, self.problem.arms), np.int32),
-            curves=curves,
-            finals={name: np.zeros(runs) for name in self.metrics},
-            deepest=np.zeros(runs) if "max_deficit" in self.metrics else None,
-            phases=np.zeros((*runs, len(policy.phases)), np.int32) if policy.phases else None,
-        )
+                tally.finals[name][...] = value[-1]
 
 
 def inheriting() -> Callable[..., Any]:
@@ -328,10 +357,6 @@ def inheriting() -> Callable[..., Any]:
             return function(*arguments)
 
     return call
-
-
-def _parts(quota: Quota) -> tuple[Any, Any, Any]:
-    return quota.whole, quota.rest, quota.rank
 
 
 def _prepare(entry: Entry, problem: Problem, horizon: int) -> Policy:

@@ -15,7 +15,8 @@ from jaxbandit.blocks import on_device
 from jaxbandit.delays import NEVER, Delay, Feedback, bytes_a_run, calendar, deliver, slots
 from jaxbandit.problem import world_of
 from jaxbandit.randomness import DELAY, Stream, run_keys
-from jaxbandit.simulate import Entry, Setting, Simulation
+from jaxbandit.setting import Entry, Setting
+from jaxbandit.simulate import Simulation
 
 K, RUNS, T = 3, 5, 40
 MEANS = [0.35, 0.62, 0.5, 0.81]

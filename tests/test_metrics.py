@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 
 import jaxbandit as jb
 from jaxbandit.exact import Quota, QuotaTable
+from jaxbandit.facts import facts_of
 from jaxbandit.metrics import METRICS, chosen, defined, judge
 from jaxbandit.optimum import fair_allocation, fair_counts, penalized_allocation, penalized_loss
 
@@ -101,7 +102,7 @@ def test_metrics_are_what_the_spec_says(problem, rounds, number):
     first = number % problem.instances  # a block may leave out the first instances
     block = slice(first, problem.instances)
     tau = problem.fractions[:, block] if problem.fractions.shape[1] > 1 else problem.fractions
-    values = judge(ALL, counts[:, :, block], rounds, problem, block, quota_at(tau, rounds))
+    values = judge(ALL, counts[:, :, block], rounds, facts_of(problem).at(block), quota_at(tau, rounds))
     size = float(np.abs(problem.means).max() + problem.penalties.max() + 1)
     for name, value in values.items():
         assert value.shape == (len(rounds), problem.instances - first, seeds)
@@ -118,7 +119,7 @@ def test_regret_counts_every_play():
     """By hand: T = 10, L = 2, the best two arms make 1.7 a round; the plays here made 12."""
     problem = jb.Problem([0.5, 0.8, 0.1, 0.9], plays=2)
     counts = np.array([8, 5, 1, 4], np.int32).reshape(1, 4, 1, 1)
-    value = judge(["regret"], counts, np.array([10]), problem, slice(0, 1), None)["regret"]
+    value = judge(["regret"], counts, np.array([10]), facts_of(problem), None)["regret"]
     assert value.item() == pytest.approx(17 - (4 + 4 + 0.1 + 3.6))
 
 
@@ -127,7 +128,7 @@ def test_penalized_regret_by_hand():
     problem = jb.Problem([0.9, 0.8, 0.3], fractions=0.2, penalties=0.3)
     counts = np.array([[85, 60], [10, 20], [5, 20]], np.int32).reshape(1, 3, 1, 2)
     rounds = np.array([100])
-    value = judge(["penalized_regret"], counts, rounds, problem, slice(0, 1), quota_at(problem.fractions, rounds))
+    value = judge(["penalized_regret"], counts, rounds, facts_of(problem), quota_at(problem.fractions, rounds))
     assert value["penalized_regret"].ravel().tolist() == pytest.approx([1 + 3 + 3 + 4.5 - 8, 2 + 12 - 8])
 
 
@@ -236,7 +237,7 @@ def test_c_regret_of_the_optimum_is_nothing():
     rounds = np.array([99, 1000])
     best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
     values = judge(
-        ["c_regret"], np.array(best)[..., None], rounds, problem, slice(0, 1), quota_at(problem.fractions, rounds)
+        ["c_regret"], np.array(best)[..., None], rounds, facts_of(problem), quota_at(problem.fractions, rounds)
     )
     np.testing.assert_allclose(values["c_regret"], 0, atol=1e-12)
 

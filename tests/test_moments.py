@@ -18,23 +18,35 @@ def test_any_cut_gives_the_same_bits(seed, cuts, scale):
     edges = np.cumsum([0, *cuts])
     for i in rng.permutation(len(cuts)):
         parts.add((slice(None),), values[:, edges[i] : edges[i + 1]])
-    np.testing.assert_array_equal(whole.mean(), parts.mean())
-    np.testing.assert_array_equal(whole.stderr(), parts.stderr())
-    np.testing.assert_allclose(whole.mean(), values.mean(1), rtol=1e-9, atol=1e-11)
-    if values.shape[1] > 1:
-        expected = values.std(1, ddof=1) / np.sqrt(values.shape[1])
-        np.testing.assert_allclose(whole.stderr(), expected, rtol=1e-6, atol=1e-11)
+    runs = values.shape[1]
+    np.testing.assert_array_equal(whole.mean(runs), parts.mean(runs))
+    np.testing.assert_array_equal(whole.stderr(runs), parts.stderr(runs))
+    np.testing.assert_allclose(whole.mean(runs), values.mean(1), rtol=1e-9, atol=1e-11)
+    if runs > 1:
+        expected = values.std(1, ddof=1) / np.sqrt(runs)
+        np.testing.assert_allclose(whole.stderr(runs), expected, rtol=1e-6, atol=1e-11)
 
 
 @pytest.mark.parametrize("value", [0.1, 1e6 / 3, -12345.678901])
 def test_runs_that_agree_have_no_error(value):
     moments = Moments((1,))
     moments.add((slice(None),), np.full((1, 1000), value))
-    assert moments.stderr()[0] == 0
-    assert moments.mean()[0] == pytest.approx(value, abs=1e-11)
+    assert moments.stderr(1000)[0] == 0
+    assert moments.mean(1000)[0] == pytest.approx(value, abs=1e-11)
 
 
 def test_one_run_has_no_known_error():
     moments = Moments((1,))
     moments.add((slice(None),), np.ones((1, 1)))
-    assert np.isnan(moments.stderr()[0])
+    assert np.isnan(moments.stderr(1)[0])
+
+
+def test_what_is_taken_over_from_another_is_as_if_added():
+    values = np.random.default_rng(0).normal(3e5, 1e7, (4, 3, 20))
+    whole, left, right = Moments((4, 3)), Moments((4, 3)), Moments((4, 2))
+    whole.add((slice(None), slice(None)), values)
+    left.add((slice(None), slice(0, 1)), values[:, :1])
+    right.add((slice(None), slice(None)), values[:, 1:])
+    left.merge((slice(None), slice(1, 3)), Moments.of((4, 2), right.arrays()))
+    np.testing.assert_array_equal(left.mean(20), whole.mean(20))
+    np.testing.assert_array_equal(left.stderr(20), whole.stderr(20))

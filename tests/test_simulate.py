@@ -9,8 +9,9 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit import engine
-from jaxbandit.blocks import LANES, cut, recorded_rounds
-from jaxbandit.simulate import Entry, Setting, Simulation
+from jaxbandit.blocks import LANES, cover, recorded_rounds, size
+from jaxbandit.setting import Entry, Setting
+from jaxbandit.simulate import Simulation
 
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
 
@@ -78,18 +79,21 @@ def test_rounds_can_be_recorded_by_name_or_all():
 
 @pytest.mark.parametrize(("instances", "seeds"), [(1, 1), (1, 1000), (3, 5), (50, 20), (7, 16), (2000, 1), (5, 17)])
 @pytest.mark.parametrize("block", [1, 7, 64, 2048, None])
-@pytest.mark.parametrize("share", [1, 2])
-def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, share):
-    blocks = cut(instances, seeds, block, share)
+@pytest.mark.parametrize(("share", "shards"), [(1, 1), (2, 1), (1, 8)])
+def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, share, shards):
+    blocks = cover(instances, slice(0, seeds), size(instances, seeds, block, share, shards), shards)
     times = np.zeros((instances, seeds), int)
     for b in blocks:
-        times[b.instances, b.seeds] += 1
+        times[b.rows, b.seeds] += 1
         cells, lanes = b.cells(), b.lanes()
         assert (len(cells) if b.wide < LANES else lanes.shape[1]) % LANES == 0
+        shape = len(cells), lanes.shape[1]
+        assert shape[b.axis] % shards == 0
+        assert (shape[0] * shape[1] // shards) % LANES == 0
         own = b.unpack(
             np.broadcast_to(np.stack(np.broadcast_arrays(cells[:, None], lanes)), (2, len(cells), lanes.shape[1]))
         )
-        np.testing.assert_array_equal(own[0], np.arange(instances)[b.instances][:, None] + 0 * own[1])
+        np.testing.assert_array_equal(own[0], np.arange(instances)[b.rows][:, None] + 0 * own[1])
         np.testing.assert_array_equal(own[1], np.arange(seeds)[b.seeds][None] + 0 * own[0])
         assert (b.cells().shape, b.lanes().shape) == (blocks[0].cells().shape, blocks[0].lanes().shape)
     assert np.all(times == 1)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from test_opportunity import Shy
 
 import jaxbandit as jb
+from jaxbandit.facts import facts_of
 from jaxbandit.instances import lower_bound_family
 from jaxbandit.metrics import judge
 from jaxbandit.optimum import best_utility
@@ -230,7 +231,7 @@ def utilities(problem, counts, rewards, t):
     """Both metrics of one run, by the engine's metrics."""
     sums = {"reward": np.full((1, 1, 1), float(sum(rewards)))}
     counts = np.array(counts)[None, :, None, None]
-    return judge(["utility", "utility_regret"], counts, np.array([t]), problem, slice(0, 1), None, sums)
+    return judge(["utility", "utility_regret"], counts, np.array([t]), facts_of(problem), None, sums)
 
 
 @given(

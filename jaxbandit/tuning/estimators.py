@@ -29,15 +29,18 @@ import numpy as np
 from jax import Array
 
 from .. import engine, metrics, randomness
-from ..blocks import LANES, on_device, quota_on_device, workers
+from ..blocks import LANES, on_device, quota_on_device
 from ..component import finite
+from ..devices import workers
 from ..errors import InputError
 from ..exact import QuotaTable
+from ..facts import facts_of
 from ..metrics import Truth
 from ..policy import Policy
 from ..policy import policy as policy_of
 from ..problem import Problem, world_of
-from ..simulate import Setting, inheriting
+from ..setting import Setting
+from ..simulate import inheriting
 from . import trajectories
 from .objective import Objective
 from .objective import objective as objective_of
@@ -147,7 +150,7 @@ class Program:
             self._quotas = quota_on_device(rows, self._cells)
             quota = jax.tree.map(lambda part: part[-1:], rows)
         names = self.objective.metrics()
-        self.truth: Truth = metrics.truth_of(names, np.array([horizon]), problem, slice(None), quota, {})
+        self.truth: Truth = metrics.truth_of(names, np.array([horizon]), facts_of(problem), quota, {})
         self._truth = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.truth)
         self._asked = metrics.needed(names)
 

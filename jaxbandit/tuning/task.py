@@ -13,10 +13,12 @@ import tomli_w
 import xarray as xr
 
 from .. import config as configs
+from ..about import version
 from ..api import table
 from ..errors import InputError, unknown_key, unknown_name
-from ..results import version, write
-from ..simulate import Entry, Simulation
+from ..results import write
+from ..setting import Entry
+from ..simulate import Simulation
 from .tune import Tuned, tune
 
 _HOW = ("steps", "temperature", "width", "learning_rate", "constraint", "common", "check")

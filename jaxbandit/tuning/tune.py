@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..policy import Policy
 from ..problem import Problem
 from ..progress import Progress
-from ..simulate import Entry, Setting, Simulation
+from ..setting import Entry, Setting
+from ..simulate import Simulation
 from .estimators import Estimate, Program, described
 from .objective import Budget, Objective
 from .parameters import Values, tuned

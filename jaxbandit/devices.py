@@ -1,0 +1,117 @@
+"""The devices of this process: how many host threads drive them, and blocks spread over all of them.
+
+Runs share nothing, so a block is cut along them into as many equal shards as there are devices, and each device
+plays its own (`jax.shard_map`): the program sends nothing from one to another.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as Spec
+
+from . import engine
+from .blocks import Block
+from .engine import State
+from .exact import Quota
+from .policy import Policy
+from .problem import World
+
+Tree = TypeVar("Tree")
+
+_RUNS = "runs"
+
+
+def mesh() -> Mesh | None:
+    """This process's devices in a row; None for one, as where `jax.default_device` chooses one."""
+    config: Any = jax.config
+    devices = jax.local_devices()
+    if len(devices) == 1 or config.jax_default_device is not None:
+        return None
+    return Mesh(np.array(devices), (_RUNS,))
+
+
+def workers() -> int:
+    """Host threads that drive blocks: where a CPU device plays a block on one core, one a core; else one."""
+    if jax.default_backend() != "cpu":
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    found = mesh()
+    return cores if found is None else max(1, cores // found.size)
+
+
+def spread(tree: Tree, block: Block, over: Mesh | None) -> Tree:
+    """Arrays `[..., cells or 1, lanes or 1]` of a block on its devices; where None, as they are."""
+    if over is None:
+        return tree
+    specs = _specs(tree, block.axis, len(block.places()), block.lanes().shape[1])
+    shardings = jax.tree.map(lambda spec: NamedSharding(over, spec), specs, is_leaf=_is_spec)
+    return jax.device_put(tree, shardings)
+
+
+def advance(
+    over: Mesh | None,
+    block: Block,
+    policy: Policy,
+    world: World,
+    key: Any,
+    quotas: Quota | None,
+    origin: Array,
+    horizon: Array,
+    first: Array,
+    stops: Array,
+    state: State,
+) -> tuple[State, Array, dict[str, Array], Array]:
+    """`engine.advance` of a block, by every device of a mesh its shard; `missed` is an array, one a device."""
+    arguments = (policy, world, key, quotas, origin, horizon, first, stops)
+    if over is None:
+        return engine.advance(*arguments, state)
+    return _advance(over, block.axis, arguments, state)
+
+
+@functools.partial(jax.jit, static_argnames=("over", "axis"), donate_argnames=("state",))
+def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, Array, dict[str, Array], Array]:
+    cells, lanes = arguments[2][0].shape[-2:]
+
+    def specs(tree: Any) -> Any:
+        return _specs(tree, axis, cells, lanes)
+
+    def shard(arguments: Any, state: State) -> Any:
+        everything = (*arguments, state)
+        state, counts, recorded, missed = engine.play_on(*everything)
+        return state, counts, recorded, missed[None]
+
+    counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
+    recorded = {name: jax.ShapeDtypeStruct((1, 1, cells, lanes), np.float32) for name in state.sums}
+    played = jax.shard_map(
+        shard,
+        mesh=over,
+        in_specs=(specs(arguments), specs(state)),
+        out_specs=(specs(state), specs(counts), specs(recorded), Spec(_RUNS)),
+        check_vma=False,  # nothing is shared that would have to agree
+    )
+    return played(arguments, state)
+
+
+def _specs(tree: Any, axis: int, cells: int, lanes: int) -> Any:
+    """How each leaf is cut: along `axis` where it has an entry a cell, or a lane, there; else not at all."""
+    size = cells if axis == -2 else lanes
+
+    def spec(leaf: Any) -> Spec:
+        if np.ndim(leaf) < 3 or leaf.shape[axis] != size:  # numbers and tables are the same for all runs
+            return Spec()
+        axes: list[str | None] = [None] * leaf.ndim
+        axes[axis] = _RUNS
+        return Spec(*axes)
+
+    return jax.tree.map(spec, tree)
+
+
+def _is_spec(leaf: Any) -> bool:
+    return isinstance(leaf, Spec)

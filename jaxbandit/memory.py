@@ -1,0 +1,118 @@
+"""What a simulation will take of the memory, before it starts: of a block on its device, of results on the host."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import engine
+from .blocks import LANES, STOPS, on_device
+from .errors import InputError
+from .groups import Group
+from .tallies import Form
+
+_CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)
+_CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_CALENDAR_RUNS` would fit
+_CALENDAR_RUNS = 128
+
+
+def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], delay: str, devices: int, at_once: int) -> int | None:
+    """The most runs of a block that fit its devices, whole vectors of them; None where memory sets no limit.
+
+    Args:
+        sums: those of `engine.SUMS` that are kept.
+        delay: the kind of the delay, for the error.
+        devices: that a block is spread over.
+        at_once: blocks that are under way at a time.
+
+    Raises:
+        InputError: where one vector of runs takes more than there is.
+    """
+    state, calendar = _bytes_a_run(group, "max_deficit" in form.metrics, sums)
+    # The state and what a round makes of it, and counts at recorded rounds, there and as float64 on the host
+    need = 3 * state + 12 * STOPS * (group.arms + len(sums) + len(form.metrics))
+    room = device_bytes() * devices // (2 * at_once)
+    if need * LANES > room:
+        words = f"a delay or a horizon whose calendar fits: {LANES} runs take {need * LANES / 2**30:.3g} GiB"
+        if not calendar:
+            words = f"{LANES} runs' state in memory, which takes {need * LANES / 2**30:.3g} GiB"
+            raise InputError("problem.means", f"{group.arms} arms", words)
+        raise InputError("problem.delay", delay, f"{words}; a shorter horizon or fewer arms need less")
+    runs = room // need
+    if calendar and jax.default_backend() == "cpu":
+        runs = min(runs, max(_CALENDAR // calendar, min(_CALENDAR_MOST // calendar, _CALENDAR_RUNS)))
+    runs = max(LANES, runs - runs % LANES)
+    return None if runs > 1 << 24 else runs
+
+
+def _bytes_a_run(group: Group, deepest: bool, sums: tuple[str, ...]) -> tuple[int, int]:
+    """What one run's state takes, and of that the calendar of what is under way."""
+    rows = np.zeros(1, np.int64)
+    policy, world = on_device((group.policy, group.world), rows)
+    begin = functools.partial(engine.begin, shape=(group.arms, 1, LANES), deepest=deepest, asked=sums)
+    state = jax.eval_shape(begin, policy, world)
+    return _bytes(state) // LANES, _bytes(state.under_way) // LANES
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.size * jnp.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
+
+
+def results_bytes(groups: list[Group], forms: list[Form], seeds: int) -> int:
+    """What results take on the host: tallies, the dataset made of them, and the file written from it."""
+    total = 0
+    for group, form in zip(groups, forms, strict=True):
+        total += 3 * group.rows * seeds * form.bytes_a_run()
+        total += group.rows * (form.bytes_a_row() + 3 * 16 * form.rounds * len(form.metrics))
+    return total
+
+
+def check_results(groups: list[Group], forms: list[Form], seeds: int) -> None:
+    """Refuse results that the host has no room for.
+
+    Raises:
+        InputError: naming what is needed, and what there is.
+    """
+    need, room = results_bytes(groups, forms, seeds), host_bytes()
+    if need > room:
+        rows = sum(group.rows for group in groups)
+        words = (
+            f"runs whose results fit: {rows} configurations and instances x {seeds} seeds take {need / 2**30:.3g} GiB, "
+            f"and {room / 2**30:.3g} GiB are free; fewer seeds, metrics or recorded rounds take less"
+        )
+        raise InputError("simulation.seeds", seeds, words)
+
+
+def device_bytes() -> int:
+    """The memory of one device; of a CPU device its share of the host's."""
+    device = jax.local_devices()[0]
+    known = device.memory_stats() if device.platform != "cpu" else None
+    if known and "bytes_limit" in known:
+        return int(known["bytes_limit"])
+    return host_bytes() // len(jax.local_devices())
+
+
+def host_bytes() -> int:
+    """The memory that is free here, or what a limit on this process's group leaves of it."""
+    rooms = [_free()]
+    group = Path("/sys/fs/cgroup")
+    with contextlib.suppress(OSError, ValueError):  # no such limit
+        rooms.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return max(min(rooms), 1 << 26)
+
+
+def _free() -> int:
+    with contextlib.suppress(OSError):  # elsewhere than on Linux
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 1 << 34
