@@ -150,12 +150,14 @@ class Metric:
     Attributes:
         needs: of the problem.
         sums: of the engine, names of `engine.SUMS`.
+        gain: whether more of it is better; of a loss less is.
     """
 
     compute: Callable[[Any, Truth], Any]
     label: str
     needs: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
+    gain: bool = False
 
     @property
     def summary(self) -> str:
@@ -170,7 +172,7 @@ METRICS: dict[str, Metric] = {
     "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
     "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
     "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
-    "utility": Metric(utility, "utility (reward)", ("opportunity", "penalties"), ("reward",)),
+    "utility": Metric(utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), gain=True),
     "utility_regret": Metric(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
     "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
     "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),

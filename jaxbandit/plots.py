@@ -1,73 +1,35 @@
-"""Figures of a results dataset: regret curves with confidence bands, pull counts, and trade-offs of grids."""
+"""Figures of a results dataset: regret curves with confidence bands, pull counts, trade-offs and heat maps of grids.
+
+Of a group of more than `grids.MANY` policies (a grid, or policies of one kind) curves, pulls and phases show three: the
+best, the median and the worst.
+"""
 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from .errors import InputError, unknown_name
+from .estimates import CONFIDENCE, chosen, mean_over_instances, recorded, sample_size
+from .grids import MANY, few, groups, leading, parameters, varying
+from .heat_maps import drawable, heat_maps, scale
+from .heat_maps import heat_map as heat_map
 from .metrics import METRICS
 from .optimum import fair_allocation, penalized_allocation
+from .palette import COLOURS as COLOURS
+from .palette import STYLE, styles, tint
 
-# Okabe & Ito's colours and four of Tol's, told apart by colour-blind readers; a policy has its own everywhere.
-COLOURS = {
-    "ucb1": "#000000",
-    "hard-threshold-ucb": "#0072B2",
-    "lfg": "#E69F00",
-    "fair-learn": "#D55E00",
-    "fair-learn/thompson": "#CC79A7",
-    "eta-fucb": "#009E73",
-    "fcucb-d": "#1F4E9E",
-    "fcts-d": "#C44E00",
-    "op-fcucb-d": "#5AA9E6",
-    "op-fcts-d": "#F2A65A",
-    "cucb-d": "#444444",
-    "fgreedy-d": "#8B5E3C",
-    "opse": "#7F8C3A",
-    "fair-mmab": "#0F7B6C",
-    "fair-mmab/kl-ucb": "#C2185B",
-    "ucb-lp": "#8C6D00",
-    "ucb-pllp": "#6A51A3",
-    "self-regulated": "#A8446A",
-    "fairness-aware-etc": "#2E8B8B",
-    "constant-opportunity": "#C9A227",
-    "t-fucb": "#56B4E9",
-    "soft-threshold-ucb": "#332288",
-    "naive": "#999933",
-    "kl-ucb": "#882255",
-    "thompson": "#44AA99",
-    "fair-random": "#888888",
-    "moss": "#661100",
-    "ucb-v": "#117733",
-    "epsilon-greedy": "#7A5195",
-    "explore-then-commit": "#B5651D",
-    "successive-elimination": "#5F7A8A",
-    "uniform-random": "#BBBBBB",
-}
-_SPARE = ("#AA4499", "#6699CC", "#AA4466", "#4477AA")
-_DASHES: Any = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2, 2, 2)))
 _MARKS = ("owed, τT", "optimal")
-_MARKERS = "osD^vPX<>*hd"
-CONFIDENCE = 1.96  # standard errors on each side: 95 %
-STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "legend.fontsize": 7.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.3,
-    "figure.dpi": 200,
-    "pdf.fonttype": 42,
-}
 
 
 def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
@@ -84,81 +46,70 @@ def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
 
 
 def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
-    """The figures by file name: `curves`, `pulls`, `tradeoff` where there is a grid, `phases` where there are any."""
+    """The figures that the results have something for, by file name.
+
+    `curves`; `pulls`; `tradeoff` where there is a grid; `phases` where there are any; `heat-maps` where a family varies
+    two parameters, or `heat-maps-<family>` where several do.
+    """
     if recorded(results) and results.sizes["round"] > 1:
         yield "curves", curves(results)
     yield "pulls", pulls(results)
-    if "unfairness" in results and "regret" in results and len(grids(results)) > 0:
+    swept_any = len(swept(results)) > 0 or any(len(places) > MANY for places in groups(results).values())
+    if "unfairness" in results and "regret" in results and swept_any:
         yield "tradeoff", tradeoff(results)
     if "phase_rounds" in results:
         yield "phases", phases(results)
+    maps = list(drawable(results)) if recorded(results) else []
+    for name, (family, x, y) in zip(_file_names([family for family, _, _ in maps]), maps, strict=True):
+        yield name, heat_maps(results, x, y, family)
 
 
-def recorded(results: xr.Dataset) -> list[str]:
-    """The metrics in the results, in the order of `METRICS`."""
-    return [name for name in METRICS if name in results]
-
-
-def grids(results: xr.Dataset) -> list[str]:
-    """The families of at least three policies: grids over a parameter."""
-    families = results.family.values.tolist()
-    return [family for family in dict.fromkeys(families) if families.count(family) >= 3]
-
-
-def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Colour, line style and marker of each policy by label, for `plot`.
-
-    The colour goes by the policy's kind and is the same in every figure; families of one colour differ in dashes and
-    markers, the points of a grid go from light to dark.
-    """
-    families: dict[str, list[str]] = {}
-    colours: dict[str, list[str]] = {}
-    for label, family, kind in zip(*(results[c].values.tolist() for c in ("policy", "family", "kind")), strict=True):
-        if family not in families:
-            colour = COLOURS.get(kind) or _SPARE[zlib.crc32(kind.encode()) % len(_SPARE)]
-            colours.setdefault(colour, []).append(family)
-        families.setdefault(family, []).append(label)
-    made = {}
-    numbers = {family: number for number, family in enumerate(families)}
-    for colour, members in colours.items():
-        for nth, family in enumerate(members):
-            labels = families[family]
-            for i, label in enumerate(labels):
-                shade = 0.65 * (1 - i / (len(labels) - 1)) if len(labels) > 1 else 0.0
-                tint = tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colour))
-                marker = _MARKERS[numbers[family] % len(_MARKERS)]
-                made[label] = {"color": tint, "linestyle": _DASHES[nth % len(_DASHES)], "marker": marker}
+def _file_names(labels: list[str]) -> list[str]:
+    """Names of files for the heat maps of families: letters, digits, dots and dashes, no two alike on any system."""
+    if len(labels) == 1:
+        return ["heat-maps"]
+    made: list[str] = []
+    for number, label in enumerate(labels):
+        plain = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")[:60]
+        name = f"heat-maps-{plain}" if plain else f"heat-maps-{number}"
+        made.append(f"{name}-{number}" if name.casefold() in map(str.casefold, made) else name)
     return made
 
 
-def mean_over_instances(results: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataArray]:
-    """The mean over instances of the mean over seeds, and its standard error given the instances."""
-    mean = results[metric].mean("instance")
-    squares = (results[f"{metric}_stderr"].fillna(0.0) ** 2).sum("instance")
-    error = squares**0.5 / results.sizes["instance"]
-    return mean, error
+def swept(results: xr.Dataset) -> list[str]:
+    """The families of at least three policies: grids over a parameter."""
+    families = results.family.values.tolist()
+    return [family for family, size in Counter(families).items() if size >= 3]
 
 
-def sample_size(results: xr.Dataset) -> str:
-    """What the figure's means are over, in words."""
-    n, j = results.sizes["seed"], results.sizes["instance"]
-    runs = f"{n} run" + ("s" if n > 1 else "")
-    return runs if j == 1 else f"{j} instances × {runs}"
+def curves(results: xr.Dataset, metrics: Sequence[str] | None = None) -> Figure:
+    """Metrics against the round: mean over runs with its 95 % confidence band.
 
+    Of a large group each panel shows the best, the median and the worst by its own metric at T, and names the best.
 
-def curves(results: xr.Dataset) -> Figure:
-    """Every recorded metric against the round: mean over runs with its 95 % confidence band."""
-    names = recorded(results)
+    Args:
+        results: as `simulate` returns them.
+        metrics: names of metrics in the results; default: all.
+
+    Raises:
+        InputError: a metric that the results do not hold.
+    """
+    names = chosen(results, metrics)
+    if not names:
+        raise InputError("metrics", names, "at least one metric")
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
     figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
     looks = styles(results)
     for axis, name in zip(axes.flat, names, strict=False):
-        mean, error = mean_over_instances(results, name)
-        for label in results.policy.values.tolist():
-            look = {k: looks[label][k] for k in ("color", "linestyle")}
-            y, half = (a.sel(policy=label).values for a in (mean, CONFIDENCE * error))
-            band(axis, results["round"].values, y, half, label=label, **look)
+        shown = few(results, name)
+        part = results[[name, f"{name}_stderr"]].isel(policy=list(shown))
+        mean, error = (a.transpose("policy", "round").values for a in mean_over_instances(part, name))
+        drawn = _looks(results, shown, looks)
+        for (label, look), y, half in zip(drawn, mean, CONFIDENCE * error, strict=True):
+            kept = {k: look[k] for k in ("color", "linestyle")}
+            band(axis, results["round"].values, y, half, label=label, **kept)
+        _name_best(axis, results, shown, drawn)
         axis.set_xlabel("round t")
         axis.set_ylabel(METRICS[name].label)
         axis.set_xlim(0, float(results["round"][-1]))
@@ -168,8 +119,38 @@ def curves(results: xr.Dataset) -> Figure:
             axis.axhline(1, color="0.5", linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    _legend(figure, axes.flat[0], _note(results, "band"), _between(results))
+    by = "each panel's metric" if any(place for _, place in few(results, names[0]).values()) else ""
+    _legend(figure, axes.flat[0], _note(results, "band", by), _between(results))
     return figure
+
+
+def _looks(results: xr.Dataset, shown: dict[int, tuple[str, str]], looks: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The legend's word and the look of each policy that `grids.few` chose; of a large group the best is darkest."""
+    labels, held = results.policy.values.tolist(), groups(results)
+    made, lighter = [], dict.fromkeys(held, 0.0)
+    for place, (name, role) in shown.items():
+        if not role:
+            made.append((name, looks[labels[place]]))
+            continue
+        first, last = (looks[labels[held[name][end]]] for end in (0, -1))
+        made.append((f"{name}: {role}", {**first, "color": tint(last["color"], lighter[name])}))
+        lighter[name] += 0.33
+    return made
+
+
+def _name_best(axis: Any, results: xr.Dataset, shown: dict[int, tuple[str, str]], drawn: Any) -> None:
+    """Above a panel the point of each large group that is best in it, in the group's colour, where these are few."""
+    firsts = [
+        (str(results.policy.values[place]).removeprefix(name).strip(" ()"), look["color"])
+        for (place, (name, role)), (_, look) in zip(shown.items(), drawn, strict=True)
+        if role.startswith("best")
+    ]
+    if len(firsts) > 3:
+        return
+    for line, (point, colour) in enumerate(reversed(firsts)):
+        text = f"best: {point}" if len(point) <= 44 else f"best: {point[:43]}…"
+        place: Any = {"xycoords": "axes fraction", "xytext": (0, 3 + 7 * line), "textcoords": "offset points"}
+        axis.annotate(text, (0, 1), fontsize=6, color=colour, **place)
 
 
 def band(axis: Any, x: Any, y: Any, half: Any, **look: Any) -> None:
@@ -181,108 +162,164 @@ def band(axis: Any, x: Any, y: Any, half: Any, **look: Any) -> None:
 def pulls(results: xr.Dataset) -> Figure:
     """How often each arm was played by the horizon: mean over runs, with what fairness asks and what is optimal.
 
-    With several instances the arms of each are sorted by their means, the best first.
+    With several instances the arms of each are sorted by their means, the best first. Where a grid varies the problem,
+    what fairness asks and what is optimal are left out if they differ.
     """
-    counts, means = results.pulls, results.means
+    metric = leading(results)
+    shown = few(results, metric)
+    drawn = _looks(results, shown, styles(results))
+    part = results.isel(policy=list(shown))
+    means = _of_each(part, "means")
     several = results.sizes["instance"] > 1
-    order = np.argsort(-means.values, axis=1, kind="stable") if several else None
+    order = np.argsort(-means, axis=2, kind="stable") if several else None
 
     def sort(values: np.ndarray) -> np.ndarray:
-        return values if order is None else np.take_along_axis(values, order, axis=1)
+        return values if order is None else np.take_along_axis(values, order, axis=2)
 
     horizon = float(results["round"][-1])
-    per_arm = np.stack([sort(m) for m in counts.mean("seed").values])
-    spread = np.stack([sort(s) for s in counts.std("seed", ddof=1 if counts.sizes["seed"] > 1 else 0).values])
-    error = spread / math.sqrt(counts.sizes["seed"])
-    j = results.sizes["instance"]
-    average, half = per_arm.mean(1), CONFIDENCE * np.sqrt((error**2).sum(1)) / j
-    policies, arms = results.policy.values.tolist(), results.sizes["arm"]
-    figure, axis = plt.subplots(
-        figsize=(max(3.4, min(7.0, 0.13 * len(policies) * arms + 1.5)), 2.2), layout="constrained"
-    )
-    looks = styles(results)
-    offsets = (np.arange(len(policies)) - (len(policies) - 1) / 2) * 0.8 / max(len(policies), 2)
-    for label, y, e, offset in zip(policies, average, half, offsets, strict=True):
-        look = {k: looks[label][k] for k in ("color", "marker")}
-        axis.errorbar(np.arange(arms) + offset, y, e, label=label, linestyle="", markersize=3, elinewidth=0.8, **look)
-    _targets(axis, results, sort, horizon)
+    per_arm = sort(part.pulls.mean("seed").values)
+    spread = sort(part.pulls.std("seed", ddof=1 if part.sizes["seed"] > 1 else 0).values)
+    error = spread / math.sqrt(part.sizes["seed"])
+    average, half = per_arm.mean(1), CONFIDENCE * np.sqrt((error**2).sum(1)) / part.sizes["instance"]
+    arms = results.sizes["arm"]
+    figure, axis = plt.subplots(figsize=(max(3.4, min(7.0, 0.13 * len(drawn) * arms + 1.5)), 2.2), layout="constrained")
+    offsets = (np.arange(len(drawn)) - (len(drawn) - 1) / 2) * 0.8 / max(len(drawn), 2)
+    for (label, look), y, e, offset in zip(drawn, average, half, offsets, strict=True):
+        kept = {k: look[k] for k in ("color", "marker")}
+        axis.errorbar(np.arange(arms) + offset, y, e, label=label, linestyle="", markersize=3, elinewidth=0.8, **kept)
+    _targets(axis, part, means, sort, horizon)
     axis.set_yscale("symlog", linthresh=1)  # an arm may never be played
     axis.set_ylim(min(0.7 * average.min(), horizon), horizon * 1.4)
     axis.set_xticks(np.arange(arms))
-    if not several and arms <= 12:
-        axis.set_xticklabels([f"{k}\n{mu:g}" for k, mu in enumerate(means.values[0].round(3))])
+    if not several and arms <= 12 and (means == means[0]).all():
+        axis.set_xticklabels([f"{k}\n{mu:g}" for k, mu in enumerate(means[0, 0].round(3))])
         axis.set_xlabel("arm, and its mean reward")
     else:
         axis.set_xlabel("arm, from the best to the worst of its instance" if several else "arm")
     axis.set_ylabel(f"selections by T = {horizon:,.0f}")
-    _legend(figure, axis, _note(results, "bars"), _between(results))
+    _legend(figure, axis, _note(results, "bars", _ranking(shown, metric)), _between(results))
     return figure
 
 
-def _targets(axis: Any, results: xr.Dataset, sort: Any, horizon: float) -> None:
-    """Marks for what each arm is owed and what a prophet would play."""
+def _of_each(results: xr.Dataset, name: str) -> np.ndarray:
+    """What the problem is to each policy, `[policy, instance, arm]`: it varies among them where a grid varies it."""
+    held = results[name]
+    if "policy" not in held.dims:
+        held = held.expand_dims(policy=results.sizes["policy"])
+    return held.transpose("policy", "instance", "arm").values
+
+
+def _targets(axis: Any, results: xr.Dataset, mu: np.ndarray, sort: Any, horizon: float) -> None:
+    """Marks for what each arm is owed and what a prophet would play, where these are the same to all policies."""
     if "fractions" not in results:
         return
-    tau, mu, plays = results.fractions.values, results.means.values, int(results.attrs.get("plays", 1))
-    best = fair_allocation(mu.T, tau.T, plays)
+    tau, plays = _of_each(results, "fractions"), int(results.attrs.get("plays", 1))
     if "penalties" in results and plays == 1:
-        best = penalized_allocation(mu.T, tau.T, results.penalties.values.T)
-    arms = np.arange(mu.shape[1])
-    owed, optimal = (sort(x).mean(0) * horizon for x in (tau, best.T))
-    axis.hlines(owed, arms - 0.45, arms + 0.45, color="0.55", linewidth=0.8, linestyle="--", label=_MARKS[0])
-    axis.hlines(optimal, arms - 0.45, arms + 0.45, color="0.25", linewidth=0.8, label=_MARKS[1])
+        prices = _of_each(results, "penalties")
+        best = np.stack([penalized_allocation(m.T, t.T, p.T).T for m, t, p in zip(mu, tau, prices, strict=True)])
+    else:
+        best = np.stack([fair_allocation(m.T, t.T, plays).T for m, t in zip(mu, tau, strict=True)])
+    arms = np.arange(mu.shape[2])
+    looks: Any = ({"color": "0.55", "linestyle": "--"}, {"color": "0.25"})
+    for shares, label, look in zip((tau, best), _MARKS, looks, strict=True):
+        heights = sort(shares).mean(1) * horizon
+        if np.allclose(heights, heights[0]):
+            axis.hlines(heights[0], arms - 0.45, arms + 0.45, linewidth=0.8, label=label, **look)
 
 
-def tradeoff(results: xr.Dataset) -> Figure:
-    """Expected reward against unfairness at the horizon, a line through the points of each grid (000 Fig. 4)."""
+def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
+    """Expected reward against unfairness at the horizon, a line through the points of each grid (000 Fig. 4).
+
+    A grid of many points is a cloud, its colour a parameter, with a line through those that no other one beats in both.
+
+    Args:
+        results: as `simulate` returns them.
+        colour: the parameter that a cloud's colour tells, of `grids.parameters(results)`; default: the first number
+            that varies.
+
+    Raises:
+        InputError: a parameter that is not in the results.
+    """
+    if colour is not None and colour not in parameters(results):
+        raise unknown_name("colour", colour, parameters(results))
     figure, axis = plt.subplots(figsize=(3.4, 2.2), layout="constrained")
     horizon = int(results["round"][-1])
     plays = results.attrs.get("plays", 1)
-    ideal = horizon * np.sort(results.means.values, axis=1)[:, -plays:].sum(1).mean()
-    regret, regret_error = (a.isel(round=-1) for a in mean_over_instances(results, "regret"))
-    unfair, unfair_error = (a.isel(round=-1) for a in mean_over_instances(results, "unfairness"))
-    looks = styles(results)
-    for family in dict.fromkeys(results.family.values.tolist()):
-        members = results.policy.values[results.family.values == family].tolist()
-        x, y, dx, dy = (a.sel(policy=members).values for a in (unfair, ideal - regret, unfair_error, regret_error))
-        order = np.argsort(x)
-        look = {k: looks[members[-1]][k] for k in ("color", "linestyle", "marker")}
-        xerr, yerr = CONFIDENCE * dx[order], CONFIDENCE * dy[order]
-        axis.errorbar(x[order], y[order], yerr, xerr, markersize=3, elinewidth=0.7, label=family, **look)
+    ideal = horizon * np.sort(_of_each(results, "means"), axis=2)[..., -plays:].sum(2).mean(1)
+    last = results.isel(round=-1)
+    regret, regret_error = (a.values for a in mean_over_instances(last, "regret"))
+    unfair, unfair_error = (a.values for a in mean_over_instances(last, "unfairness"))
+    reward = ideal - regret
+    labels, families, looks = results.policy.values, results.family.values, styles(results)
+    clouded = np.zeros(len(labels), bool)
+    for name, places in groups(results).items():
+        if len(places) > MANY:
+            clouded[places] = True
+            look = looks[labels[places[-1]]]
+            cloud(axis, results.isel(policy=places), unfair[places], reward[places], name, look, colour)
+    for family in dict.fromkeys(families[~clouded].tolist()):
+        places = np.flatnonzero((families == family) & ~clouded)
+        places = places[np.argsort(unfair[places])]
+        look = {k: looks[labels[families == family][-1]][k] for k in ("color", "linestyle", "marker")}
+        xerr, yerr = CONFIDENCE * unfair_error[places], CONFIDENCE * regret_error[places]
+        axis.errorbar(unfair[places], reward[places], yerr, xerr, markersize=3, elinewidth=0.7, label=family, **look)
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
-    _legend(figure, axis, _note(results, "bars"))
+    _legend(figure, axis, _note(results, "" if clouded.all() else "bars"))
     return figure
+
+
+def cloud(axis: Any, part: xr.Dataset, x: Any, y: Any, name: str, look: dict[str, Any], colour: str | None) -> None:
+    """The points of a grid, light to dark by a parameter, with a line through those of little x and much y."""
+    numbers = [p for p in varying(part).get(name, []) if np.issubdtype(part[p].dtype, np.number)]
+    told = colour if colour in numbers else next(iter(numbers), None)
+    tints: Any = {"color": [tint(look["color"], 0.4)]}
+    if told is not None:
+        values = part[told].values
+        shades = LinearSegmentedColormap.from_list(name, [tint(look["color"], 0.85), look["color"]])
+        tints = {"c": values, "cmap": shades, "norm": scale(values[np.isfinite(values)])}
+    small = len(x) > 1000
+    size, marker = (3 if small else 8), look["marker"]
+    points = axis.scatter(x, y, s=size, marker=marker, linewidths=0, rasterized=small, zorder=1, **tints)
+    if told is not None:
+        bar = axis.figure.colorbar(points, ax=axis, label=f"{told}, {name}")
+        bar.outline.set_visible(False)
+        axis.figure.set_figwidth(axis.figure.get_figwidth() + 0.7)
+    order = np.lexsort((-y, x))
+    front = order[np.flatnonzero(np.diff(np.maximum.accumulate(y[order]), prepend=-np.inf) > 0)]
+    axis.plot(x[front], y[front], color=look["color"], linewidth=0.8, label=f"{name}: front of {len(x):,}", zorder=2)
 
 
 def phases(results: xr.Dataset) -> Figure:
     """The share of the rounds that each policy spends in each of its phases, means over runs (004 Fig. 2)."""
-    spent = results.phase_rounds.where(results.phase_rounds >= 0).mean(("instance", "seed")) / float(
-        results["round"][-1]
-    )
-    shown = spent.sel(policy=spent.notnull().any("phase"))
-    labels = shown.policy.values.tolist()
-    height = 0.8 + 0.42 * len(labels)
+    having = (results.phase_rounds >= 0).any(("instance", "seed", "phase")).values
+    results = results.isel(policy=having)
+    metric = leading(results)
+    shown = few(results, metric)
+    drawn = _looks(results, shown, styles(results))
+    part = results.isel(policy=list(shown))
+    rounds = part.phase_rounds
+    spent = rounds.where(rounds >= 0).mean(("instance", "seed")) / float(results["round"][-1])
+    height = 0.8 + 0.42 * len(drawn)
     figure, axis = plt.subplots(figsize=(5.2, height), layout="constrained")
-    looks = styles(results)
-    for row, label in enumerate(labels):
-        left, shares = 0.0, shown.sel(policy=label).dropna("phase").values
+    for row, (_, look) in enumerate(drawn):
+        left, shares = 0.0, spent[row].dropna("phase").values
         for number, share in enumerate(shares):
-            shade = 0.75 * (1 - number / max(len(shares) - 1, 1))  # from light, the first, to the policy's own colour
-            colour = tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(looks[label]["color"]))
+            # from light, the first, to the policy's own colour
+            colour = tint(look["color"], 0.75 * (1 - number / max(len(shares) - 1, 1)))
             axis.barh(row, share, left=left, color=colour, edgecolor="white", linewidth=0.6, height=0.7)
             if share > 0.045:
                 ink = "white" if sum(colour) < 1.4 else "black"
-                name = str(results.phase_name.sel(policy=label).values[number])
+                name = str(part.phase_name.values[row, number])
                 text = f"{share:.0%}\n{name}" if share > 0.018 * len(name) else f"{share:.0%}"
                 axis.text(left + share / 2, row, text, ha="center", va="center", color=ink, fontsize=6.5)
             left += share
-    axis.set_yticks(range(len(labels)), labels)
+    axis.set_yticks(range(len(drawn)), [label for label, _ in drawn])
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     axis.set_xlabel(
-        f"share of the T = {float(results['round'][-1]):,.0f} rounds, {_note(results, 'bars').split(',')[0]}"
+        f"share of the T = {float(results['round'][-1]):,.0f} rounds, {_note(results, '', _ranking(shown, metric))}"
     )
     return figure
 
@@ -304,12 +341,19 @@ def _legend(figure: Figure, axis: Any, note: str, hidden: frozenset[str] = froze
     )
 
 
-def _note(results: xr.Dataset, spread: str) -> str:
-    shown = f", {spread}: 95 % confidence" if results.sizes["seed"] > 1 else ""
-    return f"mean over {sample_size(results)}{shown}"
+def _note(results: xr.Dataset, spread: str, by: str = "") -> str:
+    """What is shown: means over what, what their bars or bands are, and what ranks the policies of a large group."""
+    confidence = f", {spread}: 95 % confidence" if spread and results.sizes["seed"] > 1 else ""
+    ranking = f"; ranked by {by} at T" if by else ""
+    return f"mean over {sample_size(results)}{confidence}{ranking}"
+
+
+def _ranking(shown: dict[int, tuple[str, str]], metric: str | None) -> str:
+    """The metric that ranks a large group's policies, in words, where there is one."""
+    return metric.replace("_", " ") if metric and any(role for _, role in shown.values()) else ""
 
 
 def _between(results: xr.Dataset) -> frozenset[str]:
     """The labels that a legend leaves out: a grid's points between its first and last, as are their shades."""
     labels, families = results.policy.values, results.family.values
-    return frozenset(label for grid in grids(results) for label in labels[families == grid][1:-1].tolist())
+    return frozenset(label for grid in swept(results) for label in labels[families == grid][1:-1].tolist())

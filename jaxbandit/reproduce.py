@@ -14,9 +14,9 @@ import xarray as xr
 from . import config as configs
 from . import report, results
 from .about import version
+from .palette import STYLE
 from .papers import PAPERS
 from .papers.experiment import Data, Experiment, Paper, Sizes
-from .plots import STYLE
 from .progress import Parts
 from .simulate import Simulation
 

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import xarray as xr
 
-from .plots import CONFIDENCE, mean_over_instances, recorded, sample_size
+from .estimates import CONFIDENCE, mean_over_instances, recorded, sample_size, with_error
+from .grids import MANY, groups, leading, ranked
+
+_BEST = 10  # policies listed of a large group
 
 
-def table(results: xr.Dataset) -> str:
-    """The summary of a results dataset as text, numbers aligned."""
+def table(results: xr.Dataset, rest: str = "jaxbandit.grids.table(results)") -> str:
+    """The summary of a results dataset as text, numbers aligned.
+
+    Of a group of more than `grids.MANY` policies it lists the best by one metric, the best first.
+
+    Args:
+        results: as `simulate` returns them.
+        rest: where all policies are, for the line that says so.
+    """
+    metric = leading(results)
+    shown, omitted = _listed(results, metric)
     names = recorded(results)
+    columns = {}
+    last = results.isel(round=-1, policy=shown)
+    for name in names:
+        mean, error = (a.values for a in mean_over_instances(last, name))
+        half = CONFIDENCE * error if results.sizes["seed"] > 1 else np.full(error.shape, math.nan)
+        columns[name] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
     if "max_deficit" in names:
-        names.append("max_deficit_ever")
-    head = ["policy", *(name.replace("_", " ") for name in names)]
-    ever = results.max_deficit_ever.max(("instance", "seed")) if "max_deficit_ever" in names else None
-    columns = {n: mean_over_instances(results, n) for n in recorded(results)}
-    body = []
-    for label in results.policy.values.tolist():
-        cells = [label]
-        for name in names:
-            if name == "max_deficit_ever" and ever is not None:
-                cells.append(f"{float(ever.sel(policy=label)):.2f}")
-                continue
-            mean, error = (float(a.sel(policy=label).isel(round=-1)) for a in columns[name])
-            cells.append(_with_error(mean, CONFIDENCE * error if results.sizes["seed"] > 1 else math.nan))
-        body.append(cells)
+        ever = last.max_deficit_ever.max(("instance", "seed")).values
+        columns["max_deficit_ever"] = [f"{value:.2f}" for value in ever]
+    head = ["policy", *(name.replace("_", " ") for name in columns)]
+    body = [list(row) for row in zip(last.policy.values.tolist(), *columns.values(), strict=True)]
     widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
@@ -34,13 +43,20 @@ def table(results: xr.Dataset) -> str:
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     note = f"at T = {int(results['round'][-1]):,}: mean ± 95 % confidence over {sample_size(results)}"
-    if ever is not None:
+    if "max_deficit_ever" in columns:
         note += "; max deficit ever is the largest of all runs"
-    return "\n".join([*lines, note])
+    return "\n".join([*lines, note, *(f"{line} {rest}" for line in omitted)])
 
 
-def _with_error(mean: float, half: float) -> str:
-    if math.isnan(half):
-        return f"{mean:.4g}"
-    digits = 2 if half == 0 else max(0, min(6, 1 - math.floor(math.log10(half))))
-    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[str]]:
+    """Where the policies to list stand, and for each large group the beginning of a line on what it lacks."""
+    listed, lines = [], []
+    for name, places in groups(results).items():
+        if len(places) <= MANY:
+            listed += [(int(place), int(place)) for place in places]
+            continue
+        listed += [(int(places[0]), int(place)) for place in ranked(results, metric, places)[:_BEST]]
+        most = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
+        lines.append(f"{name}: the {_BEST} {most} of {len(places):,}; all are in")
+    listed.sort(key=lambda one: one[0])  # a group stands where its first policy does
+    return [place for _, place in listed], lines

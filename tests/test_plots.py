@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
-from jaxbandit import plots, summary
+from jaxbandit import estimates, plots, summary
 from jaxbandit.metrics import METRICS
 from jaxbandit.optimum import fair_allocation, penalized_allocation
 
@@ -356,7 +356,7 @@ def test_the_table_has_a_line_a_policy_and_a_column_a_metric(results):
     ],
 )
 def test_a_number_has_the_digits_its_error_leaves_it(mean, half, text):
-    assert summary._with_error(mean, half) == text
+    assert estimates.with_error(mean, half) == text
 
 
 def test_importing_plots_leaves_the_backend_alone():

@@ -12,8 +12,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from ..bounds import bounds_for
+from ..estimates import CONFIDENCE, mean_over_instances
 from ..metrics import METRICS
-from ..plots import CONFIDENCE, band, mean_over_instances, styles
+from ..palette import styles
+from ..plots import band
 from .experiment import Data
 
 THEORY: Any = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..plots import CONFIDENCE, mean_over_instances, styles
+from ..estimates import CONFIDENCE, mean_over_instances
+from ..palette import styles
 from .drawing import bounds, curves, legend, note, panels
 from .evidence import REPRODUCED, Claim, Evidence, Margin, decide, difference, final, number, over_runs, ratio
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment

@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ..bounds import bounds_for
+from ..estimates import CONFIDENCE
 from ..metrics import METRICS
-from ..plots import CONFIDENCE, styles
+from ..palette import styles
 from .drawing import curves, legend, note, panels, theory
 from .evidence import final, over_runs
 from .experiment import Data, Drawn

@@ -8,8 +8,9 @@ from typing import Any
 import matplotlib
 import numpy as np
 
+from ..estimates import CONFIDENCE
 from ..optimum import best_utility
-from ..plots import CONFIDENCE, styles
+from ..palette import styles
 from .drawing import THEORY, legend, note, panels, shades
 from .evidence import over_runs
 from .experiment import Data, Drawn, Paper

@@ -11,7 +11,8 @@ import xarray as xr
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
 from ..bounds import hard_threshold_pulls
-from ..plots import CONFIDENCE, styles
+from ..estimates import CONFIDENCE
+from ..palette import styles
 from .drawing import bounds, legend, note, panels
 from .evidence import REPRODUCED, Claim, Evidence, Margin, at, decide, from_on, number, over_runs, tally
 from .experiment import Data, Drawn, Experiment, Paper, Sizes, experiment

@@ -7,7 +7,7 @@ from typing import Any
 
 import xarray as xr
 
-from ..plots import styles
+from ..palette import styles
 from .drawing import THEORY, bounds, curves, legend, note, panels, shades
 from .experiment import Data, Drawn, Paper
 from .plays_claims import CLAIMS

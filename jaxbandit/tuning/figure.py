@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from ..plots import CONFIDENCE, STYLE
+from ..estimates import CONFIDENCE
+from ..palette import STYLE
 
 _SOFT, _HARD = "#0072B2", "#D55E00"
 

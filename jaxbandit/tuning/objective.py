@@ -78,13 +78,13 @@ class Reward(Objective, name="reward"):
 
 
 class Measured(Objective, name="metric"):
-    """A metric; all are minimised but `utility`."""
+    """A metric; all are minimised but gains, as `utility` is."""
 
     metric: str = parameter("regret", doc="its name", static=True)
 
     @property
     def maximised(self) -> bool:  # type: ignore[override]
-        return self.metric == "utility"
+        return METRICS[self.metric].gain
 
     @property
     def label(self) -> str:  # type: ignore[override]
