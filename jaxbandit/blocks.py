@@ -154,7 +154,7 @@ def _place(leaf: Any, cells: np.ndarray) -> jax.Array:
     array = np.asarray(leaf)
     if array.ndim == 2:
         array = columns(array, cells)[..., None]
-    return jnp.asarray(array, dtype=jnp.int32 if array.dtype.kind in "iu" else jnp.result_type(float))
+    return jnp.asarray(array.astype(np.int32 if array.dtype.kind in "iu" else jnp.result_type(float)))
 
 
 def quota_on_device(quota: Quota, places: np.ndarray) -> Quota:

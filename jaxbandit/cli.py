@@ -132,7 +132,7 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> 
     simulation = configs.simulation(config)
     _ask_for(out, ["results.nc"])
     _draw_to_files()
-    from . import plots, progress_folder, results, summary
+    from . import progress_folder, results, summary, writing
 
     about = {"config": tomli_w.dumps(config), **_made_with()}
     try:
@@ -144,15 +144,13 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> 
     first = processes.number() == 0
     if first:
         data = results.dataset(simulation, outcome, config)
-        results.write(data, out / "results.nc")
-        drawn = plots.draw_all(data, out)
-        print(summary.table(data))
+        names = [path.name for path in writing.write(data, out)]
+        print(summary.table(data, rest=f"{out}/table.csv") if "table.csv" in names else summary.table(data))
         print(
             f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
             f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
         )
-        names = ", ".join(path.name for path in [out / "results.nc", *drawn])
-        print(f"wrote {names} to {out}/")
+        print(f"wrote {', '.join(names)} to {out}/")
     processes.wait("written")
     progress_folder.forget(out)
     if outcome.short is not None:

@@ -62,10 +62,10 @@ def advance(
     world: World,
     key: Any,
     quotas: Quota | None,
-    origin: Array,
-    horizon: Array,
-    first: Array,
-    stops: Array,
+    origin: Any,
+    horizon: Any,
+    first: Any,
+    stops: Any,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
     """`engine.advance` of a block, by every device of a mesh its shard; `missed` is an array, one a device."""

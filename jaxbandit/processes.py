@@ -99,7 +99,7 @@ def _sum(array: np.ndarray) -> np.ndarray:
 
 
 def _all(values: np.ndarray) -> np.ndarray:
-    """Every process's integers, `[process, n]`; as words of 32 bits on the way, the most that JAX has by default."""
-    words = np.ascontiguousarray(values).view(np.uint32)
-    gathered = np.asarray(multihost_utils.process_allgather(words))
-    return np.ascontiguousarray(gathered.reshape(count(), -1)).view(values.dtype)
+    """Every process's integers, `[process, *shape]`; on the way as words of 32 bits, the most JAX has by default."""
+    words = np.ascontiguousarray(values).reshape(-1).view(np.uint32)
+    gathered = np.asarray(multihost_utils.process_allgather(words)).reshape(count(), -1)
+    return np.ascontiguousarray(gathered).view(values.dtype).reshape(count(), *values.shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
@@ -62,11 +64,10 @@ def played(
     policy, world, key, state = devices.spread((policy, world, key, state), block, over)
     most = rounds_per_call(group.arms, len(cells))
     fractions = group.facts.fractions
-    table = None if fractions is None else QuotaTable(columns(fractions, numbers), most + 1)
+    table = None if fractions is None else _table(columns(fractions, numbers), most + 1)
     first = index = origin = 0
     quota = None if table is None else table.rows(0, most + 1)
     device_quota = None if quota is None else quota_on_device(quota, block.places())
-    horizon = jnp.asarray(setting.horizon, jnp.int32)
     while index < len(rounds):
         stops = rounds[index : index + STOPS]
         stops = stops[stops <= first + most]
@@ -82,18 +83,28 @@ def played(
             world,
             key,
             device_quota,
-            jnp.asarray(origin, jnp.int32),
-            horizon,
-            jnp.asarray(first, jnp.int32),
-            jnp.asarray(ends),
+            np.int32(origin),
+            np.int32(setting.horizon),
+            np.int32(first),
+            ends,
             state,
         )
         own = slice(0, block.rows.stop - block.rows.start)
         at_stops = None if quota is None else Quota(*(part[stops - origin][..., own] for part in _parts(quota)))
         at = slice(0, len(stops))
         recorded = {name: np.asarray(values, np.float64)[at, 0] for name, values in sums.items()}
-        yield Stretch(last, stops, np.asarray(counts)[at], recorded, at_stops, int(np.max(missed)), state)
+        yield Stretch(last, stops, np.asarray(counts)[at], recorded, at_stops, int(np.asarray(missed).max()), state)
         first, index = last, index + len(stops)
+
+
+def _table(fractions: np.ndarray, rounds: int) -> QuotaTable:
+    return _shared(tuple(fractions[:, 0]), rounds) if fractions.shape[1] == 1 else QuotaTable(fractions, rounds)
+
+
+@functools.lru_cache(maxsize=16)
+def _shared(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
+    """The table of fractions that all instances share: the same for every block."""
+    return QuotaTable(np.array(fractions, object)[:, None], rounds)
 
 
 def _parts(quota: Quota) -> tuple[Any, Any, Any]:

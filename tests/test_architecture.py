@@ -34,7 +34,7 @@ LAYERS = [
     ["plots"],
     ["papers", "tuning"],
     ["report"],
-    ["summary", "reproduce"],
+    ["summary", "reproduce", "writing"],
     ["cli"],
     ["__init__", "__main__"],
 ]

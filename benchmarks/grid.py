@@ -1,0 +1,125 @@
+"""A grid of 10,000 configurations against the bare engine: the same rounds in the same blocks, nothing else.
+
+python benchmarks/grid.py [--configurations 10000] [--record 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import config, devices, engine, randomness, results
+from jaxbandit.about import device_name, version
+from jaxbandit.blocks import STOPS, Block, on_device, quota_on_device
+from jaxbandit.exact import QuotaTable
+from jaxbandit.simulate import Simulation
+
+
+def described(configurations: int, record: int) -> dict[str, Any]:
+    """Two parameters of `hard-threshold-ucb`, 10 arms."""
+    side = math.isqrt(configurations)
+    return {
+        "simulation": {
+            "horizon": 1000,
+            "seeds": 100,
+            "record": record,
+            "metrics": ["penalized_regret", "unfairness"],
+        },
+        "problem": {"means": np.linspace(0.1, 0.9, 10).round(3).tolist(), "fractions": 0.05, "penalties": 0.4},
+        "policies": [
+            {
+                "kind": "hard-threshold-ucb",
+                "exploration": np.linspace(0.1, 4.0, side).round(4).tolist(),
+                "penalties": np.linspace(0.0, 2.0, side).round(4).tolist(),
+            }
+        ],
+    }
+
+
+def bare(simulation: Simulation) -> float:
+    """Seconds that the compiled programs alone take for every block, from as many threads."""
+    group, blocks = simulation.groups[0], simulation.blocks
+    horizon = simulation.setting.horizon
+    stops = np.linspace(0, horizon, -(-len(simulation.rounds) // STOPS) * STOPS + 1)[1:].astype(np.int32)
+
+    def play(block: Block) -> None:
+        cells, lanes = block.cells(), block.lanes()
+        policy, world = on_device((group.policy, group.world), cells)
+        key = tuple(map(jnp.asarray, randomness.run_keys(0, cells[:, None] % group.instances, lanes)))
+        state = engine.start(policy, world, (group.arms, len(cells), lanes.shape[1]), False, ())
+        first = 0
+        for ends in np.split(stops, len(stops) // STOPS):
+            scalars = (jnp.asarray(n, jnp.int32) for n in (0, horizon, first))
+            state, counts, _, _ = engine.advance(policy, world, key, quota, *scalars, jnp.asarray(ends), state)
+            first = int(ends[-1])
+        jax.block_until_ready(counts)
+
+    assert group.facts.fractions is not None
+    table = QuotaTable(group.facts.fractions, horizon + 1).rows(0, horizon + 1)
+    quota = quota_on_device(table, blocks[0].places())
+    play(blocks[0])
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(devices.workers()) as pool:
+        list(pool.map(play, blocks))
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--configurations", type=int, default=10_000)
+    parser.add_argument("--record", type=int, default=20)
+    parser.add_argument("--out", type=Path, help="a JSON file")
+    asked = parser.parse_args()
+    table = described(asked.configurations, asked.record)
+
+    programs = engine.advance._cache_size()  # type: ignore[attr-defined]
+    begun = time.perf_counter()
+    simulation = config.simulation(table)
+    checked = time.perf_counter()
+    outcome = simulation.run()
+    run = time.perf_counter()
+    data = results.dataset(simulation, outcome, table)
+    whole = time.perf_counter() - begun
+    programs = engine.advance._cache_size() - programs  # type: ignore[attr-defined]
+    engines = [bare(simulation) for _ in range(3)]
+    rounds = data.pulls.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
+    made = {
+        "date": date.today().isoformat(),
+        "device": device_name(),
+        "versions": {"jaxbandit": version(), "jax": jax.__version__},
+        "configurations": data.sizes["policy"],
+        "seeds": simulation.setting.seeds,
+        "horizon": simulation.setting.horizon,
+        "recorded rounds": len(simulation.rounds),
+        "metrics": outcome.metrics,
+        "programs compiled": programs,
+        "seconds": {
+            "config to simulation": checked - begun,
+            "compilation": outcome.compile_seconds,
+            "run": outcome.run_seconds,
+            "results": whole - (run - begun),
+            "whole": whole,
+            "bare engine": sorted(engines)[1],
+        },
+        "whole but compilation / bare engine": (whole - outcome.compile_seconds) / sorted(engines)[1],
+        "million rounds a second": rounds / outcome.run_seconds / 1e6,
+        "peak memory, MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    print(json.dumps(made, indent=2))
+    if asked.out is not None:
+        asked.out.write_text(json.dumps(made, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
