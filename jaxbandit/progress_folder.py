@@ -102,9 +102,10 @@ class ProgressFolder:
             warnings.warn(f"{path} is damaged or of another run: simulating it again", stacklevel=2)
             return None
         with np.load(io.BytesIO(rest), allow_pickle=False) as arrays:
-            self.kept += 1
-            self.seconds = max(self.seconds, float(arrays["seconds"]))
-            return {key: arrays[key] for key in arrays.files if key != "seconds"}
+            made = {key: arrays[key] for key in arrays.files}
+        self.kept += 1
+        self.seconds = max(self.seconds, float(made.pop("seconds")))
+        return made
 
     def has(self, name: str) -> bool:
         """Whether there is a file of a block."""

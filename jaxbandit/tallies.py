@@ -99,8 +99,9 @@ class Tally:
             ValueError: they are of another shape.
         """
         own = self._runs()
-        if any(name not in arrays or arrays[name].shape != array.shape for name, array in own.items()):
-            raise ValueError("a tally of another shape")
+        for name, array in own.items():
+            if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
+                raise ValueError("a tally of another shape")
         shape = (self.form.rounds, len(self.pulls))
         curves = {}
         for name in self.curves:
