@@ -150,11 +150,14 @@ def test_the_readme_runs():
 
     text = (pathlib.Path(__file__).parent.parent / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names = {}
     smaller = {"10_000": "1_000", "seeds=1000": "seeds=100", "steps=200": "steps=2", "horizon=1000": "horizon=100"}
+    shapes = []
     for block in blocks:
         for large, small in smaller.items():
             block = block.replace(large, small)
         exec(block, names)
-    assert names["results"].penalized_regret.shape == (3, 1, 200)
+        shapes.append(names["results"].penalized_regret.shape)
+    assert shapes[0] == (3, 1, 200)
+    assert shapes[-1] == (18, 1, 200)
