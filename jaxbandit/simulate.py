@@ -111,15 +111,19 @@ class Simulation:
         """Take these groups, and cut them into blocks that fit."""
         self.groups = groups
         self.forms = [self._form(group) for group in groups]
-        shards = 1 if self.mesh is None else self.mesh.size
         at_once, sums = devices.workers(), metrics.needed(self.metrics)
         share = -(-at_once * processes.count() // len(groups))
         delay = self.problem.delay.name
         self.sizes = []
         for group, form in zip(groups, self.forms, strict=True):
-            most = memory.runs_a_block(group, form, sums, delay, shards, at_once)
-            self.sizes.append(size(group.rows, self.setting.seeds, self.setting.block, share, shards, most))
+            most = memory.runs_a_block(group, form, sums, delay, self.shards, at_once)
+            self.sizes.append(size(group.rows, self.setting.seeds, self.setting.block, share, self.shards, most))
         memory.check_results(groups, self.forms, self.setting.seeds)
+
+    @property
+    def shards(self) -> int:
+        """Devices that a block is spread over."""
+        return 1 if self.mesh is None else self.mesh.size
 
     def _form(self, group: Group) -> Form:
         return Form(group.arms, len(self.rounds), tuple(self.metrics), len(group.policy.phases))
@@ -140,13 +144,14 @@ class Simulation:
         )
         made = hashlib.sha256(repr(about).encode())
         for group in self.groups:
-            leaves, structure = jax.tree.flatten((group.policy, group.world))
+            facts = group.facts
+            numbers = (facts.means, facts.penalties, facts.opportunities)
+            leaves, structure = jax.tree.flatten((group.policy, group.world, numbers))
             made.update(str(structure).encode())
             for leaf in leaves:
                 array = np.asarray(leaf)
                 made.update(repr((array.shape, str(array.dtype))).encode() + array.tobytes())
-            if group.facts.fractions is not None:
-                made.update(repr(group.facts.fractions.tolist()).encode())
+            made.update(repr(None if facts.fractions is None else facts.fractions.tolist()).encode())
         return made.hexdigest()
 
     def run(
@@ -253,9 +258,8 @@ class Simulation:
 
     def _jobs(self, seeds: slice) -> list[Job]:
         """Every group's blocks, the groups in turn."""
-        shards = 1 if self.mesh is None else self.mesh.size
         lists = [
-            [Job(number, block) for block in cover(group.rows, seeds, one, shards)]
+            [Job(number, block) for block in cover(group.rows, seeds, one, self.shards)]
             for number, (group, one) in enumerate(zip(self.groups, self.sizes, strict=True))
         ]
         return [job for turn in itertools.zip_longest(*lists) for job in turn if job is not None]
@@ -296,9 +300,8 @@ class Simulation:
 
     def _compile(self, number: int) -> None:
         """Compile a group's program by playing no round with it."""
-        block = self._jobs(slice(0, self.setting.seeds))
-        job = next(job for job in block if job.group == number)
-        for _ in self._played(job, np.zeros(1, np.int64)):
+        block = cover(self.groups[number].rows, slice(0, self.setting.seeds), self.sizes[number], self.shards)[0]
+        for _ in self._played(Job(number, block), np.zeros(1, np.int64)):
             pass
 
     def _run_block(self, job: Job, bar: Progress) -> Tally | None:
