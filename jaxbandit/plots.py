@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.mathtext
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -158,7 +159,7 @@ def curves(results: xr.Dataset) -> Figure:
         for label in results.policy.values.tolist():
             look = {k: looks[label][k] for k in ("color", "linestyle")}
             y, half = (a.sel(policy=label).values for a in (mean, CONFIDENCE * error))
-            band(axis, results["round"].values, y, half, label=label, **look)
+            band(axis, results["round"].values, y, half, label=_caption(label), **look)
         axis.set_xlabel("round t")
         axis.set_ylabel(METRICS[name].label)
         axis.set_xlim(0, float(results["round"][-1]))
@@ -204,7 +205,9 @@ def pulls(results: xr.Dataset) -> Figure:
     offsets = (np.arange(len(policies)) - (len(policies) - 1) / 2) * 0.8 / max(len(policies), 2)
     for label, y, e, offset in zip(policies, average, half, offsets, strict=True):
         look = {k: looks[label][k] for k in ("color", "marker")}
-        axis.errorbar(np.arange(arms) + offset, y, e, label=label, linestyle="", markersize=3, elinewidth=0.8, **look)
+        axis.errorbar(
+            np.arange(arms) + offset, y, e, label=_caption(label), ls="", markersize=3, elinewidth=0.8, **look
+        )
     _targets(axis, results, sort, horizon)
     axis.set_yscale("symlog", linthresh=1)  # an arm may never be played
     axis.set_ylim(min(0.7 * average.min(), horizon), horizon * 1.4)
@@ -248,7 +251,7 @@ def tradeoff(results: xr.Dataset) -> Figure:
         order = np.argsort(x)
         look = {k: looks[members[-1]][k] for k in ("color", "linestyle", "marker")}
         xerr, yerr = CONFIDENCE * dx[order], CONFIDENCE * dy[order]
-        axis.errorbar(x[order], y[order], yerr, xerr, markersize=3, elinewidth=0.7, label=family, **look)
+        axis.errorbar(x[order], y[order], yerr, xerr, markersize=3, elinewidth=0.7, label=_caption(family), **look)
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
@@ -278,13 +281,24 @@ def phases(results: xr.Dataset) -> Figure:
                 text = f"{share:.0%}\n{name}" if share > 0.018 * len(name) else f"{share:.0%}"
                 axis.text(left + share / 2, row, text, ha="center", va="center", color=ink, fontsize=6.5)
             left += share
-    axis.set_yticks(range(len(labels)), labels)
+    axis.set_yticks(range(len(labels)), map(_caption, labels))
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     axis.set_xlabel(
         f"share of the T = {float(results['round'][-1]):,.0f} rounds, {_note(results, 'bars').split(',')[0]}"
     )
     return figure
+
+
+def _caption(label: str) -> str:
+    """A label as matplotlib takes it: an underscore in front would hide it, and between $ is only good mathematics."""
+    text = f" {label}" if label.startswith("_") else label
+    try:
+        if "$" in text:
+            matplotlib.mathtext.MathTextParser("path").parse(text)
+    except ValueError:
+        return text.replace("$", r"\$")
+    return text
 
 
 def _legend(figure: Figure, axis: Any, note: str, hidden: frozenset[str] = frozenset()) -> None:
@@ -312,4 +326,4 @@ def _note(results: xr.Dataset, spread: str) -> str:
 def _between(results: xr.Dataset) -> frozenset[str]:
     """The labels that a legend leaves out: a grid's points between its first and last, as are their shades."""
     labels, families = results.policy.values, results.family.values
-    return frozenset(label for grid in grids(results) for label in labels[families == grid][1:-1].tolist())
+    return frozenset(_caption(label) for grid in grids(results) for label in labels[families == grid][1:-1].tolist())
