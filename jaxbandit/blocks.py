@@ -100,6 +100,10 @@ class Size:
     tall: int
     wide: int
 
+    def count(self, rows: int, seeds: int) -> int:
+        """How many blocks of it cover `rows` x `seeds`."""
+        return math.ceil(rows / self.tall) * math.ceil(seeds / self.wide)
+
 
 def size(rows: int, seeds: int, block: int | None, share: int, shards: int = 1, most: int | None = None) -> Size:
     """The size of blocks of at most `block` runs of `rows` x `seeds`, at least `share` of them where that pays.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -111,6 +112,12 @@ class Component:
             if np.ndim(getattr(self, name)):
                 raise InputError(f"{key}.{name}", getattr(self, name), "a number")
 
+    def with_numbers(self, key: str) -> Self:
+        """`check_numbers`, and the component with floats for whole numbers, which may be longer than JAX takes."""
+        self.check_numbers(key)
+        given = {name: getattr(self, name) for name, f in self.parameters().items() if not f.metadata.get("static")}
+        return self.replace(**{name: float(value) for name, value in given.items() if isinstance(value, int)})
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
@@ -144,6 +151,20 @@ def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float
     return numbers
 
 
+def positive(value: Any, key: str, words: str) -> None:
+    """Refuse numbers that are not above 0, where a range can only name the end that is excluded.
+
+    Raises:
+        InputError: naming `key`; `words` say what it may hold.
+    """
+    try:
+        least = float(np.min(np.asarray(value, dtype=float)))
+    except (TypeError, ValueError, OverflowError):
+        return  # the check of the range has the words for it
+    if least <= 0:
+        raise InputError(key, value, words)
+
+
 def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None) -> np.ndarray:
     """A number, K numbers or one row of K an instance, as a scalar, `[K, 1]` or `[K, J]`; exact ratios stay so.
 
@@ -154,7 +175,8 @@ def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None) -
         InputError: any other shape.
     """
     array = np.asarray(value)
-    array = array if array.dtype == object else array.astype(np.float64)
+    exact = array.dtype == object and array.size and isinstance(array.flat[0], Fraction)
+    array = array if exact else array.astype(np.float64)
     if array.ndim == 0:
         return array
     if array.shape == (arms,):

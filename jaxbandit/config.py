@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, unknown_key, unknown_name
+from .errors import InputError, shown, unknown_key, unknown_name
 from .exact import decimal
 from .expansion import MOST, expanded
 from .policy import Policy, policy
@@ -21,6 +21,7 @@ from .simulate import Simulation
 
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # the last for `jaxbandit tune` alone
 SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block", "until")
+_LONGEST = 1 << 26  # bytes of a config
 
 
 def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
@@ -34,41 +35,66 @@ def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         InputError: no such file, no TOML, or a change that cannot be read.
     """
     try:
-        config = tomllib.loads(path.read_bytes().decode())
+        with path.open("rb") as file:
+            text = file.read(_LONGEST + 1)
     except OSError as error:
         raise InputError("CONFIG", str(path), f"a file that can be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    if len(text) > _LONGEST:
+        raise InputError("CONFIG", str(path), f"a file of at most {_LONGEST >> 20} MiB")
+    try:
+        config = _parsed(text.decode())
+    except ValueError as error:
         raise InputError("CONFIG", str(path), f"TOML; {error}") from None
     for change in changes:
         _apply(config, change)
     return config
 
 
+def _parsed(text: str) -> dict[str, Any]:
+    """TOML; a ValueError in words of one line for any other text."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python reads no decimal number of thousands of digits
+        raise ValueError("a whole number has too many digits") from None
+    except RecursionError:
+        raise ValueError("lists or tables are nested too deep") from None
+
+
 def _apply(config: dict[str, Any], change: str) -> None:
     dotted, equals, text = change.partition("=")
     if not equals or not dotted.strip():
         raise InputError("--set", change, "section.key=value")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
     *path, last = [part.strip() for part in dotted.split(".")]
+    if not all([*path, last]):
+        raise InputError("--set", change, "section.key=value, a name between any two dots")
     place: Any = config
     for part in path:
         if isinstance(place, list):  # policies.0.eta: by number, as they stand in the file
-            if not part.isdecimal() or int(part) >= len(place):
-                raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {dotted}")
-            place = place[int(part)]
-            continue
-        held = place.setdefault(part, {})
-        if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
-            held = place[part] = {"kind": held}
+            places = {str(number): number for number in range(len(place))}
+            if part not in places:
+                raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {shown(dotted)}")
+            held = place[places[part]]
+        else:
+            held = place.setdefault(part, {})
+            if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
+                held = place[part] = {"kind": held}
         if not isinstance(held, dict | list):
-            raise InputError("--set", change, f"a key of a table; {part} holds {held!r}")
+            raise InputError("--set", change, f"a key of a table; {part} holds {shown(held)}")
         place = held
     if not isinstance(place, dict):
         raise InputError("--set", change, "section.key=value")
-    place[last] = value
+    place[last] = _value(text)
+
+
+def _value(text: str) -> Any:
+    """What stands behind the = of a change: TOML, else a string, as a bare word is."""
+    try:
+        parsed = _parsed(f"value = {text}")
+    except ValueError:
+        return text.strip()
+    return parsed["value"] if list(parsed) == ["value"] else text.strip()
 
 
 def simulation(config: Mapping[str, Any]) -> Simulation:
@@ -215,7 +241,8 @@ def _scaled(value: Any, key: str, horizon: int) -> Any:
         raise InputError(key, dict(value), words)
     scale, power = (decimal(value[name], f"{key}.{name}") for name in ("scale", "horizon_power"))
     try:
-        scaled = scale * horizon**power
+        grows = abs(power * math.log(horizon)) < 700  # and T^p is a float; its digits may fill the memory else
+        scaled = scale * horizon**power if grows else math.inf
     except OverflowError:
         scaled = math.inf
     if abs(scaled) > 1e30:

@@ -11,9 +11,11 @@ import numbers
 import os
 import re
 import reprlib
+import stat
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -79,19 +81,28 @@ def visits(seconds: np.ndarray, clicks: np.ndarray, click_rate: Any, key: str) -
     for name, part in (("seconds", seconds), ("clicks", clicks)):
         if part.dtype.kind not in "iu" or np.any(part < 0):
             raise InputError(name, part, "an array of integers >= 0")
-    try:
-        rate = decimal(click_rate, key)
-    except (ValueError, OverflowError):  # an infinite Decimal overflows
-        rate = None
-    if rate is None or not 0 < rate <= 1:
-        raise InputError(key, click_rate, "a number > 0 and <= 1")
-    scale = 1 / (_WEEK * rate)
+    scale = 1 / (_WEEK * share(click_rate, key))
     largest = int(seconds.max(initial=0)) * int(clicks.max(initial=0)) * scale.numerator
     word = np.int64 if max(largest, scale.denominator) < 1 << 63 else object  # else Python's own integers
     exact = seconds.astype(word) * clicks.astype(word) * scale.numerator // scale.denominator
     if exact.max(initial=0) >= 1 << 63:
         raise InputError(key, click_rate, "a rate at which every delay stays below 2**63 page visits")
     return exact.astype(np.int64)
+
+
+def share(click_rate: Any, key: str) -> Fraction:
+    """The share of page visits that end in a click, exactly.
+
+    Raises:
+        InputError: no number in (0, 1]; `key` is the name to give.
+    """
+    try:
+        rate = decimal(click_rate, key)
+    except (ValueError, OverflowError):  # an infinite Decimal overflows
+        rate = Fraction(0)
+    if not 0 < rate <= 1:
+        raise InputError(key, click_rate, "a number > 0 and <= 1")
+    return rate
 
 
 def read(path: str | os.PathLike[str], arms: int | None = None, key: str = "problem.delay.table") -> ConversionLog:
@@ -184,8 +195,14 @@ def _lines(path: str, key: str) -> Iterator[tuple[int, str, str, str, str]]:
 def _raw(path: str, key: str) -> Iterator[tuple[int, bytes]]:
     """The lines as they are in the file, from number 1."""
     try:
-        with open(os.fspath(path), "rb") as file:  # a number is no path, though open() takes one
+        name = os.fspath(path)  # a number is no path, though open() takes one
+        kind = stat.S_IFMT(os.stat(name).st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFDIR):  # a pipe may never end, nor begin
+            raise _fault(key, path, "it is no file but a device or a pipe")
+        with open(name, "rb") as file:
             yield from enumerate(iter(partial(file.readline, _LONGEST), b""), 1)
+    except InputError:
+        raise
     except (OSError, TypeError, ValueError) as error:  # ValueError: a null byte in the path
         raise InputError(key, path, f"a file that can be read ({getattr(error, 'strerror', None) or error})") from None
 

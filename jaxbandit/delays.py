@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array, lax
 
 from . import conversions
-from .component import Component, derived, parameter, per_arm
+from .component import Component, derived, parameter, per_arm, positive
 from .errors import InputError
 from .randomness import Stream
 from .struct import struct
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 NEVER = 1 << 30  # rounds; no horizon is as long
+_RECORDED = 10**8  # delays in the tables of all arms: what a machine has room for
 
 
 @struct
@@ -122,7 +123,7 @@ class FixedDelay(Delay, name="fixed"):
 
     def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
         self.check(key)
-        rounds = np.asarray(self.d)
+        rounds = np.asarray(self.d, np.float64)
         if not np.all(rounds == np.floor(rounds)):
             raise InputError(f"{key}.d", self.d, "whole numbers of rounds >= 0")
         arms, instances = problem.means.shape
@@ -145,12 +146,12 @@ class GeometricDelay(Delay, name="geometric"):
     p: Any = parameter(0.5, low=0, high=1, doc="probability of arriving in a round, above 0; a number or one an arm")
 
     def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
-        _positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
+        positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
         return super().prepare(problem, key)
 
     def longest(self) -> float:
         least = float(np.min(self.p))
-        return math.ceil(_DEEPEST / -math.log1p(-least)) if least < 1 else 0
+        return math.ceil(min(_DEEPEST / -math.log1p(-least), NEVER)) if least < 1 else 0
 
     def draw(self, reward: Array, random: Stream) -> Array:
         wait = _exponential(random, len(reward))
@@ -170,7 +171,7 @@ class ParetoDelay(Delay, name="pareto"):
     alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0; a number or one an arm")
 
     def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
-        _positive(self.alpha, f"{key}.alpha", "numbers above 0")
+        positive(self.alpha, f"{key}.alpha", "numbers above 0")
         return super().prepare(problem, key)
 
     def longest(self) -> float:
@@ -253,13 +254,16 @@ class EmpiricalDelay(Delay, name="empirical"):
 
     def _rounds(self, arms: int, key: str) -> list[np.ndarray]:
         """The tables in rounds, int64, one an arm."""
-        words = f"recorded delays, whole numbers >= 0: a list for all arms, {arms} lists, or the path of a log"
+        words = (
+            f"recorded delays, whole numbers >= 0, below 2^63: a list, {arms} lists (one an arm), or the path of a log"
+        )
         if isinstance(self.table, str | PathLike):
             if self.clicks is not None:
                 raise InputError(f"{key}.clicks", self.clicks, "nothing beside a log, which has them")
             return list(conversions.read(self.table, arms, f"{key}.table").delays(self.click_rate, f"{key}.click_rate"))
         tables = _whole_numbers(self.table, arms, f"{key}.table", words)
         if self.clicks is None:
+            conversions.share(self.click_rate, f"{key}.click_rate")
             return tables
         beside = _whole_numbers(self.clicks, arms, f"{key}.clicks", "clicks in a week, as many as there are delays")
         if [len(row) for row in tables] != [len(row) for row in beside]:
@@ -286,23 +290,18 @@ class EmpiricalDelay(Delay, name="empirical"):
 
 def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarray]:
     """One list for all arms, or a list an arm, as int64 arrays."""
-    rows = value if isinstance(value, Sequence) and value and isinstance(value[0], Sequence) else [value] * arms
-    if len(rows) != arms:
+    shared = not (isinstance(value, Sequence) and value and isinstance(value[0], Sequence))
+    rows, times = ([value], arms) if shared else (value, 1)
+    if len(rows) * times != arms or not all(map(_is_row, rows)):
         raise InputError(key, value, words)
-    made = [np.asarray(row) for row in rows]
-    if any(row.ndim != 1 or row.dtype.kind not in "iu" or row.size == 0 or row.min() < 0 for row in made):
-        raise InputError(key, value, words)
-    return [row.astype(np.int64) for row in made]
+    if sum(map(len, rows)) * times > _RECORDED:
+        raise InputError(key, value, f"at most {_RECORDED} numbers, those of all {arms} arms counted")
+    return [np.asarray(row, np.int64) for row in rows] * times
 
 
-def _positive(value: Any, key: str, words: str) -> None:
-    """Refuse 0, where a range can only name the end that is excluded."""
-    try:
-        least = float(np.min(np.asarray(value, dtype=float)))
-    except (TypeError, ValueError):
-        return  # the check of the range has the words for it
-    if least <= 0:
-        raise InputError(key, value, words)
+def _is_row(row: Any) -> bool:
+    whole = isinstance(row, Sequence | np.ndarray) and len(row) > 0
+    return whole and all(isinstance(n, int | np.integer) and not isinstance(n, bool) and 0 <= n < 1 << 63 for n in row)
 
 
 _DEEPEST = 65 * math.log(2)  # no exponential draw is larger

@@ -20,6 +20,7 @@ from .errors import InputError, unknown_name
 from .estimates import CONFIDENCE, check, mean_of_runs, recorded, sample_size
 from .grids import levels, members, missing, parameters, unknown_label, varying
 from .metrics import METRICS
+from .palette import caption
 
 _NUMBERED = 100  # cells; in a larger map the colours tell
 _TICKS = 16  # values on an axis; of more every second, third, ... is written
@@ -243,7 +244,7 @@ def _digits(values: np.ndarray) -> int:
 
 
 def _ticks(axis: Any, values: list[Any], name: str) -> None:
-    words = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
+    words = [f"{value:.4g}" if isinstance(value, float) else caption(str(value)) for value in values]
     every = math.ceil(len(words) / _TICKS)
     axis.set_ticks(range(0, len(words), every), words[::every])
     if axis.axis_name == "x" and sum(len(word) + 2 for word in words[::every]) > 5 * len(words[::every]) + _LONGEST:
@@ -254,7 +255,7 @@ def _ticks(axis: Any, values: list[Any], name: str) -> None:
 def _title(results: xr.Dataset, laid: Map, width: float) -> str:
     horizon = int(results["round"][-1])
     fixed = "".join(f", {name} = {value}" for name, value in laid.fixed.items())
-    head = f"{laid.family}{fixed}: T = {horizon:,}, mean over {sample_size(results)}"
+    head = f"{caption(f'{laid.family}{fixed}')}: T = {horizon:,}, mean over {sample_size(results)}"
     mark = "framed" if laid.places.size <= _NUMBERED else "starred"
     legend = f"{mark}: the best"
     if results.sizes["seed"] > 1:

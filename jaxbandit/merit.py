@@ -70,8 +70,8 @@ class Merit(Component):
         Raises:
             InputError: f not positive and finite on [0, 1], or max f / min f above (K-1)/(L-1).
         """
-        self.check_numbers("problem.merit")
-        values = np.asarray(self.value(jnp.linspace(0.0, 1.0, _CHECKED)), np.float64)
+        made = self.with_numbers("problem.merit")
+        values = np.asarray(made.value(jnp.linspace(0.0, 1.0, _CHECKED)), np.float64)
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()
@@ -82,7 +82,7 @@ class Merit(Component):
                 f"smallest (002 Assumption 1), not {spread:.6g} times"
             )
             raise InputError("problem.merit", self.name, bound)
-        return self
+        return made
 
 
 class Power(Merit, name="power"):
@@ -93,8 +93,9 @@ class Power(Merit, name="power"):
 
     @property
     def _c(self) -> float:
-        """The exponent, an int where it is whole: a power is then a few products."""
-        return int(self.exponent) if self.exponent == int(self.exponent) else float(self.exponent)
+        """The exponent, an int where it is whole and small: a power is then a few products."""
+        small = self.exponent <= 64 and self.exponent == int(self.exponent)
+        return int(self.exponent) if small else float(self.exponent)
 
     def value(self, mu: Array) -> Array:
         return 1.0 + self.scale * mu**self._c

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 _DIGIT = 40
+LARGEST = 2.0**_DIGIT  # values are below
 _SUM_EXPONENTS = (40, 0, -40)  # weights of the digits of a value, as powers of 2
 _HIGH_EXPONENTS = (40, 0, -40, -80)  # of its square
 _CHUNK = 1 << 13

@@ -69,13 +69,13 @@ class Opportunity(Component):
         Raises:
             InputError: they do not.
         """
-        self.check_numbers("problem.opportunity")
+        made = self.with_numbers("problem.opportunity")
         arms = problem.arms
         points = [problem.means, randomness.uniform_table(0, max(1, min(_POINTS, _NUMBERS // arms)), arms).T]
         if arms <= _CORNERS:
             points.append(np.indices((2,) * arms).reshape(arms, -1))
         mu = np.concatenate(points, axis=1)
-        values = self.exactly(mu)
+        values = made.exactly(mu)
         if values.shape != mu.shape:
             words = f"a function from means of shape {mu.shape} to shares of that shape, not {values.shape}"
             raise InputError("problem.opportunity", self.name, words)
@@ -89,7 +89,7 @@ class Opportunity(Component):
             if not measure[worst] <= most:
                 at = f"{words}, not {_short(values[:, worst])} at the means {_short(mu[:, worst])}"
                 raise InputError("problem.opportunity", self.name, at)
-        return self
+        return made
 
     def exactly(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) in float64 whatever the dtype simulated in, `[K, J]`."""
@@ -119,8 +119,7 @@ class _Sound(Opportunity):
     """A function that is known to be one for all its parameters."""
 
     def prepare(self, problem: Problem) -> Opportunity:
-        self.check_numbers("problem.opportunity")
-        return self
+        return self.with_numbers("problem.opportunity")
 
 
 class _Constant(_Sound):
@@ -208,11 +207,11 @@ class PiecewiseLinear(_Rising, name="piecewise-linear"):
     eps: float = parameter(0.1, low=0, high=0.5, doc="length of the slope")
 
     def prepare(self, problem: Problem) -> Opportunity:
-        self.check_numbers("problem.opportunity")
+        made = self.with_numbers("problem.opportunity")
         if self.scale * self.eps > 1:
             words = f"at most 1/eps = {1 / self.eps:g}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.scale", self.scale, words)
-        return self
+        return made
 
     def value(self, mu: Array) -> Array:
         return self.scale * jnp.clip(mu - 0.5, 0.0, self.eps) / len(mu)

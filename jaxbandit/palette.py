@@ -6,6 +6,7 @@ import zlib
 from typing import Any
 
 import matplotlib
+import matplotlib.mathtext
 import xarray as xr
 
 # Okabe & Ito's colours and four of Tol's, told apart by colour-blind readers; a policy has its own everywhere.
@@ -87,3 +88,14 @@ def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
 def tint(colour: Any, shade: float) -> tuple[float, ...]:
     """A colour, lighter: white where the shade is 1."""
     return tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colour))
+
+
+def caption(label: str) -> str:
+    """A label as matplotlib takes it: an underscore in front would hide it, and between $ is only good mathematics."""
+    text = f" {label}" if label.startswith("_") else label
+    try:
+        if "$" in text:
+            matplotlib.mathtext.MathTextParser("path").parse(text)
+    except ValueError:
+        return text.replace("$", r"\$")
+    return text

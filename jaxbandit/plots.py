@@ -27,7 +27,7 @@ from .heat_maps import heat_map as heat_map
 from .metrics import METRICS
 from .optimum import fair_allocation, penalized_allocation
 from .palette import COLOURS as COLOURS
-from .palette import STYLE, styles, tint
+from .palette import STYLE, caption, styles, tint
 
 _MARKS = ("owed, τT", "optimal")
 
@@ -130,10 +130,10 @@ def _looks(results: xr.Dataset, shown: dict[int, tuple[str, str]], looks: Any) -
     made, lighter = [], dict.fromkeys(held, 0.0)
     for place, (name, role) in shown.items():
         if not role:
-            made.append((name, looks[labels[place]]))
+            made.append((caption(name), looks[labels[place]]))
             continue
         first, last = (looks[labels[held[name][end]]] for end in (0, -1))
-        made.append((f"{name}: {role}", {**first, "color": tint(last["color"], lighter[name])}))
+        made.append((caption(f"{name}: {role}"), {**first, "color": tint(last["color"], lighter[name])}))
         lighter[name] += 0.33
     return made
 
@@ -141,7 +141,7 @@ def _looks(results: xr.Dataset, shown: dict[int, tuple[str, str]], looks: Any) -
 def _name_best(axis: Any, results: xr.Dataset, shown: dict[int, tuple[str, str]], drawn: Any) -> None:
     """Above a panel the point of each large group that is best in it, in the group's colour, where these are few."""
     firsts = [
-        (str(results.policy.values[place]).removeprefix(name).strip(" ()"), look["color"])
+        (caption(str(results.policy.values[place]).removeprefix(name).strip(" ()")), look["color"])
         for (place, (name, role)), (_, look) in zip(shown.items(), drawn, strict=True)
         if role.startswith("best")
     ]
@@ -262,7 +262,9 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
         places = places[np.argsort(unfair[places])]
         look = {k: looks[labels[families == family][-1]][k] for k in ("color", "linestyle", "marker")}
         xerr, yerr = CONFIDENCE * unfair_error[places], CONFIDENCE * regret_error[places]
-        axis.errorbar(unfair[places], reward[places], yerr, xerr, markersize=3, elinewidth=0.7, label=family, **look)
+        axis.errorbar(
+            unfair[places], reward[places], yerr, xerr, markersize=3, elinewidth=0.7, label=caption(family), **look
+        )
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
@@ -283,12 +285,14 @@ def cloud(axis: Any, part: xr.Dataset, x: Any, y: Any, name: str, look: dict[str
     size, marker = (3 if small else 8), look["marker"]
     points = axis.scatter(x, y, s=size, marker=marker, linewidths=0, rasterized=small, zorder=1, **tints)
     if told is not None:
-        bar = axis.figure.colorbar(points, ax=axis, label=f"{told}, {name}")
+        bar = axis.figure.colorbar(points, ax=axis, label=caption(f"{told}, {name}"))
         bar.outline.set_visible(False)
         axis.figure.set_figwidth(axis.figure.get_figwidth() + 0.7)
     order = np.lexsort((-y, x))
     front = order[np.flatnonzero(np.diff(np.maximum.accumulate(y[order]), prepend=-np.inf) > 0)]
-    axis.plot(x[front], y[front], color=look["color"], linewidth=0.8, label=f"{name}: front of {len(x):,}", zorder=2)
+    axis.plot(
+        x[front], y[front], color=look["color"], linewidth=0.8, label=caption(f"{name}: front of {len(x):,}"), zorder=2
+    )
 
 
 def phases(results: xr.Dataset) -> Figure:
@@ -356,4 +360,4 @@ def _ranking(shown: dict[int, tuple[str, str]], metric: str | None) -> str:
 def _between(results: xr.Dataset) -> frozenset[str]:
     """The labels that a legend leaves out: a grid's points between its first and last, as are their shades."""
     labels, families = results.policy.values, results.family.values
-    return frozenset(label for grid in swept(results) for label in labels[families == grid][1:-1].tolist())
+    return frozenset(caption(label) for grid in swept(results) for label in labels[families == grid][1:-1].tolist())

@@ -19,6 +19,8 @@ from .opportunity import Opportunity
 from .rewards import Reward
 from .struct import static, struct
 
+_DRAWN = 10**7  # means drawn at random, arms x instances: some seconds and 600 MiB
+
 
 class Problem:
     """One or more instances of a bandit problem, checked and ready to simulate.
@@ -226,7 +228,11 @@ def _recorded_means(table: Mapping[str, Any]) -> np.ndarray:
     for name in table:
         if name not in ("conversions", "arms"):
             raise unknown_key(f"problem.means.{name}", table[name], ["conversions", "arms"])
-    return conversions.read(table["conversions"], table.get("arms"), "problem.means.conversions").means[:, None]
+    key = "problem.means.conversions"
+    try:
+        return conversions.read(table["conversions"], table.get("arms"), key).means[:, None]
+    except InputError as error:
+        raise InputError(error.key.replace(f"{key}.arms", "problem.means.arms"), error.held, error.allowed) from None
 
 
 def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
@@ -240,7 +246,12 @@ def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
     for name in ("arms", "instances"):
         if isinstance(spec[name], bool) or not isinstance(spec[name], int) or spec[name] < 1:
             raise InputError(f"problem.means.{name}", spec[name], "a whole number >= 1")
+    if spec["arms"] * spec["instances"] > _DRAWN:
+        larger = "arms" if spec["arms"] > spec["instances"] else "instances"
+        raise InputError(f"problem.means.{larger}", spec[larger], f"a number with arms x instances at most {_DRAWN}")
     low, high = (finite(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
-    if low.ndim or high.ndim or high < low:
+    if low.ndim:
+        raise InputError("problem.means.low", spec["low"], "a number")
+    if high.ndim or high < low:
         raise InputError("problem.means.high", spec["high"], f"a number >= low, {spec['low']}")
     return (low + (high - low) * randomness.uniform_table(key, spec["instances"], spec["arms"])).T

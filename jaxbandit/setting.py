@@ -33,6 +33,10 @@ class Entry:
     problem: Problem | None = None
     point: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not self.label.isprintable():
+            raise InputError("policies.label", self.label, "text without control characters")
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -23,6 +23,7 @@ from .about import version
 from .blocks import Block, Size, cover, recorded_rounds, size
 from .errors import InputError
 from .groups import Group, alone, grouped
+from .moments import LARGEST
 from .policy import Policy
 from .problem import Problem
 from .progress import Progress
@@ -31,6 +32,8 @@ from .setting import Entry, Setting
 from .stretches import Stretch, played
 from .tallies import Form, Tally, side_by_side
 from .until import until
+
+_MOST_BLOCKS = 10**6
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Simulation:
         self.problems = [problem if entry.problem is None else entry.problem for entry in entries]
         self.metrics = metrics.chosen(setting.metrics, problem)
         self.until = until(setting.until, self.metrics)
+        for one in {id(own): own for own in self.problems}.values():
+            _check_sums(one, setting.horizon)
         self.prepared = [
             _prepare(entry, own, setting.horizon) for entry, own in zip(entries, self.problems, strict=True)
         ]
@@ -119,6 +124,11 @@ class Simulation:
             most = memory.runs_a_block(group, form, sums, delay, self.shards, at_once)
             self.sizes.append(size(group.rows, self.setting.seeds, self.setting.block, share, self.shards, most))
         memory.check_results(groups, self.forms, self.setting.seeds)
+        runs = self.setting.seeds * sum(group.rows for group in groups)
+        count = sum(one.count(group.rows, self.setting.seeds) for group, one in zip(groups, self.sizes, strict=True))
+        if count > _MOST_BLOCKS:
+            words = f"at least {-(-runs // _MOST_BLOCKS)} runs, so that there are at most {_MOST_BLOCKS} blocks"
+            raise InputError("simulation.block", self.setting.block, words)
 
     @property
     def shards(self) -> int:
@@ -360,6 +370,22 @@ def inheriting() -> Callable[..., Any]:
             return function(*arguments)
 
     return call
+
+
+def _check_sums(problem: Problem, horizon: int) -> None:
+    """Refuse a problem whose metrics could leave the range in which their moments are exact.
+
+    Raises:
+        InputError: naming the key.
+    """
+    for name in ("means", "penalties"):
+        values = getattr(problem, name)
+        if values is None:
+            continue
+        largest = float(np.abs(values).max())
+        if largest * horizon * problem.plays * 4 > LARGEST:
+            words = f"numbers of at most {LARGEST / (4 * horizon * problem.plays):.3g} with T = {horizon}"
+            raise InputError(f"problem.{name}", largest, words)
 
 
 def _prepare(entry: Entry, problem: Problem, horizon: int) -> Policy:

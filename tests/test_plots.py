@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
-from jaxbandit import estimates, plots, summary
+from jaxbandit import estimates, palette, plots, summary
 from jaxbandit.metrics import METRICS
 from jaxbandit.optimum import fair_allocation, penalized_allocation
 
@@ -368,3 +368,15 @@ def test_importing_plots_leaves_the_backend_alone():
         assert matplotlib.get_backend() == "svg"
     finally:
         matplotlib.use(before)
+
+
+@pytest.mark.parametrize("label", ["$x^$", "$x_{$ y$", "a$b", "_hidden", "_", r"$\eta$ = 2", r"50 % \frac"])
+def test_any_label_is_drawn_and_shown(label):
+    figure, axis = plt.subplots(figsize=(1, 1))
+    axis.plot([0, 1], label=palette.caption(label))
+    handles, shown = axis.get_legend_handles_labels()
+    assert len(handles) == 1  # matplotlib leaves out what begins with an underscore
+    assert shown[0].replace(r"\$", "$").strip() == label
+    figure.legend(handles, shown)
+    figure.canvas.draw()  # raises at mathematics that cannot be set
+    plt.close(figure)

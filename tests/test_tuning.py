@@ -275,7 +275,7 @@ def test_what_cannot_be_tuned_says_what_can():
         ({"objective": "utility"}, "objective"),
         ({"objective": {"kind": "budget", "mots": 1.0}}, "objective.mots"),
         ({"objective": {"kind": "budget", "price": -1.0}}, "objective.price"),
-        ({"objective": {"kind": "budget", "limited": "fame"}}, "objective"),
+        ({"objective": {"kind": "budget", "limited": "fame"}}, "objective.limited"),
         ({"temperature": 0.0}, "temperature"),
         ({"width": [0.1]}, "width"),
         ({"seeds": 0}, "simulation.seeds"),

@@ -32,7 +32,7 @@ class FairLearn(Rule, name="fair-learn"):
         needs.fractions(problem, self.name)
         exact = decimals(self.alpha, "policies.alpha")
         alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", held=self.alpha)
-        whole, rest = np.frompyfunc(split, 1, 2)(alpha)
+        whole, rest = np.frompyfunc(split, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
         prepared = super().prepare(problem, horizon)
         return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
 

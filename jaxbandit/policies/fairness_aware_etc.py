@@ -39,7 +39,7 @@ class FairnessAwareETC(Phased, name="fairness-aware-etc"):
             lipschitz = slope(claimed.function, self.lipschitz, problem.arms)
             rounds = 8 * (lipschitz * horizon) ** (2 / 3) * math.log(horizon) ** (1 / 3)
             rounds = max(1.0, min(rounds, horizon // problem.arms))
-        whole = math.floor(number(rounds, "rounds_per_arm"))
+        whole = min(math.floor(number(rounds, "rounds_per_arm")), horizon)
         filled = self.replace(penalties=None, rounds_per_arm=whole)
         prepared = super(FairnessAwareETC, filled).prepare(problem, horizon)
         return prepared.replace(claims=claimed, penalties=needs.penalties(problem, self.name, self.penalties))

@@ -48,6 +48,8 @@ from .parameters import Tunable, Values, check_estimator, started, tunables, wit
 from .trajectories import Course
 
 _BLOCK = 128  # runs a block on CPU: two blocks keep two cores busy with a few hundred runs
+_MOST_OWED = 1 << 25  # rounds x arms x instances of what arms are owed, held at once: some 1.5 GB
+_MOST_RUNS = 10**7
 _RUNS = {"relaxed": trajectories.relaxed, "score": trajectories.sampled}
 
 
@@ -130,6 +132,11 @@ class Program:
         constraint: Any = "projection",
     ):
         Setting(horizon, 1, key).check()
+        entries = (horizon + 1) * problem.means.size
+        if problem.fractions is not None and entries > _MOST_OWED:
+            most = _MOST_OWED // problem.means.size - 1
+            words = f"at most {most} rounds for tuning with {problem.arms} arms and {problem.instances} instance(s)"
+            raise InputError("horizon", horizon, words)
         self.problem, self.horizon, self.estimator, self.key = problem, horizon, estimator, key
         self.objective: Objective = objective_of(objective, problem)
         self.policy: Policy = started(policy_of(policy), parameters, problem.arms)
@@ -157,6 +164,10 @@ class Program:
     def check_seeds(self, seeds: Any) -> None:
         """Refuse numbers of runs that are none, or too few."""
         Setting(self.horizon, seeds, self.key).check()
+        if seeds * self.problem.instances > _MOST_RUNS:
+            raise InputError(
+                "seeds", seeds, f"a number of runs of {self.problem.instances} instance(s), {_MOST_RUNS} in all"
+            )
         if self.estimator == "score" and seeds < 2:
             raise InputError("seeds", seeds, "2 or more with the score function: a run's baseline is the others' mean")
 

@@ -47,8 +47,11 @@ class Objective(Component):
 
     def check(self, key: str) -> None:
         """Refuse numbers out of range."""
-        plain = {n: f for n, f in self.parameters().items() if not isinstance(getattr(self, n), str)}
-        for name, field in plain.items():
+        for name, field in self.parameters().items():
+            if isinstance(field.default, str):  # the name of a metric
+                if getattr(self, name) not in list(METRICS):
+                    raise unknown_name(f"{key}.{name}", getattr(self, name), METRICS)
+                continue
             low = field.metadata.get("low")
             if finite(getattr(self, name), f"{key}.{name}", "a number", *([] if low is None else [low])).ndim:
                 raise InputError(f"{key}.{name}", getattr(self, name), "a number")
@@ -151,6 +154,8 @@ def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:
         spec = {"kind": spec}
     if isinstance(spec, Mapping):
         kind = spec.get("kind")
+        if not isinstance(kind, str):
+            raise unknown_name(f"{key}.kind", kind, names)
         if kind in METRICS:
             for name in spec:
                 if name != "kind":

@@ -135,7 +135,8 @@ def tunables(prepared: Policy, asked: Any, constraint: Any, arms: int) -> list[T
     Raises:
         InputError: an unknown name, one the choice is not smooth in, a start out of range.
     """
-    if isinstance(asked, str) or not isinstance(asked, Sequence | Mapping) or not asked:
+    listed = isinstance(asked, Sequence | Mapping) and not isinstance(asked, str)
+    if not listed or not asked or not all(isinstance(name, str) for name in asked):
         words = 'names, as ["penalties"], or a table of names and where they start, as { eta = 1.0 }'
         raise InputError("parameters", asked, words)
     starts = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked)
@@ -148,7 +149,7 @@ def tunables(prepared: Policy, asked: Any, constraint: Any, arms: int) -> list[T
     return [_tunable(prepared, name, start, kinds.get(name, "projection"), arms) for name, start in starts.items()]
 
 
-def _tunable(prepared: Policy, name: Any, start: Any, constraint: str, arms: int) -> Tunable:
+def _tunable(prepared: Policy, name: str, start: Any, constraint: str, arms: int) -> Tunable:
     smooth = smooth_of(prepared)
     if name not in smooth:
         raise unknown_name("parameters", name, smooth)

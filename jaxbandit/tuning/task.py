@@ -51,8 +51,9 @@ class Task:
         try:
             return tune(self.simulation.problem, self.entry.policy, progress=progress, **self.arguments)
         except InputError as error:
-            named = error.key.split(".")[0] in KEYS
-            raise InputError(f"tuning.{error.key}" if named else error.key, error.held, error.allowed) from None
+            key = error.key.removeprefix("simulation.")
+            named = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
+            raise InputError(f"tuning.{key}" if named else error.key, error.held, error.allowed) from None
 
     def tuned(self, made: Tuned) -> dict[str, Any]:
         """The config with the tuned policy behind the others, ready for `jaxbandit run`."""
@@ -77,7 +78,7 @@ def task(config: Mapping[str, Any]) -> Task:
     simulation = configs.simulation(config)
     entries = {entry.label: entry for entry in simulation.entries}
     label = given.get("policy", next(iter(entries)) if len(entries) == 1 else None)
-    if label not in entries:
+    if not isinstance(label, str) or label not in entries:
         raise unknown_name("tuning.policy", label, entries)
     if "parameters" not in given:
         raise InputError("tuning.parameters", None, 'names, as ["penalties"], or a table of names and starts')
