@@ -18,6 +18,7 @@ from . import tuning as tuning
 from .api import simulate as simulate
 from .component import parameter as parameter
 from .errors import InputError as InputError
+from .errors import WriteError as WriteError
 from .merit import Merit as Merit
 from .opportunity import Opportunity as Opportunity
 from .policy import Index as Index

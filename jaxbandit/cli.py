@@ -134,6 +134,8 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> 
     _draw_to_files()
     from . import progress_folder, results, summary, writing
 
+    if (need := simulation.results_bytes()) > 1 << 30:
+        print(f"jaxbandit: note: results will take about {need / 2**30:.1f} GiB of memory", file=sys.stderr)
     about = {"config": tomli_w.dumps(config), **_made_with()}
     try:
         outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)

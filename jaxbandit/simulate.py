@@ -130,6 +130,10 @@ class Simulation:
             words = f"at least {-(-runs // _MOST_BLOCKS)} runs, so that there are at most {_MOST_BLOCKS} blocks"
             raise InputError("simulation.block", self.setting.block, words)
 
+    def results_bytes(self) -> int:
+        """What the results will take of the host's memory, about."""
+        return memory.results_bytes(self.groups, self.forms, self.setting.seeds)
+
     @property
     def shards(self) -> int:
         """Devices that a block is spread over."""
