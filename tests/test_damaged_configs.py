@@ -128,12 +128,11 @@ def test_a_thousand_damaged_configs(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_thousands_of_damaged_configs(folder, seed):
-    keys, made = through(folder, damage.damaged(seed, 3000))
+def test_thousands_of_damaged_configs(folder):
+    keys, made = through(folder, damage.damaged(1, 3000))
     assert len(made) >= 360
     assert len(keys) >= 200
-    assert run_some(made, most=60, policies=9) == 60
+    assert run_some(made, most=20, policies=9) == 20
 
 
 def test_what_no_machine_has_room_for_is_refused_by_its_key(folder):
