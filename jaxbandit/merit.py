@@ -82,7 +82,7 @@ class Merit(Component):
                 f"smallest (002 Assumption 1), not {spread:.6g} times"
             )
             raise InputError("problem.merit", self.name, bound)
-        return self
+        return self.floats()
 
 
 class Power(Merit, name="power"):

@@ -89,7 +89,7 @@ class Opportunity(Component):
             if not measure[worst] <= most:
                 at = f"{words}, not {_short(values[:, worst])} at the means {_short(mu[:, worst])}"
                 raise InputError("problem.opportunity", self.name, at)
-        return self
+        return self.floats()
 
     def exactly(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) in float64 whatever the dtype simulated in, `[K, J]`."""
@@ -120,7 +120,7 @@ class _Sound(Opportunity):
 
     def prepare(self, problem: Problem) -> Opportunity:
         self.check_numbers("problem.opportunity")
-        return self
+        return self.floats()
 
 
 class _Constant(_Sound):
@@ -166,7 +166,7 @@ class Constant(_Constant, name="constant"):
         if decimal(self.gamma, "problem.opportunity.gamma") * problem.arms > 1:
             words = f"a number from 0 to 1/K = 1/{problem.arms}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.gamma", self.gamma, words)
-        return self
+        return self.floats()
 
     def shares(self, arms: int) -> list[Fraction]:
         return [decimal(self.gamma, "problem.opportunity.gamma")] * arms
@@ -212,7 +212,7 @@ class PiecewiseLinear(_Rising, name="piecewise-linear"):
         if self.scale * self.eps > 1:
             words = f"at most 1/eps = {1 / self.eps:g}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.scale", self.scale, words)
-        return self
+        return self.floats()
 
     def value(self, mu: Array) -> Array:
         return self.scale * jnp.clip(mu - 0.5, 0.0, self.eps) / len(mu)
@@ -237,7 +237,8 @@ class Softmax(_Sound, name="softmax"):
         """f_k where mu_k is `own` and the other means are `others`."""
         arms = len(own)
         other = ~jnp.eye(arms, dtype=bool).reshape(arms, arms, *[1] * (own.ndim - 1))
-        odds = jnp.where(other, jnp.exp(self.c * (others[None] - own[:, None])), 0.0)  # no sum to subtract from
+        more = jax.vmap(lambda one: self.c * (others - one))(own[:, None])  # c may differ from run to run
+        odds = jnp.where(other, jnp.exp(more), 0.0)  # no sum to subtract from
         return 1.0 / (1.0 + jnp.sum(odds, axis=1))
 
     def lipschitz(self, arms: int) -> float:
