@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +82,10 @@ def simulate(
         worlds: list[tuple[dict[str, Any], Problem]] = [({}, problem)]
     else:
         worlds = configs.problems(problem, grid, key)
-    made = configs.crossed(list(_entries(policies, horizon)), worlds)
+    given = _entries(policies, horizon)
+    made = configs.crossed([entry for _, entries in given for entry in entries], worlds)
     simulation = Simulation(worlds[0][1], made, setting)
-    config = _config(simulation)
+    config = _config(simulation, problem, given, grid)
     if keep is None:
         outcome = simulation.run(progress)
     else:
@@ -95,17 +98,26 @@ def simulate(
     return results
 
 
-def _entries(policies: Any, horizon: int) -> Sequence[Entry]:
+def _entries(policies: Any, horizon: int) -> list[tuple[Any, list[Entry]]]:
+    """What was given for each policy, or grid of them, and what is simulated of it."""
     if isinstance(policies, str | Policy | type) or (isinstance(policies, Mapping) and "kind" in policies):
         policies = [policies]
     if isinstance(policies, Mapping):
-        return [_relabelled(str(label), entry) for label, value in policies.items() for entry in _one(value, horizon)]
+        every = [(value, str(label), _one(value, horizon)) for label, value in policies.items()]
+        return [(value, [_relabelled(label, entry) for entry in entries]) for value, label, entries in every]
     if not isinstance(policies, Sequence) or not policies:
         raise InputError("policies", policies, "a policy, a list of them, or a mapping from labels to them")
-    made = [entry for value in policies for entry in _one(value, horizon)]
-    labels = [entry.label for entry in made]
-    again = [labels[:i].count(label) for i, label in enumerate(labels)]  # a second ucb1 is "ucb1 #2"
-    return [_relabelled(f"{e.label} #{n + 1}", e) if n else e for e, n in zip(made, again, strict=True)]
+    made: list[tuple[Any, list[Entry]]] = []
+    taken: set[str] = set()
+    for value in policies:
+        entries = plain = _one(value, horizon)
+        number = 1
+        while not taken.isdisjoint(entry.label for entry in entries):  # a second ucb1 is "ucb1 #2"
+            number += 1
+            entries = [_relabelled(f"{entry.family} #{number}", entry) for entry in plain]
+        taken.update(entry.label for entry in entries)
+        made.append((value, entries))
+    return made
 
 
 def _relabelled(label: str, entry: Entry) -> Entry:
@@ -123,9 +135,23 @@ def _one(value: Any, horizon: int) -> list[Entry]:
     return [Entry(label, made, label)]
 
 
-def _config(simulation: Simulation) -> dict[str, Any]:
+def _config(simulation: Simulation, problem: Any, given: list[tuple[Any, list[Entry]]], grid: Any) -> dict[str, Any]:
     """The config that describes a simulation made in Python, as far as TOML can."""
-    problem, setting = simulation.problem, simulation.setting
+    setting = simulation.setting
+    simulated: dict[str, Any] = {"horizon": setting.horizon, "seeds": setting.seeds, "record": setting.record}
+    simulated["key"] = setting.key if isinstance(setting.key, int) else str(setting.key)
+    simulated["metrics"] = simulation.metrics
+    if setting.until is not None:
+        simulated["until"] = setting.until
+    made: dict[str, Any] = {"simulation": simulated}
+    made["problem"] = _problem(problem) if isinstance(problem, Problem) else _plain(problem)
+    if grid is not None:
+        made["grid"] = _plain(grid)
+    made["policies"] = [_policy(value, entries) for value, entries in given]
+    return made
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
     plain: dict[str, Any] = {"means": problem.means.T.tolist(), "plays": problem.plays}
     plain["reward"] = table(problem.reward)
     plain["delay"] = table(problem.delay)
@@ -136,13 +162,36 @@ def _config(simulation: Simulation) -> dict[str, Any]:
     for name in ("merit", "opportunity"):
         if getattr(problem, name) is not None:
             plain[name] = table(getattr(problem, name))
-    simulated: dict[str, Any] = {"horizon": setting.horizon, "seeds": setting.seeds, "record": setting.record}
-    simulated["key"] = setting.key if isinstance(setting.key, int) else str(setting.key)
-    simulated["metrics"] = simulation.metrics
-    if setting.until is not None:
-        simulated["until"] = setting.until
-    policies = [{"label": e.label, **table(e.policy)} for e in simulation.entries]
-    return {"simulation": simulated, "problem": plain, "policies": policies}
+    return plain
+
+
+def _policy(value: Any, entries: list[Entry]) -> dict[str, Any]:
+    """The table of a policy; of a grid its lists."""
+    if len(entries) == 1:
+        return {"label": entries[0].label, **table(entries[0].policy)}
+    bases = {name: part for name, part in value.items() if isinstance(part, Policy)}
+    beside = {key: held for part in bases.values() for key, held in table(part).items() if key != "kind"}
+    names = {name: part.name for name, part in bases.items()}
+    # A list is a grid: anything else that holds numbers is one point of it.
+    rest = {name: [part] if isinstance(part, np.ndarray | tuple) else part for name, part in value.items()}
+    return {**beside, **_plain({**rest, **names}), "label": entries[0].family}
+
+
+def _plain(value: Any) -> Any:
+    """What was given in Python, as TOML writes it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items() if part is not None}
+    if isinstance(value, Component):
+        return table(value)
+    if isinstance(value, type):
+        return value.__dict__.get("name", value.__name__)
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, str | bool | int | float):
+        return value
+    return float(value) if isinstance(value, Decimal | Fraction) else str(value)
 
 
 def _rows(values: np.ndarray) -> Any:

@@ -129,8 +129,9 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> 
     from . import processes  # late: bad input is refused before JAX and matplotlib load
 
     processes.connect(parsed.coordinator, parsed.processes, parsed.process_id)
-    simulation = configs.simulation(config)
-    _ask_for(out, ["results.nc"])
+    with processes.together():
+        simulation = configs.simulation(config)
+        _ask_for(out, ["results.nc"])
     _draw_to_files()
     from . import progress_folder, results, summary, writing
 
@@ -139,21 +140,20 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> 
     about = {"config": tomli_w.dumps(config), **_made_with()}
     try:
         outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
-    except (KeyboardInterrupt, FloatingPointError, WriteError):
+    except (KeyboardInterrupt, FloatingPointError, WriteError, ConnectionError):
         if progress_folder.kept(out):
             print(f"jaxbandit: what is done is kept: `jaxbandit resume {out}` goes on with it", file=sys.stderr)
         raise
-    first = processes.number() == 0
-    if first:
-        data = results.dataset(simulation, outcome, config)
-        names = [path.name for path in writing.write(data, out)]
-        print(summary.table(data, rest=f"{out}/table.csv") if "table.csv" in names else summary.table(data))
-        print(
-            f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
-            f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
-        )
-        print(f"wrote {', '.join(names)} to {out}/")
-    processes.wait("written")
+    with processes.together():
+        if processes.number() == 0:
+            data = results.dataset(simulation, outcome, config)
+            names = [path.name for path in writing.write(data, out)]
+            print(summary.table(data, rest=f"{out}/table.csv") if "table.csv" in names else summary.table(data))
+            print(
+                f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
+                f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
+            )
+            print(f"wrote {', '.join(names)} to {out}/")
     progress_folder.forget(out)
     if outcome.short is not None:
         print(f"jaxbandit: {outcome.short}", file=sys.stderr)

@@ -7,6 +7,7 @@ leaves: a grid over numbers runs one compiled program.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -65,8 +66,7 @@ class Component:
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
         """The fields a user may set, by name."""
-        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-        return {f.name: f for f in fields if not f.metadata.get("derived")}
+        return dict(_parameters(cls))  # type: ignore[arg-type]
 
     @classmethod
     def from_spec(cls, spec: Any, key: str) -> Any:
@@ -123,15 +123,24 @@ class Component:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
+@functools.cache
+def _parameters(cls: type[Component]) -> dict[str, dataclasses.Field[Any]]:
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    return {f.name: f for f in fields if not f.metadata.get("derived")}
+
+
 def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
     low, high = field.metadata.get("low"), field.metadata.get("high")
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+    if type(value) in (int, float) and least <= value <= most and abs(value) <= 1e30:
+        return  # what nearly every point of a grid is
     words = {
         (False, False): "finite numbers",
         (True, False): f"numbers >= {low:g}" if low is not None else "",
         (False, True): f"numbers <= {high:g}" if high is not None else "",
         (True, True): f"numbers from {low:g} to {high:g}" if low is not None and high is not None else "",
     }[low is not None, high is not None]
-    finite(value, key, words, -math.inf if low is None else low, math.inf if high is None else high)
+    finite(value, key, words, least, most)
 
 
 def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float = math.inf) -> np.ndarray:

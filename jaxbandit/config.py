@@ -160,16 +160,18 @@ def crossed(policies: list[Entry], problems: list[tuple[dict[str, Any], Problem]
     if len(problems) == 1:
         return policies
     _few(len(policies) * len(problems), "grid", None)
-    return [
-        dataclasses.replace(
-            entry,
-            label=f"{entry.family} ({_at({**entry.point, **point})})",
-            problem=problem,
-            point={**entry.point, **point},
-        )
-        for entry in policies
-        for point, problem in problems
-    ]
+    return _distinct(
+        [
+            dataclasses.replace(
+                entry,
+                label=f"{entry.family if entry.point else entry.label} ({_at({**entry.point, **point})})",
+                problem=problem,
+                point={**entry.point, **point},
+            )
+            for entry in policies
+            for point, problem in problems
+        ]
+    )
 
 
 def entries(tables: Any, horizon: int) -> list[Entry]:
@@ -187,6 +189,10 @@ def entries(tables: Any, horizon: int) -> list[Entry]:
         if not isinstance(table, Mapping):
             raise InputError(key, table, 'a table with a kind, as { kind = "ucb1" }')
         made += list(_grid(dict(table), key, horizon))
+    return _distinct(made)
+
+
+def _distinct(made: list[Entry]) -> list[Entry]:
     for label, times in Counter(entry.label for entry in made).items():
         if times > 1:
             raise InputError("policies.label", label, "a name of its own for each policy")

@@ -30,7 +30,7 @@ def expanded(problem: Mapping[str, Any], grid: Any = None) -> Iterator[tuple[dic
     axes = {name: values for name, values in _leaves(problem) if _in_place(name) and isinstance(values, list)}
     axes |= _asked(grid)
     for name, values in axes.items():
-        if not isinstance(values, list) or not values:
+        if not isinstance(values, list) or not values or any(value is None for value in values):
             raise InputError(f"grid.problem.{name}", values, "a list of values, one a configuration")
     count = math.prod(map(len, axes.values()))
     if count > MOST:

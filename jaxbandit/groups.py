@@ -6,7 +6,7 @@ between configurations stands beside what differs between instances, in arrays `
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -48,37 +48,28 @@ class Group:
 
 def grouped(policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Group]:
     """Entries, each a prepared policy and its problem, in groups as large as can be, in order of appearance."""
+    entries = alone(range(len(policies)), policies, problems, horizon)
+    worlds = {id(entry.world): entry.world for entry in entries}  # one may be that of many entries
+    shapes = {which: _structure(world) for which, world in worlds.items()}
+    kinds: dict[Hashable, list[Group]] = {}
+    for entry in entries:
+        kinds.setdefault((_structure(entry.policy), shapes[id(entry.world)]), []).append(entry)
+    return [alike[0] if len(alike) == 1 else _together(alike) for alike in kinds.values()]
+
+
+def alone(numbers: Sequence[int], policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Group]:
+    """Some entries as a group each."""
     worlds: dict[tuple[int, bool], World] = {}
-    kinds: dict[Hashable, list[int]] = {}
-    for number, (policy, problem) in enumerate(zip(policies, problems, strict=True)):
-        which = (id(problem), policy.binary)
-        if which not in worlds:
-            worlds[which] = world_of(problem, policy.binary, horizon)
-        kinds.setdefault(_structure((policy, worlds[which])), []).append(number)
-    made = []
-    for numbers in kinds.values():
-        entries = alone(numbers, policies, problems, horizon, worlds)
-        made.append(entries[0] if len(entries) == 1 else _together(entries, problems))
-    return made
-
-
-def alone(
-    numbers: Sequence[int],
-    policies: Sequence[Policy],
-    problems: Sequence[Problem],
-    horizon: int,
-    worlds: Mapping[tuple[int, bool], World] | None = None,
-) -> list[Group]:
-    """Some entries as a group each; `worlds` are those made already, by problem and whether rewards are binarised."""
     facts: dict[int, Facts] = {}
     made = []
     for n in numbers:
         policy, problem = policies[n], problems[n]
-        known = None if worlds is None else worlds.get((id(problem), policy.binary))
-        world = world_of(problem, policy.binary, horizon) if known is None else known
+        which = id(problem), policy.binary
+        if which not in worlds:
+            worlds[which] = world_of(problem, policy.binary, horizon)
         if id(problem) not in facts:
             facts[id(problem)] = facts_of(problem)
-        made.append(Group((n,), policy, world, facts[id(problem)], problem.instances, problem.arms))
+        made.append(Group((n,), policy, worlds[which], facts[id(problem)], problem.instances, problem.arms))
     return made
 
 
@@ -94,20 +85,22 @@ def _shape(leaf: np.ndarray) -> Hashable:
     return leaf.ndim, leaf.shape[0] if leaf.ndim else 0, leaf.dtype.kind
 
 
-def _together(entries: list[Group], problems: Sequence[Problem]) -> Group:
+def _together(entries: list[Group]) -> Group:
     first = entries[0]
-    same = len({id(problems[entry.entries[0]]) for entry in entries}) == 1
     return Group(
-        tuple(entry.entries[0] for entry in entries),
+        tuple(number for entry in entries for number in entry.entries),
         _stacked([entry.policy for entry in entries], first.instances),
-        first.world if same else _stacked([entry.world for entry in entries], first.instances),
-        first.facts if same else _all_facts([entry.facts for entry in entries], first.instances),
+        _stacked([entry.world for entry in entries], first.instances),
+        _all_facts([entry.facts for entry in entries], first.instances),
         first.instances,
         first.arms,
     )
 
 
 def _all_facts(facts: list[Facts], instances: int) -> Facts:
+    if _one(facts):
+        return facts[0]
+
     def beside(parts: list[Any]) -> Any:
         return None if parts[0] is None else _beside(parts, instances)
 
@@ -121,9 +114,16 @@ def _all_facts(facts: list[Facts], instances: int) -> Facts:
 
 
 def _stacked(trees: list[Tree], instances: int) -> Tree:
+    if _one(trees):
+        return trees[0]
     structure = jax.tree.structure(trees[0])
     leaves = zip(*(jax.tree.leaves(tree) for tree in trees), strict=True)
     return jax.tree.unflatten(structure, [_beside(parts, instances) for parts in leaves])
+
+
+def _one(parts: Sequence[Any]) -> bool:
+    """Whether they are one object, as the world is where only policies differ."""
+    return all(part is parts[0] for part in parts)
 
 
 def _beside(parts: Sequence[Any], instances: int) -> Any:

@@ -23,12 +23,11 @@ _CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_
 _CALENDAR_RUNS = 128
 
 
-def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], delay: str, devices: int, at_once: int) -> int | None:
+def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], devices: int, at_once: int) -> int | None:
     """The most runs of a block that fit its devices, whole vectors of them; None where memory sets no limit.
 
     Args:
         sums: those of `engine.SUMS` that are kept.
-        delay: the kind of the delay, for the error.
         devices: that a block is spread over.
         at_once: blocks that are under way at a time.
 
@@ -44,7 +43,7 @@ def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], delay: str, de
         if not calendar:
             words = f"{LANES} runs' state in memory, which takes {need * LANES / 2**30:.3g} GiB"
             raise InputError("problem.means", f"{group.arms} arms", words)
-        raise InputError("problem.delay", delay, f"{words}; a shorter horizon or fewer arms need less")
+        raise InputError("problem.delay", group.world.delay.name, f"{words}; a shorter horizon or fewer arms need less")
     runs = room // need
     if calendar and jax.default_backend() == "cpu":
         runs = min(runs, max(_CALENDAR // calendar, min(_CALENDAR_MOST // calendar, _CALENDAR_RUNS)))

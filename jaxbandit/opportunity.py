@@ -165,7 +165,7 @@ class Constant(_Constant, name="constant"):
         if decimal(self.gamma, "problem.opportunity.gamma") * problem.arms > 1:
             words = f"a number from 0 to 1/K = 1/{problem.arms}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.gamma", self.gamma, words)
-        return self
+        return self.with_numbers("problem.opportunity")
 
     def shares(self, arms: int) -> list[Fraction]:
         return [decimal(self.gamma, "problem.opportunity.gamma")] * arms
@@ -236,7 +236,8 @@ class Softmax(_Sound, name="softmax"):
         """f_k where mu_k is `own` and the other means are `others`."""
         arms = len(own)
         other = ~jnp.eye(arms, dtype=bool).reshape(arms, arms, *[1] * (own.ndim - 1))
-        odds = jnp.where(other, jnp.exp(self.c * (others[None] - own[:, None])), 0.0)  # no sum to subtract from
+        more = jax.vmap(lambda one: self.c * (others - one))(own[:, None])  # c may differ from run to run
+        odds = jnp.where(other, jnp.exp(more), 0.0)  # no sum to subtract from
         return 1.0 / (1.0 + jnp.sum(odds, axis=1))
 
     def lipschitz(self, arms: int) -> float:

@@ -1,9 +1,20 @@
-"""Several processes on one simulation, by `jax.distributed`: who plays which block, and how all learn the results."""
+"""Several processes on one simulation, by `jax.distributed`: who plays which block, and how all learn the results.
+
+Process 0 has to last: JAX ends the others ("another task died") as soon as it is gone. Where another one ends early,
+the rest play what is theirs, keep it and then say so.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
 import re
-from collections.abc import Sequence
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -14,6 +25,8 @@ from .errors import InputError
 from .tallies import Tally
 
 _PIECE = 1 << 24  # bytes that a process sends at a time
+_PATIENCE = 300.0  # seconds that a process waits for the others to come
+_PARTING = 10.0  # and process 0 for them to go
 
 
 def connect(coordinator: str | None, processes: int | None, number: int | None) -> None:
@@ -38,10 +51,98 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
         raise InputError("--process-id", number, f"this process's number, from 0 to {processes - 1}")
     if processes == 1:
         return
+    others = _meet(coordinator, processes, number)
+    config: Any = jax.config
+    config.update("jax_enable_recoverability", True)  # or JAX ends every process where one dies
+    config.update("jax_enable_preemption_service", False)  # or a process that is told to end goes on
     try:
-        jax.distributed.initialize(coordinator, processes, number)
+        with _quiet():
+            jax.distributed.initialize(coordinator, processes, number)
+            any_of(False)
     except (RuntimeError, ValueError) as error:
-        raise ConnectionError(f"process {number} did not reach {coordinator}: {str(error).splitlines()[0]}") from None
+        raise ConnectionError(f"process {number} lost the others: {str(error).splitlines()[0]}") from None
+    atexit.register(_part, others)
+
+
+def _meet(coordinator: str, processes: int, number: int) -> list[socket.socket]:
+    """Wait until all processes have come, which JAX would do without a word, and at the end of its patience abort.
+
+    Returns:
+        Open connections: of process 0 to each of the others, of these to process 0.
+    """
+    host, _, port = coordinator.rpartition(":")
+    address, until = (host.strip("[]"), int(port)), time.monotonic() + _PATIENCE
+    try:
+        return _gather(address, processes, until) if number == 0 else [_arrive(address, processes, number, until)]
+    except OSError as error:
+        words = "was not joined by all others" if number == 0 else "did not reach process 0"
+        raise ConnectionError(f"process {number} {words} at {coordinator}: {error.strerror or error}") from None
+
+
+def _gather(address: tuple[str, int], processes: int, until: float) -> list[socket.socket]:
+    family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+    there: dict[bytes, socket.socket] = {}
+    with socket.create_server(("", address[1]), family=family) as door:
+        while len(there) < processes - 1:
+            door.settimeout(max(until - time.monotonic(), 0.01))
+            guest, _ = door.accept()
+            guest.settimeout(1.0)  # whoever else knocks says nothing
+            with contextlib.suppress(TimeoutError):
+                there[guest.recv(64)] = guest
+            wrong = set(there) - {_name(i, processes) for i in range(1, processes)}
+            for name in wrong:
+                there.pop(name).close()
+    for guest in there.values():
+        guest.sendall(b"all here")
+    return list(there.values())
+
+
+def _arrive(address: tuple[str, int], processes: int, number: int, until: float) -> socket.socket:
+    while True:
+        try:
+            host = socket.create_connection(address, max(until - time.monotonic(), 0.01))
+            host.sendall(_name(number, processes))
+            if not host.recv(64):
+                raise ConnectionResetError(f"it is waiting for others than number {number} of {processes}")
+            return host
+        except ConnectionRefusedError:  # not there yet
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
+def _name(number: int, processes: int) -> bytes:
+    return f"jaxbandit {number} of {processes}".encode()
+
+
+def _part(others: list[socket.socket]) -> None:
+    """Leave in order, process 0 last."""
+    if number() > 0:
+        jax.distributed.shutdown()
+    else:
+        for other in others:
+            other.settimeout(_PARTING)
+            with contextlib.suppress(OSError):
+                other.recv(1)  # nothing: it has left
+    for other in others:
+        other.close()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what the libraries underneath write to the terminal as they connect."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        try:
+            os.dup2(aside.fileno(), 1)
+            os.dup2(aside.fileno(), 2)
+            yield
+        finally:
+            for stream, own in enumerate(kept, 1):
+                os.dup2(own, stream)
+                os.close(own)
 
 
 def count() -> int:
@@ -54,16 +155,40 @@ def number() -> int:
     return jax.process_index()
 
 
-def wait(what: str) -> None:
-    """Go on when all processes are here."""
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Do something as all processes do, and go on when all have; where one fails, all stop there.
+
+    Raises:
+        ConnectionError: another process has stopped.
+    """
+    error = None
+    try:
+        yield
+    except Exception as raised:
+        error = raised
     if count() > 1:
-        multihost_utils.sync_global_devices(what)
+        try:
+            failed = np.flatnonzero(_all(np.asarray([error is not None], np.int64)))
+        except ConnectionError:
+            if error is None:
+                raise
+        else:
+            if error is None and failed.size:
+                raise ConnectionError(f"process {failed[0]} stopped with an error, which it says")
+    if error is not None:
+        raise error
 
 
 def agreed(values: Any) -> np.ndarray:
     """Integers that are to be the same in all processes: those of process 0, int64."""
     mine = np.asarray(values, np.int64)
     return mine if count() == 1 else _all(mine)[0]
+
+
+def any_of(here: bool) -> bool:
+    """Whether something is so in any process."""
+    return here if count() == 1 else bool(_all(np.asarray([here], np.int64)).any())
 
 
 def mine(done: Sequence[bool]) -> tuple[list[int], list[int]]:
@@ -101,5 +226,8 @@ def _sum(array: np.ndarray) -> np.ndarray:
 def _all(values: np.ndarray) -> np.ndarray:
     """Every process's integers, `[process, *shape]`; on the way as words of 32 bits, the most JAX has by default."""
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32)
-    gathered = np.asarray(multihost_utils.process_allgather(words)).reshape(count(), -1)
+    try:
+        gathered = np.asarray(multihost_utils.process_allgather(words)).reshape(count(), -1)
+    except (RuntimeError, ValueError) as error:
+        raise ConnectionError(f"another process has ended: {str(error).splitlines()[0]}") from None
     return np.ascontiguousarray(gathered).view(values.dtype).reshape(count(), *values.shape)

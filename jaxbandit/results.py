@@ -67,6 +67,7 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
         coordinates = {"phase": np.arange(1, phases.shape[-1] + 1), "phase_name": (("policy", "phase"), named)}
     coordinates |= _points(simulation, data)
     rounds = len(simulation.entries) * problem.instances * outcome.seeds * setting.horizon
+    plays = {own.plays for own in simulation.problems}
     return xr.Dataset(
         data,
         coords={
@@ -81,7 +82,7 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
         },
         attrs={
             "config": tomli_w.dumps(config),
-            "plays": problem.plays,
+            **({"plays": problem.plays} if len(plays) == 1 else {}),  # else along `policy`, `problem.plays`
             "jaxbandit_version": version(),
             "jax_version": jax.__version__,
             "device": device_name(),
@@ -141,10 +142,11 @@ def _points(simulation: Simulation, data: dict[str, Any]) -> dict[str, Any]:
     """The coordinates of grids; under the whole key where a variable has the parameter's name."""
     points = [entry.point for entry in simulation.entries]
     keys = dict.fromkeys(key for point in points for key in point)
+    taken = {*data, "policy", "family", "kind", "instance", "seed", "arm", "round", "phase", "phase_name"}
     made: dict[str, Any] = {}
     for key in keys:
         values = [point.get(key) for point in points]
-        name = key if key.removeprefix("policies.") in data else key.removeprefix("policies.")
+        name = key if key.removeprefix("policies.") in taken else key.removeprefix("policies.")
         about = {"key": key}
         if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
             made[name] = ("policy", np.array([np.nan if value is None else value for value in values], float), about)

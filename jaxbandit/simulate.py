@@ -8,7 +8,7 @@ import itertools
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from .problem import Problem
 from .progress import Progress
 from .progress_folder import ProgressFolder
 from .setting import Entry, Setting
-from .stretches import Stretch, played
+from .stretches import played
 from .tallies import Form, Tally, side_by_side
 from .until import until
 
@@ -109,26 +109,42 @@ class Simulation:
         self.mesh = devices.mesh()
         self._arrange(grouped(self.prepared, self.problems, setting.horizon))
         self._stop = threading.Event()
-        for caveat in metrics.caveats(self.metrics, problem):
-            warnings.warn(caveat, stacklevel=3)
+        for own in {id(own): own for own in self.problems}.values():
+            if caveats := metrics.caveats(self.metrics, own):
+                warnings.warn(caveats[0], stacklevel=3)
+                break
 
     def _arrange(self, groups: list[Group]) -> None:
         """Take these groups, and cut them into blocks that fit."""
         self.groups = groups
         self.forms = [self._form(group) for group in groups]
+        memory.check_results(groups, self.forms, self.setting.seeds)
         at_once, sums = devices.workers(), metrics.needed(self.metrics)
         share = -(-at_once * processes.count() // len(groups))
-        delay = self.problem.delay.name
         self.sizes = []
-        for group, form in zip(groups, self.forms, strict=True):
-            most = memory.runs_a_block(group, form, sums, delay, self.shards, at_once)
+        for number, group in enumerate(groups):
+            try:
+                most = memory.runs_a_block(group, self.forms[number], sums, self.shards, at_once)
+            except InputError:
+                raise
+            except Exception:  # the policy's own, as in `_compile_all`
+                if len(group.entries) == 1:
+                    raise
+                return self._take_apart({number})
             self.sizes.append(size(group.rows, self.setting.seeds, self.setting.block, share, self.shards, most))
-        memory.check_results(groups, self.forms, self.setting.seeds)
         runs = self.setting.seeds * sum(group.rows for group in groups)
         count = sum(one.count(group.rows, self.setting.seeds) for group, one in zip(groups, self.sizes, strict=True))
         if count > _MOST_BLOCKS:
             words = f"at least {-(-runs // _MOST_BLOCKS)} runs, so that there are at most {_MOST_BLOCKS} blocks"
             raise InputError("simulation.block", self.setting.block, words)
+
+    def _take_apart(self, numbers: Collection[int]) -> None:
+        """Make groups of one entry each of some groups, whose policies take parameters as numbers only."""
+        apart = [
+            alone(group.entries, self.prepared, self.problems, self.setting.horizon) if number in numbers else [group]
+            for number, group in enumerate(self.groups)
+        ]
+        self._arrange([group for groups in apart for group in groups])
 
     def results_bytes(self) -> int:
         """What the results will take of the host's memory, about."""
@@ -158,14 +174,13 @@ class Simulation:
         )
         made = hashlib.sha256(repr(about).encode())
         for group in self.groups:
-            facts = group.facts
-            numbers = (facts.means, facts.penalties, facts.opportunities)
-            leaves, structure = jax.tree.flatten((group.policy, group.world, numbers))
+            leaves, structure = jax.tree.flatten((group.policy, group.world))
             made.update(str(structure).encode())
-            for leaf in leaves:
-                array = np.asarray(leaf)
-                made.update(repr((array.shape, str(array.dtype))).encode() + array.tobytes())
-            made.update(repr(None if facts.fractions is None else facts.fractions.tolist()).encode())
+            facts = group.facts  # of which metrics ask for more than the world holds
+            for part in (*leaves, facts.means, facts.fractions, facts.penalties, facts.opportunities, facts.plays):
+                array = np.asarray(part)
+                exact = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+                made.update(repr((array.shape, str(array.dtype))).encode() + exact)
         return made.hexdigest()
 
     def run(
@@ -186,10 +201,11 @@ class Simulation:
         self._stop.clear()
         begun = time.perf_counter()
         with ThreadPoolExecutor(devices.workers()) as pool:
-            folder = None if keep is None else ProgressFolder(keep, self.digest(), about or {})
-            if folder is not None:
-                folder.begin()
-            self._compile_all(pool)
+            with processes.together():
+                folder = None if keep is None else ProgressFolder(keep, self.digest(), about or {})
+                if folder is not None:
+                    folder.begin()
+                self._compile_all(pool)
             self._agree(folder)
             compiled = time.perf_counter()
             total = slice(0, self.setting.seeds)
@@ -201,10 +217,7 @@ class Simulation:
                 seeds, short = self.setting.seeds, None
                 while (wanted := self._wanted(tallies, seeds)) > seeds:
                     more = slice(seeds, wanted)
-                    try:
-                        memory.check_results(self.groups, self.forms, wanted)
-                    except InputError as error:
-                        short = f"after {seeds} seeds more do not fit: {error}"
+                    if (short := self._too_many(seeds, wanted)) is not None:
                         break
                     bar.more(self._rounds_of(more))
                     legs = zip(tallies, self._leg(pool, more, folder, bar), strict=True)
@@ -226,13 +239,22 @@ class Simulation:
         return runs * self.setting.horizon
 
     def _wanted(self, tallies: list[Tally], seeds: int) -> int:
-        """The seeds that are wanted in all: whole blocks of them, so that no other shape is compiled."""
+        """The seeds that are wanted in all, whatever the blocks are."""
         if self.until is None:
             return seeds
         stderr = [tally.curves[self.until.metric].stderr(seeds)[-1] for tally in tallies]
-        more = self.until.wanted(np.concatenate(stderr), seeds) - seeds
-        widest = max(one.wide for one in self.sizes)
-        return seeds + -(-more // widest) * widest
+        return self.until.wanted(np.concatenate(stderr), seeds)
+
+    def _too_many(self, seeds: int, wanted: int) -> str | None:
+        """Why the seeds that are wanted have no room, here or in another process; None where they have."""
+        words = None
+        try:
+            memory.check_results(self.groups, self.forms, wanted)
+        except InputError as error:
+            words = f"after {seeds} seeds more do not fit: {error}"
+        if not processes.any_of(words is not None):
+            return None
+        return words or f"after {seeds} seeds more do not fit another process's memory"
 
     def _leg(self, pool: ThreadPoolExecutor, seeds: slice, folder: ProgressFolder | None, bar: Progress) -> list[Tally]:
         """Simulate some seeds of everything, but for what is in the folder."""
@@ -265,9 +287,10 @@ class Simulation:
                 folder.save(job.name, part.arrays())
             take(job, part)
 
-        todo = [jobs[i] for i in taken if not read(jobs[i])] + [jobs[i] for i in left]
-        inherit = inheriting()
-        self._finish([pool.submit(inherit, do, job) for job in todo])
+        with processes.together():
+            todo = [jobs[i] for i in taken if not read(jobs[i])] + [jobs[i] for i in left]
+            inherit = inheriting()
+            self._finish([pool.submit(inherit, do, job) for job in todo])
         return [processes.pooled(tally) for tally in tallies]
 
     def _jobs(self, seeds: slice) -> list[Job]:
@@ -298,24 +321,25 @@ class Simulation:
     def _compile_all(self, pool: ThreadPoolExecutor) -> None:
         """Compile every group; one whose policy takes parameters as numbers only falls apart into entries."""
         inherit = inheriting()
-        first = {number: pool.submit(inherit, self._compile, number) for number in range(len(self.groups))}
-        wait(first.values())
-        groups = []
-        for number, future in first.items():
-            group = self.groups[number]
-            if future.exception() is None or len(group.entries) == 1:
-                future.result()
-                groups.append(group)
-            else:
-                groups += alone(group.entries, self.prepared, self.problems, self.setting.horizon)
-        if len(groups) > len(self.groups):
-            self._arrange(groups)
-            self._finish([pool.submit(inherit, self._compile, number) for number in range(len(groups))])
+
+        def compiled() -> list[Future[None]]:
+            return [pool.submit(inherit, self._compile, number) for number in range(len(self.groups))]
+
+        first = compiled()
+        wait(first)
+        failed = [number for number, future in enumerate(first) if future.exception() is not None]
+        for number in failed:
+            if len(self.groups[number].entries) == 1:
+                first[number].result()
+        if failed:
+            self._take_apart(failed)
+            self._finish(compiled())
 
     def _compile(self, number: int) -> None:
         """Compile a group's program by playing no round with it."""
-        block = cover(self.groups[number].rows, slice(0, self.setting.seeds), self.sizes[number], self.shards)[0]
-        for _ in self._played(Job(number, block), np.zeros(1, np.int64)):
+        group, one = self.groups[number], self.sizes[number]
+        block = cover(one.tall, slice(0, one.wide), one, self.shards)[0]
+        for _ in played(group, block, np.zeros(1, np.int64), self.setting, self.metrics, self.mesh):
             pass
 
     def _run_block(self, job: Job, bar: Progress) -> Tally | None:
@@ -324,7 +348,7 @@ class Simulation:
         numbers = np.arange(block.rows.start, block.rows.stop)
         facts = group.facts.at(numbers)
         before, deepest = 0, -np.inf
-        for stretch in self._played(job, self.rounds):
+        for stretch in played(group, block, self.rounds, self.setting, self.metrics, self.mesh):
             if self._stop.is_set():
                 return None
             if stretch.missed:  # a score that is not a number selects no arm: say so, rather than simulate on
@@ -347,9 +371,6 @@ class Simulation:
             every = block.unpack(np.asarray(stretch.state.deepest, np.float64)[0])
             tally.deepest[...] = np.maximum(every, deepest)
         return tally
-
-    def _played(self, job: Job, rounds: np.ndarray) -> Iterator[Stretch]:
-        return played(self.groups[job.group], job.block, rounds, self.setting, self.metrics, self.mesh)
 
     def _record(self, tally: Tally, rounds: np.ndarray, counts: np.ndarray, values: dict[str, np.ndarray]) -> None:
         place = int(np.searchsorted(self.rounds, rounds[0]))
