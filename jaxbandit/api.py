@@ -57,7 +57,8 @@ def simulate(
         until: "regret_stderr<0.5": runs are added until the standard error of a metric's mean at T is below that, in
             every configuration and instance.
         keep: a folder where what is done is kept block by block while this works; the same call goes on with it after
-            an interruption, and removes it (its folder `unfinished`) when all is done.
+            an interruption, and removes it (its folder `unfinished`) when all is done. A policy of one's own whose
+            class was edited is another; what its class calls is not looked at.
         progress: show a bar with rounds done, selections a second and time left.
 
     Returns:

@@ -176,6 +176,7 @@ def write(results: xr.Dataset, path: Path) -> None:
         try:
             with partial.open("wb") as file:
                 file.write(made.getbuffer())
+                os.fsync(file.fileno())  # on the disk before anything that it was made from goes
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
