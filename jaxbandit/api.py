@@ -87,7 +87,11 @@ def simulate(
     if keep is None:
         outcome = simulation.run(progress)
     else:
-        outcome = simulation.run(progress, Path(keep), {"config": tomli_w.dumps(config)})
+        try:
+            outcome = simulation.run(progress, Path(keep), {"config": tomli_w.dumps(config)})
+        except InputError as error:
+            key = "keep" if error.key == "--out" else error.key
+            raise InputError(key, error.held, error.allowed) from None
     if outcome.short is not None:
         warnings.warn(outcome.short, stacklevel=2)
     results = dataset(simulation, outcome, config)

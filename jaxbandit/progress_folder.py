@@ -31,6 +31,7 @@ from .errors import InputError, WriteError
 Made = TypeVar("Made")
 
 FOLDER = "unfinished"
+FILES = "files"  # in it: what is written last, until it is moved to its place
 _ABOUT = "run.toml"
 _FORMAT = "jaxbandit-block-1"
 _ABOUT_FORMAT = ("#", "jaxbandit-run-1")  # a comment to TOML
@@ -54,7 +55,7 @@ class ProgressFolder:
         since: when this call began to simulate, of `time.perf_counter`.
 
     Raises:
-        InputError: the folder holds another run.
+        InputError: the folder holds another run, or is another's folder of this name.
     """
 
     def __init__(self, out: Path, run: str, about: Mapping[str, Any]):
@@ -70,8 +71,12 @@ class ProgressFolder:
             self.about, self._begun = found, True
         if runs and run not in runs:
             words = "a folder without the unfinished run of another config, version or device"
-            ways = f"`jaxbandit resume {out}` goes on with that one where it began; without {self.path} it is forgotten"
+            ways = f"that one goes on as it began (`jaxbandit resume {out}`), and without {self.path} it is forgotten"
             raise InputError("--out", str(out), f"{words}; {ways}")
+        strange = [path.name for path in self.path.iterdir() if not _ours(path)] if self.path.is_dir() else []
+        if strange:  # the folder goes in the end
+            words = f"a folder whose {FOLDER}, if any, was made by jaxbandit; this one holds {min(strange)!r}"
+            raise InputError("--out", str(out), words)
 
     def _runs(self) -> list[Any]:
         """The runs that the heads of blocks name."""
@@ -161,6 +166,10 @@ class ProgressFolder:
                 partial.unlink(missing_ok=True)
         except OSError as error:
             raise WriteError(self.path / name, error) from None
+
+
+def _ours(path: Path) -> bool:
+    return path.name in (_ABOUT, FILES) or path.suffix == ".block" or path.name.startswith(".")
 
 
 def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from . import grids, plots, results
 from .errors import WriteError
-from .progress_folder import FOLDER
+from .progress_folder import FILES, FOLDER
 
 
 def write(data: xr.Dataset, out: Path) -> list[Path]:
@@ -24,7 +24,7 @@ def write(data: xr.Dataset, out: Path) -> list[Path]:
     Raises:
         WriteError: a file cannot be written; `results.nc` comes first.
     """
-    made = out / FOLDER / "files"
+    made = out / FOLDER / FILES
     try:
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)
