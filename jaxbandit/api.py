@@ -59,7 +59,8 @@ def simulate(
         until: "regret_stderr<0.5": runs are added until the standard error of a metric's mean at T is below that, in
             every configuration and instance.
         keep: a folder where what is done is kept block by block while this works; the same call goes on with it after
-            an interruption, and removes it (its folder `unfinished`) when all is done.
+            an interruption, and removes it (its folder `unfinished`) when all is done. A policy of one's own whose
+            class was edited is another; what its class calls is not looked at.
         progress: show a bar with rounds done, selections a second and time left.
 
     Returns:
@@ -89,7 +90,11 @@ def simulate(
     if keep is None:
         outcome = simulation.run(progress)
     else:
-        outcome = simulation.run(progress, Path(keep), {"config": tomli_w.dumps(config)})
+        try:
+            outcome = simulation.run(progress, Path(keep), {"config": tomli_w.dumps(config)})
+        except InputError as error:
+            key = "keep" if error.key == "--out" else error.key
+            raise InputError(key, error.held, error.allowed) from None
     if outcome.short is not None:
         warnings.warn(outcome.short, stacklevel=2)
     results = dataset(simulation, outcome, config)

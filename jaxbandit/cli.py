@@ -96,7 +96,8 @@ def _version() -> str:
 def _run(parsed: argparse.Namespace) -> int:
     """Simulate, print a summary table, write DIR/results.nc and the figures.
 
-    What is done is kept in DIR/unfinished until then: `jaxbandit resume DIR`, or the same command again, goes on.
+    What is done is kept in DIR/unfinished until then, block by block: interrupted by Ctrl-C or killed in whatever way,
+    SIGTERM among them, which ends it at once, the run goes on with `jaxbandit resume DIR` or the same command again.
     """
     config = configs.load(parsed.config, parsed.set)
     if parsed.until is not None:
@@ -115,8 +116,13 @@ def _resume(parsed: argparse.Namespace) -> int:
     for name, here in _made_with().items():
         if about.get(name) != here:
             words = f"a run begun with {name} {here}, as here; end it where it began, or start it with another --out"
-            raise InputError("DIR", f"{parsed.out}, begun with {name} {about.get(name)}", words)
-    return _simulate(tomllib.loads(about["config"]), parsed.out, parsed)
+            began = f"begun with {name} {about[name]}" if name in about else "begun otherwise than by `jaxbandit run`"
+            raise InputError("DIR", f"{parsed.out}, {began}", words)
+    try:
+        config = tomllib.loads(about["config"])
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        raise InputError("DIR", str(parsed.out), "an unfinished run with its config; this one has none") from None
+    return _simulate(config, parsed.out, parsed)
 
 
 def _made_with() -> dict[str, str]:
@@ -140,20 +146,21 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> 
     about = {"config": tomli_w.dumps(config), **_made_with()}
     try:
         outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
-    except (KeyboardInterrupt, FloatingPointError, WriteError, ConnectionError):
+        with processes.together():
+            if processes.number() == 0:
+                data = results.dataset(simulation, outcome, config)
+                names = [path.name for path in writing.write(data, out)]
+    except (KeyboardInterrupt, WriteError, ConnectionError):
         if progress_folder.kept(out):
             print(f"jaxbandit: what is done is kept: `jaxbandit resume {out}` goes on with it", file=sys.stderr)
         raise
-    with processes.together():
-        if processes.number() == 0:
-            data = results.dataset(simulation, outcome, config)
-            names = [path.name for path in writing.write(data, out)]
-            print(summary.table(data, rest=f"{out}/table.csv") if "table.csv" in names else summary.table(data))
-            print(
-                f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
-                f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
-            )
-            print(f"wrote {', '.join(names)} to {out}/")
+    if processes.number() == 0:
+        print(summary.table(data, rest=f"{out}/table.csv") if "table.csv" in names else summary.table(data))
+        print(
+            f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
+            f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
+        )
+        print(f"wrote {', '.join(names)} to {out}/")
     progress_folder.forget(out)
     if outcome.short is not None:
         print(f"jaxbandit: {outcome.short}", file=sys.stderr)

@@ -1,36 +1,48 @@
 """Progress on disk: what is simulated of a run lies block by block in a folder, until the results are written.
 
-A file is data behind its own digest: a line of text (format, the run it belongs to, the SHA-256 of the rest) and
-arrays in NumPy's format, which are read without unpickling. It is written under another name and renamed, so
-that it is there whole or not at all; one that is damaged all the same is noticed and its block simulated again.
+A file is data behind its own digest: a line of text (format, the run and the block it is, how many bytes follow and
+their SHA-256) and arrays in NumPy's format, which are read without unpickling. It is written under another name and
+renamed, so that it is there whole or not at all; one that is damaged all the same is noticed and its block simulated
+again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
+import math
 import os
 import shutil
 import time
 import tomllib
+import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tomli_w
 
 from .errors import InputError, WriteError
 
+Made = TypeVar("Made")
+
 FOLDER = "unfinished"
+FILES = "files"  # in it: what is written last, until it is moved to its place
 _ABOUT = "run.toml"
 _FORMAT = "jaxbandit-block-1"
+_ABOUT_FORMAT = ("#", "jaxbandit-run-1")  # a comment to TOML
+_HEAD = 400  # bytes; a head is shorter
 
 
 class ProgressFolder:
-    """The folder `unfinished` in a folder of results.
+    """The folder `unfinished` in a folder of results; a context, in which the run is at work.
+
+    Left by an exception it stays as it is, but for a run of which no block is done, or whose simulation failed by
+    itself and would again: of these nothing is left.
 
     Args:
         out: the folder of results.
@@ -39,36 +51,44 @@ class ProgressFolder:
 
     Attributes:
         about: likewise; that of the run that began here, where one did.
-        kept: blocks that are done.
-        seconds: that earlier calls have taken, as far as blocks came of it.
+        seconds: that earlier calls have simulated, as far as blocks came of it.
+        since: when this call began to simulate, of `time.perf_counter`.
 
     Raises:
-        InputError: the folder holds another run.
+        InputError: the folder holds another run, or is another's folder of this name.
     """
 
     def __init__(self, out: Path, run: str, about: Mapping[str, Any]):
         self.path, self.run, self.about = out / FOLDER, run, dict(about)
-        self.kept, self.seconds = 0, 0.0
-        self._begun, self._since = False, time.perf_counter()
-        if self._held() - {run}:
-            words = "a folder without the unfinished run of another config or version"
-            ways = f"`jaxbandit resume {out}` ends that one, and without {self.path} it is forgotten"
+        self.seconds, self.since = 0.0, time.perf_counter()
+        self._begun, self._new = False, not out.exists()
+        try:
+            found = _about(self.path / _ABOUT)
+        except InputError:  # none, or damaged and written anew: blocks say whose they are
+            runs = self._runs()
+        else:
+            runs = [found.get("run")]
+            self.about, self._begun = found, True
+        if runs and run not in runs:
+            words = "a folder without the unfinished run of another config, version or device"
+            ways = f"that one goes on as it began (`jaxbandit resume {out}`), and without {self.path} it is forgotten"
             raise InputError("--out", str(out), f"{words}; {ways}")
-        if (self.path / _ABOUT).is_file():
-            with contextlib.suppress(InputError):  # damaged: written anew, and its blocks go on being this run's
-                self.about, self._begun = _about(self.path / _ABOUT), True
+        strange = [path.name for path in self.path.iterdir() if not _ours(path)] if self.path.is_dir() else []
+        if strange:  # the folder goes in the end
+            words = f"a folder whose {FOLDER}, if any, was made by jaxbandit; this one holds {min(strange)!r}"
+            raise InputError("--out", str(out), words)
 
-    def _held(self) -> set[str]:
-        """The runs that the folder holds something of."""
-        runs = set()
-        with contextlib.suppress(InputError):
-            runs.add(_about(self.path / _ABOUT)["run"])
-        for path in self.path.glob("*.block"):
-            with contextlib.suppress(OSError, IndexError), path.open("rb") as file:
-                runs.add(file.readline(200).decode("ascii", "replace").split()[1])
+    def _runs(self) -> list[Any]:
+        """The runs that the heads of blocks name."""
+        runs = []
+        for path in filter(Path.is_file, self.path.glob("*.block")):
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                head = file.readline(_HEAD).decode("ascii", "replace").split()
+                if len(head) == 5 and head[0] == _FORMAT:
+                    runs.append(head[1])
         return runs
 
-    def begin(self) -> None:
+    def __enter__(self) -> ProgressFolder:
         """Write what it takes to go on, where it is not there yet.
 
         Raises:
@@ -76,36 +96,46 @@ class ProgressFolder:
         """
         if not self._begun:
             self._write_about()
+        return self
 
-    def sizes(self, mine: list[list[int]]) -> list[list[int]]:
-        """The sizes of blocks: those that the run began with, or `mine`, which are noted."""
-        if "sizes" not in self.about:
-            self.about["sizes"] = mine
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or (kept(self.path.parent) and not issubclass(kind, FloatingPointError)):
+            return
+        forget(self.path.parent)
+        if self._new:
+            with contextlib.suppress(OSError):  # not empty, or not there
+                self.path.parent.rmdir()
+
+    def note(self, sizes: list[list[int]]) -> None:
+        """Note the sizes of blocks, `about["sizes"]`, for those who go on.
+
+        Raises:
+            WriteError: they cannot be written.
+        """
+        if self.about.get("sizes") != sizes:
+            self.about["sizes"] = sizes
             self._write_about()
-        return list(self.about["sizes"])
 
     def _write_about(self) -> None:
         text = tomli_w.dumps({**self.about, "run": self.run})
-        self._write(_ABOUT, f"# {_sha(text.encode())}\n{text}".encode())
+        self._write(_ABOUT, _headed(text.encode(), *_ABOUT_FORMAT))
 
-    def load(self, name: str) -> dict[str, np.ndarray] | None:
-        """The arrays of a block; None where it is not done, or its file is damaged, which is said."""
+    def load(self, name: str, made: Callable[[dict[str, np.ndarray]], Made]) -> Made | None:
+        """What is made of the arrays of a block; None where it is not done, or its file is damaged, which is said."""
         path = self._block(name)
         try:
-            head, _, rest = path.read_bytes().partition(b"\n")
+            block, seconds = _arrays(_read(path, _FORMAT, self.run, name))
+            part = made(block)
         except FileNotFoundError:
             return None
         except OSError as error:
             warnings.warn(f"{path} cannot be read ({error.strerror}): simulating it again", stacklevel=2)
             return None
-        if head.decode("ascii", "replace").split() != [_FORMAT, self.run, _sha(rest)]:
+        except Exception:  # whatever NumPy says of arrays that are none
             warnings.warn(f"{path} is damaged or of another run: simulating it again", stacklevel=2)
             return None
-        with np.load(io.BytesIO(rest), allow_pickle=False) as arrays:
-            made = {key: arrays[key] for key in arrays.files}
-        self.kept += 1
-        self.seconds = max(self.seconds, float(made.pop("seconds")))
-        return made
+        self.seconds = max(self.seconds, seconds)
+        return part
 
     def has(self, name: str) -> bool:
         """Whether there is a file of a block."""
@@ -121,14 +151,12 @@ class ProgressFolder:
             WriteError: they cannot be written; what was there before still is.
         """
         body = io.BytesIO()
-        seconds = self.seconds + time.perf_counter() - self._since
+        seconds = self.seconds + time.perf_counter() - self.since
         np.savez(body, **{**arrays, "seconds": np.asarray(seconds)})  # type: ignore[arg-type]
-        rest = body.getvalue()
-        self._write(f"{name}.block", f"{_FORMAT} {self.run} {_sha(rest)}\n".encode() + rest)
-        self.kept += 1
+        self._write(f"{name}.block", _headed(body.getvalue(), _FORMAT, self.run, name))
 
     def _write(self, name: str, content: bytes) -> None:
-        partial = self.path / f".{name}.{os.getpid()}"
+        partial = self.path / f".{name}.{uuid.uuid4().hex}"  # of its own: several processes may share the folder
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             try:
@@ -140,19 +168,33 @@ class ProgressFolder:
             raise WriteError(self.path / name, error) from None
 
 
+def _ours(path: Path) -> bool:
+    return path.name in (_ABOUT, FILES) or path.suffix == ".block" or path.name.startswith(".")
+
+
+def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:
+    """The arrays of a block, and the seconds when it was done."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        made = {key: arrays[key] for key in arrays.files}
+    seconds = float(made.pop("seconds"))
+    if not 0 <= seconds < math.inf:
+        raise ValueError("no time")
+    return made, seconds
+
+
 def kept(out: Path) -> int:
-    """How many blocks are done and kept in a folder of results; where none is, nothing of the run is left there."""
-    blocks = sum(1 for _ in (out / FOLDER).glob("*.block"))
-    if not blocks:
-        forget(out)
-        with contextlib.suppress(OSError):  # not empty
-            out.rmdir()
-    return blocks
+    """How many blocks are done and kept in a folder of results."""
+    return sum(1 for _ in (out / FOLDER).glob("*.block"))
 
 
 def forget(out: Path) -> None:
-    """Remove the progress in a folder of results, once they are written."""
-    shutil.rmtree(out / FOLDER, ignore_errors=True)
+    """Remove the progress in a folder of results, once they are written: at one stroke, as far as readers see."""
+    gone = out / f".{FOLDER}"
+    shutil.rmtree(gone, ignore_errors=True)
+    with contextlib.suppress(OSError):  # it is not there, or stays
+        if (out / FOLDER).is_dir():
+            (out / FOLDER).replace(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def unfinished(out: Path) -> dict[str, Any]:
@@ -168,14 +210,32 @@ def unfinished(out: Path) -> dict[str, Any]:
 
 def _about(path: Path) -> dict[str, Any]:
     try:
-        head, _, rest = path.read_bytes().partition(b"\n")
-        if head != f"# {_sha(rest)}".encode():
-            raise ValueError("its digest is that of another text")
-        return tomllib.loads(rest.decode())
-    except (OSError, ValueError) as error:
+        return tomllib.loads(_read(path, *_ABOUT_FORMAT).decode())
+    except (OSError, ValueError, RecursionError) as error:
         words = f"a file as it was written ({error}); started again with its config, the run goes on all the same"
         raise InputError("DIR", str(path), words) from None
 
 
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _headed(content: bytes, *words: str) -> bytes:
+    """A file's content behind a head of these words, its length and its digest."""
+    return " ".join([*words, str(len(content)), hashlib.sha256(content).hexdigest()]).encode() + b"\n" + content
+
+
+def _read(path: Path, *words: str) -> bytes:
+    """The content behind a head of these words; of another file no more than the head is read.
+
+    Raises:
+        OSError: there is no file, or it cannot be read.
+        ValueError: it is not as it was written, or of other words.
+    """
+    if not path.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    with path.open("rb") as file:
+        head = file.readline(_HEAD).decode("ascii", "replace").split()
+        length = os.fstat(file.fileno()).st_size - file.tell()
+        if head[:-1] != [*words, str(length)]:
+            raise ValueError("it begins as another file")
+        content = file.read()
+    if head[-1] != hashlib.sha256(content).hexdigest():
+        raise ValueError("its digest is that of another text")
+    return content

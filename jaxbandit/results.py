@@ -16,10 +16,11 @@ from .about import device_name, version
 from .errors import WriteError
 from .facts import facts_of
 from .metrics import METRICS
+from .outcome import Outcome
 from .policy import Policy
 from .problem import Problem
 from .setting import short
-from .simulate import Outcome, Simulation
+from .simulate import Simulation
 from .tallies import Tally
 
 
@@ -178,6 +179,7 @@ def write(results: xr.Dataset, path: Path) -> None:
         try:
             with partial.open("wb") as file:
                 file.write(made.getbuffer())
+                os.fsync(file.fileno())  # on the disk before anything that it was made from goes
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,50 +17,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import devices, memory, metrics, processes, randomness
-from .about import version
+from . import devices, identity, memory, metrics, processes
 from .blocks import Block, Size, cover, recorded_rounds, size
 from .errors import InputError
 from .groups import Group, alone, grouped
 from .moments import LARGEST
+from .outcome import Outcome
 from .policy import Policy
 from .problem import Problem
 from .progress import Progress
 from .progress_folder import ProgressFolder
 from .setting import Entry, Setting
 from .stretches import played
-from .tallies import Form, Tally, side_by_side
+from .tallies import Form, Tally
 from .until import until
 
 _MOST_BLOCKS = 10**6
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a simulation gave.
-
-    Attributes:
-        groups: of configurations.
-        tallies: one a group.
-        seeds: runs of each configuration and instance.
-        compile_seconds, run_seconds: what it took, interruptions left out.
-        short: why there are fewer runs than `until` asks for; None where there are not.
-    """
-
-    rounds: np.ndarray
-    metrics: list[str]
-    groups: list[Group]
-    tallies: list[Tally]
-    seeds: int
-    compile_seconds: float
-    run_seconds: float
-    short: str | None
-
-    def each(self, pick: Callable[[Tally], np.ndarray], axis: int = 0) -> np.ndarray:
-        """An array of the tallies, whose `axis` is that of the rows, for all entries: `[entry, instance, ...]`."""
-        pieces = [(group.entries, pick(tally)) for group, tally in zip(self.groups, self.tallies, strict=True)]
-        entries = sum(len(group.entries) for group in self.groups)
-        return side_by_side(pieces, entries, self.groups[0].instances, axis)
 
 
 @dataclass(frozen=True)
@@ -164,24 +135,10 @@ class Simulation:
         return [job.block for job in self._jobs(slice(0, self.setting.seeds))]
 
     def digest(self) -> str:
-        """A digest of all that decides the results: two runs of one digest have blocks in common, bit for bit."""
-        setting = self.setting
-        about = (
-            *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),
-            *(str(jnp.result_type(float)), [int(word[0]) for word in randomness.key_words(setting.key)]),
-            *(setting.horizon, setting.seeds, self.until, self.metrics, self.rounds.tolist()),
-            *([entry.label for entry in self.entries], [group.entries for group in self.groups]),
-        )
-        made = hashlib.sha256(repr(about).encode())
-        for group in self.groups:
-            leaves, structure = jax.tree.flatten((group.policy, group.world))
-            made.update(str(structure).encode())
-            facts = group.facts  # of which metrics ask for more than the world holds
-            for part in (*leaves, facts.means, facts.fractions, facts.penalties, facts.opportunities, facts.plays):
-                array = np.asarray(part)
-                exact = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-                made.update(repr((array.shape, str(array.dtype))).encode() + exact)
-        return made.hexdigest()
+        """What tells this run from others; see `identity`."""
+        asked = self.until, self.metrics, self.rounds.tolist()
+        labels = [entry.label for entry in self.entries]
+        return identity.digest(self.setting, asked, labels, self.groups, self.problems)
 
     def run(
         self, progress: bool | Progress = False, keep: Path | None = None, about: Mapping[str, Any] | None = None
@@ -197,17 +154,19 @@ class Simulation:
         Raises:
             InputError: `keep` holds another unfinished run.
             WriteError: a block cannot be written.
+            FloatingPointError: an index was not a number; nothing of such a run is kept.
         """
         self._stop.clear()
         begun = time.perf_counter()
-        with ThreadPoolExecutor(devices.workers()) as pool:
+        with processes.together():
+            folder = None if keep is None else ProgressFolder(keep, self.digest(), about or {})
+        with contextlib.nullcontext() if folder is None else folder, self._workers() as pool:
             with processes.together():
-                folder = None if keep is None else ProgressFolder(keep, self.digest(), about or {})
-                if folder is not None:
-                    folder.begin()
                 self._compile_all(pool)
             self._agree(folder)
             compiled = time.perf_counter()
+            if folder is not None:
+                folder.since = compiled
             total = slice(0, self.setting.seeds)
             if isinstance(progress, bool):
                 shown = progress and processes.number() == 0
@@ -227,12 +186,35 @@ class Simulation:
         times = compiled - begun, before + done - compiled
         return Outcome(self.rounds, self.metrics, self.groups, tallies, seeds, *times, short)
 
+    @contextlib.contextmanager
+    def _workers(self) -> Iterator[ThreadPoolExecutor]:
+        """Host threads; at the first failure, or an interruption, what they do stops and what waits is dropped."""
+        with ThreadPoolExecutor(devices.workers()) as pool:
+            try:
+                yield pool
+            except BaseException:
+                self._stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
     def _agree(self, folder: ProgressFolder | None) -> None:
         """Cut blocks as all processes do, and as the run did that began in the folder."""
         sizes = [[one.tall, one.wide] for one in self.sizes]
+        if folder is not None and self._possible(folder.about.get("sizes")):
+            sizes = folder.about["sizes"]
+        sizes = processes.agreed(sizes).tolist()
         if folder is not None:
-            sizes = folder.sizes(sizes)
-        self.sizes = [Size(*pair) for pair in processes.agreed(sizes).tolist()]
+            folder.note(sizes)
+        self.sizes = [Size(*pair) for pair in sizes]
+
+    def _possible(self, sizes: Any) -> bool:
+        """Whether these can be the sizes of the groups' blocks."""
+        tops = [[group.rows, self.setting.seeds] for group in self.groups]
+        try:
+            pairs = [zip(own, most, strict=True) for own, most in zip(sizes, tops, strict=True)]
+            return all(type(n) is int and 1 <= n <= top for pair in pairs for n, top in pair)
+        except (TypeError, ValueError):
+            return False
 
     def _rounds_of(self, seeds: slice) -> int:
         runs = sum(group.rows for group in self.groups) * (seeds.stop - seeds.start)
@@ -270,10 +252,10 @@ class Simulation:
 
         def read(job: Job) -> bool:
             assert folder is not None
-            arrays = folder.load(job.name)
-            if arrays is None:
+            part = folder.load(job.name, self._empty(job).like)
+            if part is None:
                 return False
-            take(job, self._empty(job).like(arrays))
+            take(job, part)
             bar.add(job.block.runs * self.setting.horizon)
             return True
 
@@ -306,17 +288,11 @@ class Simulation:
         return Tally.empty(self.forms[job.group], *(part.stop - part.start for part in (block.rows, block.seeds)))
 
     def _finish(self, futures: list[Future[None]]) -> None:
-        """Wait for all; at the first failure, or an interruption, stop the others and raise it."""
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-            for future in futures:
-                if future.done():
-                    future.result()
-        except BaseException:
-            self._stop.set()
-            for future in futures:
-                future.cancel()
-            raise
+        """Wait for all; raise the first failure."""
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for future in futures:
+            if future.done():
+                future.result()
 
     def _compile_all(self, pool: ThreadPoolExecutor) -> None:
         """Compile every group; one whose policy takes parameters as numbers only falls apart into entries."""

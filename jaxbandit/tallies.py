@@ -96,7 +96,7 @@ class Tally:
         """The tally of this one's shape that `arrays` came from.
 
         Raises:
-            ValueError: they are of another shape.
+            ValueError: they are of another shape or dtype.
         """
         own = self._runs()
         for name, array in own.items():
@@ -107,7 +107,7 @@ class Tally:
         for name in self.curves:
             start = f"curve {name} "
             parts = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-            if any(array.shape != shape for array in parts.values()):
+            if any(array.shape != shape or array.dtype != np.int64 for array in parts.values()):
                 raise ValueError("curves of another shape")
             curves[name] = Moments.of(shape, parts)
         return self._with({name: arrays[name] for name in own}, curves)

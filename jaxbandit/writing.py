@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import xarray as xr
 
 from . import grids, plots, results
 from .errors import WriteError
+from .progress_folder import FILES, FOLDER
 
 
 def write(data: xr.Dataset, out: Path) -> list[Path]:
-    """Write `results.nc`, `table.csv` where there is a grid, and the figures.
+    """Write `results.nc`, `table.csv` where there is a grid, and the figures, each whole or not at all.
+
+    They are made in a folder of the progress and moved from there, so that a kill in the middle leaves nothing behind
+    that is not removed with it.
 
     Returns:
         The files.
 
     Raises:
-        WriteError: a file cannot be written; `results.nc` comes first, whole or not at all.
+        WriteError: a file cannot be written; `results.nc` comes first.
     """
-    path = out / "results.nc"
-    results.write(data, path)
+    made = out / FOLDER / FILES
     try:
-        return [path, *_table(data, out), *plots.draw_all(data, out)]
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        results.write(data, made / "results.nc")
+        first = _move([made / "results.nc"], out)
+        return first + _move([*_table(data, made), *plots.draw_all(data, made)], out)
     except OSError as error:
         raise WriteError(out, error) from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _move(files: list[Path], out: Path) -> list[Path]:
+    return [file.replace(out / file.name) for file in files]
 
 
 def _table(data: xr.Dataset, out: Path) -> list[Path]:

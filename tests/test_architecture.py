@@ -24,7 +24,7 @@ LAYERS = [
     ["engine"],
     ["optimum", "blocks", "theory"],
     ["metrics", "bounds", "devices", "groups"],
-    ["memory", "processes", "stretches"],
+    ["memory", "processes", "stretches", "outcome", "identity"],
     ["simulate"],
     ["results", "estimates"],
     ["grids"],

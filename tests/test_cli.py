@@ -79,7 +79,7 @@ def names(folder):
 def test_a_run_writes_results_and_figures(done):
     folder, out, err = done
     suffixes = (".png", ".pdf")
-    assert names(folder) == sorted([*(f + s for f in FIGURES for s in suffixes), "results.nc"])
+    assert names(folder) == sorted([*(f + s for f in FIGURES for s in suffixes), "results.nc", "table.csv"])
     for figure in FIGURES:
         png, pdf = ((folder / f"{figure}{suffix}").read_bytes() for suffix in suffixes)
         assert png.startswith(b"\x89PNG\r\n\x1a\n")
@@ -92,7 +92,7 @@ def test_a_run_writes_results_and_figures(done):
     assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
     assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
     assert "million rounds a second on " in lines[7]
-    files = "results.nc, curves.png, curves.pdf, pulls.png, pulls.pdf, tradeoff.png, tradeoff.pdf"
+    files = "results.nc, table.csv, curves.png, curves.pdf, pulls.png, pulls.pdf, tradeoff.png, tradeoff.pdf"
     assert lines[8:] == [f"wrote {files} to {folder}/"]
 
 

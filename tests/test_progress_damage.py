@@ -1,0 +1,51 @@
+"""Folders of progress that are damaged: refused, or mended."""
+
+import numpy as np
+import pytest
+from damaging import DAMAGES, Kept, rewritten, swapped
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return Kept(tmp_path_factory.mktemp("damage"))
+
+
+def _damaged(kept, seed, times):
+    """Damage a whole folder so many times; how often the run was refused, and how many blocks were simulated."""
+    rng = np.random.default_rng(seed)
+    refused = again = 0
+    for turn in range(times):
+        kept.restore()
+        damage = DAMAGES[turn % len(DAMAGES)]
+        names = rng.choice(kept.names, rng.choice([1, 1, 2, len(kept.names)]), replace=False)
+        for name in names:
+            damage(kept, rng, str(name))
+        count = kept.goes_on()
+        if count is None:
+            refused += 1
+            continue
+        assert count <= (2 if damage is swapped else 1) * len(names) or damage is rewritten
+        again += count
+    return refused, again
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_refused_or_mended(kept, damage):
+    rng = np.random.default_rng(7)
+    for name in rng.permutation(kept.names):
+        kept.restore()
+        damage(kept, rng, str(name))
+        kept.goes_on()
+
+
+def test_damage_of_every_kind_and_to_several_files(kept):
+    refused, again = _damaged(kept, 0, 84)
+    assert refused > 3
+    assert again > 50
+
+
+@pytest.mark.slow
+def test_a_thousand_damages(kept):
+    refused, again = _damaged(kept, 1, 1000)
+    assert refused > 30
+    assert again > 500
