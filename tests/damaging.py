@@ -74,6 +74,7 @@ class Kept:
         for name, array in made.items():
             np.testing.assert_array_equal(array, self.right[name], err_msg=name, strict=True)
         assert not self.witness.exists()
+        assert 0 < outcome.run_seconds < 1000
         return count[0]
 
     def forge(self, name, rest):
@@ -131,6 +132,20 @@ def noise(kept, rng, name):
 def large(kept, rng, name):
     """A terabyte that takes no room: never to be read."""
     os.truncate(kept.folder / name, 1 << 40)
+
+
+def altered(kept, rng, name):
+    """Numbers that were changed by a sound hand: the digest alone knows."""
+    if name == "run.toml":
+        rewrite(kept.out, lambda about: about.update(sizes=[[2, 6]]))
+        head, text = kept.files[name].split(b"\n", 1)[0], (kept.folder / name).read_bytes().split(b"\n", 1)[1]
+        (kept.folder / name).write_bytes(head + b"\n" + text)
+        return
+    arrays = kept.arrays(name)
+    body = npz({**arrays, "pulls": arrays["pulls"] + 1})
+    head = kept.files[name].split(b"\n", 1)[0]
+    assert len(body) + len(head) + 1 == len(kept.files[name])
+    (kept.folder / name).write_bytes(head + b"\n" + body)
 
 
 def gone(kept, rng, name):
@@ -202,5 +217,5 @@ def forged(kept, rng, name):
     kept.forge(name, body)
 
 
-DAMAGES = [truncated, flipped, longer, zeros, noise, large, gone, swapped, foreign, link, folder, pipe]
+DAMAGES = [truncated, flipped, longer, zeros, noise, altered, large, gone, swapped, foreign, link, folder, pipe]
 DAMAGES += [rewritten, forged]

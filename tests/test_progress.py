@@ -1,6 +1,8 @@
 """Progress on disk: runs that are interrupted from Python, and which blocks are a run's."""
 
+import sys
 import threading
+import time
 
 import pytest
 from interruption import ONE, SETTING, WORLD, assert_same, blocks, interrupted
@@ -59,9 +61,10 @@ def test_a_run_may_be_interrupted_over_and_over(whole, played, tmp_path):
         with interrupted(2):
             simulated(keep=tmp_path, block=len(played) % 5 + 2)  # the first call's blocks stay
     played.clear()
-    result = simulated(keep=tmp_path, block=12)
+    result = simulated(keep=tmp_path, block=4)
     assert_same(result, whole)
     assert len(played) == 2
+    assert all(name.endswith(("seeds0-2", "seeds2-4", "seeds4-6")) for name in played)
 
 
 def test_an_interruption_amid_a_block_keeps_those_before(whole, played, tmp_path, monkeypatch):
@@ -102,12 +105,16 @@ def test_compilation_that_is_interrupted_drops_what_waits(played, tmp_path, monk
 
     def compile_one(self, number):
         compiled.append(number)
+        time.sleep(0.2)
+
+    def wait(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Simulation, "_compile", compile_one)
+    monkeypatch.setattr(sys.modules[Simulation.__module__], "wait", wait)
     with pytest.raises(KeyboardInterrupt):
         simulated(keep=tmp_path / "made")
-    assert compiled
+    assert len(compiled) <= 1
     assert played == []
     assert list(tmp_path.iterdir()) == []
 
@@ -163,7 +170,6 @@ def test_runs_added_until_an_error_is_small_are_kept_too(whole, played, tmp_path
         {"until": "regret_stderr<9"},
         *({"world": {name: value}} for name, value in [("penalties", 0.3), ("fractions", 0.2)]),
         {"world": {"plays": 2}, "policies": ["fucb"]},
-        {"world": {"opportunity": {"kind": "constant", "gamma": 0.1}}, "policies": ["fucb"]},  # metrics alone need it
         {"world": {"delay": {"kind": "geometric", "p": 0.25}}},
         {"policies": {"fucb": "fucb", "another": "self-regulated"}},
         {"policies": ["fucb"]},
@@ -179,6 +185,14 @@ def test_every_change_that_decides_results_is_another_run(other):
 
     assert digest(dict(other)) != digest({"policies": other.get("policies", POLICIES)} if "world" in other else {})
     assert digest({"block": 3}) == digest({})
+
+
+def test_what_metrics_alone_need_decides_results():
+    def digest(c):
+        problem = {**WORLD, "opportunity": {"kind": "softmax", "c": c}}
+        return simulation({"simulation": SETTING, "problem": problem, "policies": [{"kind": "fucb"}]}).digest()
+
+    assert digest(1.0) != digest(2.0)
 
 
 def test_a_class_that_was_edited_is_another_run(monkeypatch):

@@ -71,6 +71,10 @@ def test_resume_ends_what_was_interrupted(there, regret, capsys):
     assert capsys.readouterr().err == f"{KEPT}jaxbandit: interrupted\n"
     assert names(there / "made") == [FOLDER]
     assert len(blocks(there / "made")) == 2
+    for rest in (".group0.block.half", "files/results.nc", "files/pulls.png"):  # of a kill
+        path = there / "made" / FOLDER / rest
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"half")
     assert cli.main(["resume", "made"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from damaging import DAMAGES, Kept, rewritten, swapped
+from damaging import DAMAGES, Kept, folder, foreign, forged, rewritten, swapped
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,20 @@ def _damaged(kept, seed, times):
     return refused, again
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_damage_is_refused_or_mended(kept, damage):
+    """A block that is damaged is simulated again, and no other; what takes its place is refused."""
     rng = np.random.default_rng(7)
-    for name in rng.permutation(kept.names):
+    for name in rng.permutation(kept.names * (6 if damage in (forged, rewritten) else 1)):
         kept.restore()
         damage(kept, rng, str(name))
-        kept.goes_on()
+        count = kept.goes_on()
+        if damage is folder:
+            assert count is None
+        elif damage is not rewritten and (damage, name) != (foreign, "run.toml"):
+            most = 2 if damage is swapped else 1
+            assert count is not None
+            assert count <= (most if name != "run.toml" or damage in (swapped, forged) else 0)
 
 
 def test_damage_of_every_kind_and_to_several_files(kept):

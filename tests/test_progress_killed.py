@@ -1,6 +1,5 @@
 """Whole commands that are killed, interrupted or out of disk space, and gone on with."""
 
-import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +18,13 @@ CONFIG = {
 SMALL = {**CONFIG, "simulation": {"horizon": 40, "seeds": 64, "record": 20, "block": 16}}
 KEPT = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it"
 KILLS = 20
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+from jaxbandit.cli import main
+sys.exit(main(sys.argv[2:]))
+"""  # the command where files are no larger than so many bytes
 
 
 @pytest.fixture
@@ -29,14 +35,13 @@ def there(tmp_path, monkeypatch):
     return tmp_path
 
 
-def started(*arguments, before=None):
-    command = [sys.executable, "-m", "jaxbandit", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, text=True, preexec_fn=before, **pipes)
+def started(*arguments, program=("-m", "jaxbandit")):
+    command = [sys.executable, *program, *arguments]
+    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def ended(*arguments, before=None):
-    process = started(*arguments, before=before)
+def ended(*arguments, program=("-m", "jaxbandit")):
+    process = started(*arguments, program=program)
     out, err = process.communicate()
     return process.returncode, out, err
 
@@ -144,11 +149,7 @@ def test_a_disk_that_fills_up_at_a_figure(there):
     most = len(before["results.nc"]) + 2000
     assert max(map(len, before.values())) > most
 
-    def full():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
-    code, out, err = ended(*run("made", "small.toml"), before=full)
+    code, out, err = ended(*run("made", "small.toml"), program=("-c", LIMITED, str(most)))
     assert (code, out) == (1, "")
     assert err.splitlines() == [KEPT, "jaxbandit: made cannot be written: File too large"]
     after = {path.name: path.read_bytes() for path in (there / "made").iterdir() if path.is_file()}
