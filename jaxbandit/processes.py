@@ -43,7 +43,8 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
     """
     if coordinator is None and processes is None and number is None:
         return
-    if coordinator is None or not re.fullmatch(r"[^\s:]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", coordinator):
+    found = None if coordinator is None else re.fullmatch(r"(?:[^\s:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", coordinator)
+    if coordinator is None or found is None or not 0 < int(found[1]) < 1 << 16:
         raise InputError("--coordinator", coordinator, "HOST:PORT of the process of number 0, the same for all")
     if processes is None or processes < 1:
         raise InputError("--processes", processes, "a whole number >= 1: how many processes there are")
