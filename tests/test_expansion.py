@@ -8,7 +8,6 @@ import xarray as xr
 
 import jaxbandit as jb
 from jaxbandit import config as configs
-from jaxbandit.cli import main
 from jaxbandit.expansion import expanded
 
 PROBLEM = {"means": [0.9, 0.8, 0.7], "fractions": 0.1, "penalties": 0.4}
@@ -208,8 +207,6 @@ penalties = 0.4
 kind = "hard-threshold-ucb"
 """
     (tmp_path / "config.toml").write_text(text)
-    changes = ["--set", "grid.problem.penalties=[0.1,0.2]", "--set", "policies.0.exploration=[1.0,2.0]"]
-    assert main(["run", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out"), *changes]) == 0
-    with xr.open_dataset(tmp_path / "out" / "results.nc") as data:
-        assert data.sizes["policy"] == 4
-        np.testing.assert_array_equal(data["problem.penalties"], [0.1, 0.2, 0.1, 0.2])
+    changes = ["grid.problem.penalties=[0.1,0.2]", "policies.0.exploration=[1.0,2.0]"]
+    made = configs.simulation(configs.load(tmp_path / "config.toml", changes)).entries
+    assert [tuple(entry.point.values()) for entry in made] == [(x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)]

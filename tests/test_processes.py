@@ -95,7 +95,7 @@ def test_two_processes_give_what_one_does(there):
 
 @pytest.mark.slow
 def test_processes_may_have_a_disk_and_devices_of_their_own(there):
-    runs = [["run", "config.toml", "--out", out, "--until", "regret_stderr<0.5"] for out in ("first", "second")]
+    runs = [["run", "config.toml", "--out", out, "--until", "regret_stderr<0.2"] for out in ("first", "second")]
     eight = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     codes, out, error = ended(started(*runs, environment=eight))
     assert (codes, error) == ([0, 0], ["", ""])
@@ -103,7 +103,7 @@ def test_processes_may_have_a_disk_and_devices_of_their_own(there):
     assert not list((there / "second").glob("*"))
     data = opened(there / "first")
     assert data.sizes["seed"] > 40
-    xr.testing.assert_identical(data, alone("--until", "regret_stderr<0.5"))
+    xr.testing.assert_identical(data, alone("--until", "regret_stderr<0.2"))
 
 
 # The process of that number is interrupted, or dies, after its second block.

@@ -115,9 +115,9 @@ kind = "ucb1"
 """
 
 
-@pytest.mark.parametrize(("line", "option"), [('until = "stderr<0.2"', []), ("", ["--until", "regret_stderr<0.2"])])
-def test_the_config_and_the_command_line_take_it(tmp_path, line, option):
-    (tmp_path / "config.toml").write_text(TOML.format(until=line))
+def test_the_command_line_takes_it_before_the_config(tmp_path):
+    (tmp_path / "config.toml").write_text(TOML.format(until='until = "stderr<1e6"'))
+    option = ["--until", "regret_stderr<0.2"]
     assert main(["run", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out"), *option]) == 0
     with xr.open_dataset(tmp_path / "out" / "results.nc") as data:
         assert data.sizes["seed"] > 20
