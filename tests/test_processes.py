@@ -6,12 +6,14 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 import xarray as xr
 
-from jaxbandit import processes
+from jaxbandit import config as configs
+from jaxbandit import processes, results
 from jaxbandit.cli import main
 
 CONFIG = """
@@ -79,9 +81,12 @@ def opened(folder):
         return data.load().drop_attrs()
 
 
-def alone(*arguments):
-    assert main(["run", "config.toml", "--out", "alone", *arguments]) == 0
-    return opened(Path("alone"))
+def alone(**setting):
+    """The results of the config by one process."""
+    config = tomllib.loads(CONFIG)
+    config["simulation"] |= setting
+    simulation = configs.simulation(config)
+    return results.dataset(simulation, simulation.run(), {}).drop_attrs()
 
 
 def test_two_processes_give_what_one_does(there):
@@ -103,7 +108,7 @@ def test_processes_may_have_a_disk_and_devices_of_their_own(there):
     assert not list((there / "second").glob("*"))
     data = opened(there / "first")
     assert data.sizes["seed"] > 40
-    xr.testing.assert_identical(data, alone("--until", "regret_stderr<0.2"))
+    xr.testing.assert_identical(data, alone(until="regret_stderr<0.2"))
 
 
 # The process of that number is interrupted, or dies, after its second block.
