@@ -77,6 +77,20 @@ def test_blocks_shrink_to_the_device_and_results_stay(monkeypatch):
     xr.testing.assert_identical(simulate().drop_attrs(), whole.drop_attrs())
 
 
+def test_tables_of_fractions_that_differ_by_row_count_too(monkeypatch):
+    """The table of quotas of 500 rows and 10 arms takes some 400 MB where one call plays 838 rounds."""
+
+    def runs(fractions):
+        problem = {"means": {"random": "uniform", "arms": 10, "instances": 500}, "fractions": fractions}
+        block = simulation(problem, horizon=2000, seeds=4).blocks[0]
+        return block.tall * block.wide
+
+    rows = [[0.05 + i / 10**5] * 10 for i in range(500)]
+    assert runs(rows) == runs(0.05)
+    monkeypatch.setattr(memory, "device_bytes", lambda: 1 << 28)
+    assert runs(rows) < runs(0.05)
+
+
 def test_the_memory_of_a_host_is_what_its_limits_leave():
     assert 1 << 26 <= memory.host_bytes() < 1 << 50
     assert memory.device_bytes() <= memory.host_bytes() * 1.1
@@ -128,7 +142,7 @@ large = simulation(60_000)
 before = peak()
 large.run()
 memory.device_bytes = lambda: 1 << 30
-fits = memory.runs_a_block(large.groups[0], large.forms[0], (), 1, 1)
+fits = memory.runs_a_block(large.groups[0], large.forms[0], (), 10**9, 1, 1)
 print(json.dumps({"a run": (1 << 29) / fits, "taken": (peak() - before) / 60_000}))
 """
 
