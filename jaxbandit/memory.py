@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import engine
-from .blocks import LANES, STOPS, on_device
+from .blocks import LANES, STOPS, on_device, rounds_per_call
 from .errors import InputError
 from .groups import Group
 from .tallies import Form
@@ -21,13 +21,15 @@ from .tallies import Form
 _CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)
 _CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_CALENDAR_RUNS` would fit
 _CALENDAR_RUNS = 128
+_QUOTA = 96  # bytes of a table's entry at its peak, on the host and on the device (measured)
 
 
-def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], devices: int, at_once: int) -> int | None:
+def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], seeds: int, devices: int, at_once: int) -> int | None:
     """The most runs of a block that fit its devices, whole vectors of them; None where memory sets no limit.
 
     Args:
         sums: those of `engine.SUMS` that are kept.
+        seeds: of each row.
         devices: that a block is spread over.
         at_once: blocks that are under way at a time.
 
@@ -44,11 +46,21 @@ def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], devices: int, 
             words = f"{LANES} runs' state in memory, which takes {need * LANES / 2**30:.3g} GiB"
             raise InputError("problem.means", f"{group.arms} arms", words)
         raise InputError("problem.delay", group.world.delay.name, f"{words}; a shorter horizon or fewer arms need less")
-    runs = room // need
+    runs = min(room // need, group.rows * seeds + LANES)
+    while runs > LANES and need * runs + _quotas(group, -(-runs // seeds)) > room:
+        runs //= 2
     if calendar and jax.default_backend() == "cpu":
         runs = min(runs, max(_CALENDAR // calendar, min(_CALENDAR_MOST // calendar, _CALENDAR_RUNS)))
     runs = max(LANES, runs - runs % LANES)
-    return None if runs > 1 << 24 else runs
+    return None if runs >= group.rows * seeds else runs
+
+
+def _quotas(group: Group, rows: int) -> int:
+    """What the table of quotas takes while a block of so many rows makes it, where each has its own."""
+    fractions = group.facts.fractions
+    if fractions is None or fractions.shape[1] == 1:
+        return 0
+    return _QUOTA * rounds_per_call(group.arms, rows) * group.arms * rows
 
 
 def _bytes_a_run(group: Group, deepest: bool, sums: tuple[str, ...]) -> tuple[int, int]:

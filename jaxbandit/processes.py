@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import re
 import socket
@@ -19,7 +20,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as Spec
 
 from .errors import InputError
 from .tallies import Tally
@@ -43,7 +45,8 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
     """
     if coordinator is None and processes is None and number is None:
         return
-    if coordinator is None or not re.fullmatch(r"[^\s:]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", coordinator):
+    found = None if coordinator is None else re.fullmatch(r"(?:[^\s:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", coordinator)
+    if coordinator is None or found is None or not 0 < int(found[1]) < 1 << 16:
         raise InputError("--coordinator", coordinator, "HOST:PORT of the process of number 0, the same for all")
     if processes is None or processes < 1:
         raise InputError("--processes", processes, "a whole number >= 1: how many processes there are")
@@ -227,7 +230,27 @@ def _all(values: np.ndarray) -> np.ndarray:
     """Every process's integers, `[process, *shape]`; on the way as words of 32 bits, the most JAX has by default."""
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32)
     try:
-        gathered = np.asarray(multihost_utils.process_allgather(words)).reshape(count(), -1)
+        gathered = _gathered(words)
     except (RuntimeError, ValueError) as error:
         raise ConnectionError(f"another process has ended: {str(error).splitlines()[0]}") from None
     return np.ascontiguousarray(gathered).view(values.dtype).reshape(count(), *values.shape)
+
+
+def _gathered(words: np.ndarray) -> np.ndarray:
+    """Every process's words, `[process, word]`, by way of one device of each."""
+    everyone, own = _everyone(), jax.local_devices()[0]
+    apart = NamedSharding(everyone, Spec("processes"))
+    mine = [jax.device_put(words[None], own)]
+    whole = jax.make_array_from_single_device_arrays((count(), len(words)), apart, mine)
+    return np.asarray(_copied(whole, everyone).addressable_data(0))
+
+
+@functools.cache
+def _everyone() -> Mesh:
+    first = {device.process_index: device for device in reversed(jax.devices())}
+    return Mesh(np.array([first[number] for number in range(count())]), ("processes",))
+
+
+@functools.partial(jax.jit, static_argnames="over")
+def _copied(words: jax.Array, over: Mesh) -> jax.Array:
+    return jax.lax.with_sharding_constraint(words, NamedSharding(over, Spec()))

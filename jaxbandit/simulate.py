@@ -95,7 +95,7 @@ class Simulation:
         self.sizes = []
         for number, group in enumerate(groups):
             try:
-                most = memory.runs_a_block(group, self.forms[number], sums, self.shards, at_once)
+                most = memory.runs_a_block(group, self.forms[number], sums, self.setting.seeds, self.shards, at_once)
             except InputError:
                 raise
             except Exception:  # the policy's own, as in `_compile_all`

@@ -1,0 +1,70 @@
+"""Simulates the cases of test_devices.py on the devices there are, and writes a file of results for each."""
+
+import sys
+from pathlib import Path
+
+import jax
+
+import jaxbandit as jb
+from jaxbandit import devices, engine, results
+from jaxbandit.blocks import Block
+
+FAIR = {"means": [0.9, 0.8, 0.7, 0.4], "fractions": [0.1, 0.05, 0.2, 0.15], "penalties": 0.4}
+ROWS = {"means": {"random": "uniform", "arms": 4, "instances": 11}, "fractions": 0.1, "penalties": 0.4}
+LATE = {**FAIR, "delay": {"kind": "geometric", "p": 0.1}}
+TRANSFER = {"means": FAIR["means"], "penalties": 0.3, "opportunity": "softmax"}
+MERIT = {"means": FAIR["means"], "plays": 2, "merit": {"kind": "power", "scale": 1.0, "exponent": 2.0}}
+GRID = {"kind": "hard-threshold-ucb", "penalties": [0.1, 0.3, 0.5], "exploration": [0.5, 1.0, 2.0]}
+# A row and many seeds: lanes are split; many rows: cells are; few seeds: a run a cell. Some sizes fill no whole vector.
+CASES = {
+    "lanes": (FAIR, "fair-learn", {"seeds": 37}),
+    "cells": (ROWS, GRID, {"seeds": 21}),
+    "flat": (FAIR, GRID, {"seeds": 3}),
+    "parts": (ROWS, "lfg", {"seeds": 50, "block": 100}),
+    "thompson": (LATE, "f-ts", {"seeds": 29}),
+    "late": (LATE, "ucb1", {"seeds": 5}),
+    "phases": (TRANSFER, "self-regulated", {"seeds": 18}),
+    "sums": (MERIT, ["fcucb-d", "fgreedy-d"], {"seeds": 17}),
+}
+SENDING = ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter", "collective-broadcast")
+
+
+def simulate(case, **more):
+    problem, policies, setting = CASES[case]
+    return jb.simulate(problem, policies, horizon=130, record=9, **{**setting, **more})
+
+
+def sent():
+    """What the program of a block sends from device to device: words of its HLO text."""
+    over, block = devices.mesh(), Block(slice(0, 1), slice(0, 37), 1, 37, jax.local_device_count())
+    texts = []
+
+    class CompiledError(Exception):
+        pass
+
+    def lowered(over, axis, arguments, state):
+        texts.append(made.lower(over, axis, arguments, state).compile().as_text())
+        raise CompiledError
+
+    made, devices._advance = devices._advance, lowered
+    try:
+        jb.simulate(FAIR, "fair-learn", horizon=130, seeds=block.wide)
+    except CompiledError:
+        pass
+    finally:
+        devices._advance = made
+    assert over is not None
+    assert len(texts) == 1
+    assert f"num_partitions={over.size}" in texts[0]
+    return [word for word in SENDING if word in texts[0]]
+
+
+if __name__ == "__main__":
+    folder, count, names = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    assert jax.local_device_count() == count
+    for name in names:
+        results.write(simulate(name), folder / f"{name}.nc")
+    programs = (engine.advance if count == 1 else devices._advance)._cache_size()
+    policies = [CASES[name][1] for name in names]
+    assert programs == sum(len(one) if isinstance(one, list) else 1 for one in policies)
+    assert not sent()

@@ -1,0 +1,233 @@
+"""Two processes on one simulation, over the loopback interface, against one; and what they say when it cannot be."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from jaxbandit import config as configs
+from jaxbandit import processes, results
+from jaxbandit.cli import main
+
+CONFIG = """
+[simulation]
+horizon = 200
+seeds = 40
+record = 10
+block = 16
+
+[problem]
+means = [0.9, 0.8, 0.7]
+fractions = 0.1
+penalties = 0.4
+
+[[policies]]
+kind = "hard-threshold-ucb"
+penalties = [0.1, 0.5]
+
+[[policies]]
+kind = "fucb"
+"""
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """A folder with a config, in which programs run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def started(*commands, before="", environment=None):
+    """Processes 0, 1, ... with a command of `jaxbandit` each; `before` is Python that each runs first."""
+    port = free_port()
+    made = []
+    for number, command in enumerate(commands):
+        others = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(len(commands)), "--process-id", str(number)]
+        program = (
+            f"import sys\nNUMBER = {number}\n{before}\nfrom jaxbandit.cli import main\nsys.exit(main(sys.argv[1:]))"
+        )
+        path = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **(environment or {})}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        made.append(subprocess.Popen([sys.executable, "-c", program, *command, *others], env=path, **pipes))
+    return made
+
+
+def ended(made, seconds=100):
+    """Exit codes, and what went to standard output and error; none goes on for ever."""
+    try:
+        said = [one.communicate(timeout=seconds) for one in made]
+    finally:
+        for one in made:
+            one.kill()
+    return [one.returncode for one in made], [out for out, _ in said], [error for _, error in said]
+
+
+def opened(folder):
+    with xr.open_dataset(folder / "results.nc") as data:
+        return data.load().drop_attrs()
+
+
+def alone(**setting):
+    """The results of the config by one process."""
+    config = tomllib.loads(CONFIG)
+    config["simulation"] |= setting
+    simulation = configs.simulation(config)
+    return results.dataset(simulation, simulation.run(), {}).drop_attrs()
+
+
+def test_two_processes_give_what_one_does(there):
+    codes, out, error = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2))
+    assert (codes, error) == ([0, 0], ["", ""])
+    assert out[0].splitlines()[-1].startswith("wrote results.nc, table.csv")
+    assert out[1] == ""
+    assert not (there / "shared" / "unfinished").exists()
+    xr.testing.assert_identical(opened(there / "shared"), alone())
+
+
+@pytest.mark.slow
+def test_processes_may_have_a_disk_and_devices_of_their_own(there):
+    runs = [["run", "config.toml", "--out", out, "--until", "regret_stderr<0.2"] for out in ("first", "second")]
+    eight = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    codes, out, error = ended(started(*runs, environment=eight))
+    assert (codes, error) == ([0, 0], ["", ""])
+    assert out[1] == ""
+    assert not list((there / "second").glob("*"))
+    data = opened(there / "first")
+    assert data.sizes["seed"] > 40
+    xr.testing.assert_identical(data, alone(until="regret_stderr<0.2"))
+
+
+# The process of that number is interrupted, or dies, after its second block.
+STOP = """
+from jaxbandit.progress_folder import ProgressFolder
+import os, signal, sys
+save = ProgressFolder.save
+def once(self, name, arrays):
+    save(self, name, arrays)
+    if NUMBER == {number} and self.kept == 2:
+        {act}
+ProgressFolder.save = once
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_go_on_with_what_one_began(there):
+    begun = [sys.executable, "-c", "NUMBER = 0\n" + STOP.format(number=0, act="os.kill(os.getpid(), signal.SIGINT)")]
+    begun[-1] += "\nfrom jaxbandit.cli import main\nsys.exit(main(['run', 'config.toml', '--out', 'shared']))"
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    assert subprocess.run(begun, env=path, capture_output=True, timeout=100).returncode == 130
+    assert len(list((there / "shared" / "unfinished").glob("*.block"))) >= 2
+    codes, _, error = ended(started(*[["resume", "shared"]] * 2))
+    assert (codes, error) == ([0, 0], ["", ""])
+    assert not (there / "shared" / "unfinished").exists()
+    xr.testing.assert_identical(opened(there / "shared"), alone())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ["os._exit(9)", "os.kill(os.getpid(), signal.SIGINT)", "os.kill(os.getpid(), 15)"])
+def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(there, act):
+    made = started(*[["run", "config.toml", "--out", "shared"]] * 2, before=STOP.format(number=1, act=act))
+    codes, _, error = ended(made)
+    assert codes[0] == 1
+    assert codes[1] in (9, 130, -signal.SIGTERM)
+    assert "jaxbandit: another process has ended" in error[0]
+    assert "`jaxbandit resume shared` goes on with it" in error[0]
+    assert "Traceback" not in error[0]
+    assert main(["resume", "shared"]) == 0
+    xr.testing.assert_identical(opened(there / "shared"), alone())
+
+
+@pytest.mark.slow
+def test_where_the_first_process_ends_the_others_do_not_wait(there):
+    """JAX ends them, with a status of its own; what is done is kept."""
+    before = STOP.format(number=0, act="os._exit(9)")
+    codes, _, _ = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2, before=before), seconds=60)
+    assert codes[0] == 9
+    assert codes[1] != 0
+    assert main(["resume", "shared"]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1])
+def test_where_a_process_cannot_write_both_stop_with_a_message(there, number):
+    before = STOP.format(number=number, act="raise WriteError(self.path, OSError(28, 'No space left on device'))")
+    before = "from jaxbandit.errors import WriteError\n" + before
+    codes, _, error = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2, before=before))
+    assert codes == [1, 1]
+    assert "No space left on device" in error[number]
+    assert f"process {number} stopped with an error" in error[1 - number]
+    assert not any("Traceback" in text for text in error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1])
+def test_where_a_process_is_given_a_bad_folder_both_stop_with_a_message(there, number):
+    (there / "file").write_text("")
+    runs = [["run", "config.toml", "--out", out] for out in ("good", "file")]
+    codes, _, error = ended(started(*(runs if number else reversed(runs))))
+    assert codes[number] == 2
+    assert codes[1 - number] == 1
+    assert "--out holds 'file'" in error[number]
+    assert f"process {number} stopped with an error" in error[1 - number]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--processes", "2"], "--coordinator holds None; it may hold HOST:PORT"),
+        (["--coordinator", "here", "--processes", "2", "--process-id", "0"], "--coordinator holds 'here'"),
+        (["--coordinator", "localhost:1"], "--processes holds None"),
+        (["--coordinator", "localhost:1", "--processes", "0", "--process-id", "0"], "--processes holds 0"),
+        (["--coordinator", "localhost:1", "--processes", "2"], "--process-id holds None"),
+        (["--coordinator", "localhost:1", "--processes", "2", "--process-id", "5"], "--process-id holds 5"),
+        (["--coordinator", "localhost:99999", "--processes", "2", "--process-id", "1"], "--coordinator holds"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(there, capsys, options, message):
+    assert main(["run", "config.toml", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_process_needs_no_other(there):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_PATIENCE", 0.0)
+        processes.connect(f"127.0.0.1:{free_port()}", 1, 0)
+    assert processes.count() == 1
+
+
+@pytest.mark.parametrize(("number", "message"), [(0, "was not joined by all others"), (1, "did not reach process 0")])
+def test_a_process_that_stays_alone_gives_up(there, capsys, monkeypatch, number, message):
+    monkeypatch.setattr(processes, "_PATIENCE", 0.3)
+    begun = time.monotonic()
+    where = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2", "--process-id", str(number)]
+    assert main(["run", "config.toml", *where]) == 1
+    assert time.monotonic() - begun < 5
+    assert f"process {number} {message}" in capsys.readouterr().err
+    assert not (there / "results").exists()
+
+
+def test_a_coordinator_that_is_nobody_is_refused(there, capsys):
+    where = ["--coordinator", "nobody.invalid:4000", "--processes", "2", "--process-id", "1"]
+    assert main(["run", "config.toml", *where]) == 1
+    assert "did not reach process 0 at nobody.invalid:4000" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said(there, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        where = ["--coordinator", f"127.0.0.1:{other.getsockname()[1]}", "--processes", "2", "--process-id", "0"]
+        assert main(["run", "config.toml", *where]) == 1
+    assert "Address already in use" in capsys.readouterr().err
