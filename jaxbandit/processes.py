@@ -14,6 +14,7 @@ import re
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,8 +28,9 @@ from .errors import InputError
 from .tallies import Tally
 
 _PIECE = 1 << 24  # bytes that a process sends at a time
-_PATIENCE = 300.0  # seconds that a process waits for the others to come
-_PARTING = 10.0  # and process 0 for them to go
+_PATIENCE = 300  # seconds that a process waits for the others to come,
+_SILENCE = 5.0  # how long it says nothing of it,
+_PARTING = 2.0  # and how long process 0 waits for them to go
 
 
 def connect(coordinator: str | None, processes: int | None, number: int | None) -> None:
@@ -54,81 +56,42 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
         raise InputError("--process-id", number, f"this process's number, from 0 to {processes - 1}")
     if processes == 1:
         return
-    others = _meet(coordinator, processes, number)
+    _check_address(coordinator, number)
     config: Any = jax.config
     config.update("jax_enable_recoverability", True)  # or JAX ends every process where one dies
     config.update("jax_enable_preemption_service", False)  # or a process that is told to end goes on
+    words = f"jaxbandit: process {number} of {processes} waits for the others at {coordinator}, {_PATIENCE} s at most"
+    waiting = threading.Timer(_SILENCE, functools.partial(print, words, file=sys.stderr, flush=True))
+    waiting.daemon = True
+    waiting.start()
     try:
+        # Where the others do not come JAX ends the process, with words of its own; it raises nothing then.
+        jax.distributed.initialize(coordinator, processes, number, initialization_timeout=_PATIENCE)
         with _quiet():
-            jax.distributed.initialize(coordinator, processes, number)
             any_of(False)
     except (RuntimeError, ValueError) as error:
         raise ConnectionError(f"process {number} lost the others: {str(error).splitlines()[0]}") from None
-    atexit.register(_part, others)
+    finally:
+        waiting.cancel()
+    atexit.register(_part)
 
 
-def _meet(coordinator: str, processes: int, number: int) -> list[socket.socket]:
-    """Wait until all processes have come, which JAX would do without a word, and at the end of its patience abort.
-
-    Returns:
-        Open connections: of process 0 to each of the others, of these to process 0.
-    """
+def _check_address(coordinator: str, number: int) -> None:
+    """Refuse at once what JAX would wait for in vain: a host without an address, a port that is taken."""
     host, _, port = coordinator.rpartition(":")
-    address, until = (host.strip("[]"), int(port)), time.monotonic() + _PATIENCE
     try:
-        return _gather(address, processes, until) if number == 0 else [_arrive(address, processes, number, until)]
+        family = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][0]
+        if number == 0:
+            socket.create_server(("", int(port)), family=family).close()
     except OSError as error:
-        words = "was not joined by all others" if number == 0 else "did not reach process 0"
-        raise ConnectionError(f"process {number} {words} at {coordinator}: {error.strerror or error}") from None
+        raise ConnectionError(f"process {number} cannot use {coordinator}: {error.strerror or error}") from None
 
 
-def _gather(address: tuple[str, int], processes: int, until: float) -> list[socket.socket]:
-    family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
-    there: dict[bytes, socket.socket] = {}
-    with socket.create_server(("", address[1]), family=family) as door:
-        while len(there) < processes - 1:
-            door.settimeout(max(until - time.monotonic(), 0.01))
-            guest, _ = door.accept()
-            guest.settimeout(1.0)  # whoever else knocks says nothing
-            with contextlib.suppress(TimeoutError):
-                there[guest.recv(64)] = guest
-            wrong = set(there) - {_name(i, processes) for i in range(1, processes)}
-            for name in wrong:
-                there.pop(name).close()
-    for guest in there.values():
-        guest.sendall(b"all here")
-    return list(there.values())
-
-
-def _arrive(address: tuple[str, int], processes: int, number: int, until: float) -> socket.socket:
-    while True:
-        try:
-            host = socket.create_connection(address, max(until - time.monotonic(), 0.01))
-            host.sendall(_name(number, processes))
-            if not host.recv(64):
-                raise ConnectionResetError(f"it is waiting for others than number {number} of {processes}")
-            return host
-        except ConnectionRefusedError:  # not there yet
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.1)
-
-
-def _name(number: int, processes: int) -> bytes:
-    return f"jaxbandit {number} of {processes}".encode()
-
-
-def _part(others: list[socket.socket]) -> None:
+def _part() -> None:
     """Leave in order, process 0 last."""
-    if number() > 0:
-        jax.distributed.shutdown()
-    else:
-        for other in others:
-            other.settimeout(_PARTING)
-            with contextlib.suppress(OSError):
-                other.recv(1)  # nothing: it has left
-    for other in others:
-        other.close()
+    if number() == 0:
+        time.sleep(_PARTING)
+    jax.distributed.shutdown()
 
 
 @contextlib.contextmanager

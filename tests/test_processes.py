@@ -1,11 +1,9 @@
 """Two processes on one simulation, over the loopback interface, against one; and what they say when it cannot be."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -67,13 +65,14 @@ def started(*commands, before="", environment=None):
 
 
 def ended(made, seconds=100):
-    """Exit codes, and what went to standard output and error; none goes on for ever."""
+    """Exit codes, and what went to standard output and error (JAX's word on an option left out), soon."""
     try:
         said = [one.communicate(timeout=seconds) for one in made]
     finally:
         for one in made:
             one.kill()
-    return [one.returncode for one in made], [out for out, _ in said], [error for _, error in said]
+    errors = [[line for line in error.splitlines() if "recoverable task" not in line] for _, error in said]
+    return [one.returncode for one in made], [out for out, _ in said], ["\n".join(lines) for lines in errors]
 
 
 def opened(folder):
@@ -115,10 +114,11 @@ def test_processes_may_have_a_disk_and_devices_of_their_own(there):
 STOP = """
 from jaxbandit.progress_folder import ProgressFolder
 import os, signal, sys
-save = ProgressFolder.save
+save, saved = ProgressFolder.save, []
 def once(self, name, arrays):
     save(self, name, arrays)
-    if NUMBER == {number} and self.kept == 2:
+    saved.append(name)
+    if NUMBER == {number} and len(saved) == 2:
         {act}
 ProgressFolder.save = once
 """
@@ -138,12 +138,12 @@ def test_two_processes_go_on_with_what_one_began(there):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", ["os._exit(9)", "os.kill(os.getpid(), signal.SIGINT)", "os.kill(os.getpid(), 15)"])
+@pytest.mark.parametrize("act", ["os._exit(9)", "os.kill(os.getpid(), signal.SIGINT)"])
 def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(there, act):
     made = started(*[["run", "config.toml", "--out", "shared"]] * 2, before=STOP.format(number=1, act=act))
     codes, _, error = ended(made)
     assert codes[0] == 1
-    assert codes[1] in (9, 130, -signal.SIGTERM)
+    assert codes[1] in (9, 130)
     assert "jaxbandit: another process has ended" in error[0]
     assert "`jaxbandit resume shared` goes on with it" in error[0]
     assert "Traceback" not in error[0]
@@ -203,27 +203,29 @@ def test_options_that_cannot_be_are_refused(there, capsys, options, message):
 
 
 def test_one_process_needs_no_other(there):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processes, "_PATIENCE", 0.0)
-        processes.connect(f"127.0.0.1:{free_port()}", 1, 0)
+    processes.connect(f"127.0.0.1:{free_port()}", 1, 0)
     assert processes.count() == 1
 
 
-@pytest.mark.parametrize(("number", "message"), [(0, "was not joined by all others"), (1, "did not reach process 0")])
-def test_a_process_that_stays_alone_gives_up(there, capsys, monkeypatch, number, message):
-    monkeypatch.setattr(processes, "_PATIENCE", 0.3)
-    begun = time.monotonic()
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_process_that_stays_alone_says_so_and_gives_up(there, number):
+    """JAX ends it, after so long; here after one second (and five in which JAX tries to tell the others)."""
     where = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2", "--process-id", str(number)]
-    assert main(["run", "config.toml", *where]) == 1
-    assert time.monotonic() - begun < 5
-    assert f"process {number} {message}" in capsys.readouterr().err
+    code = (
+        "import sys; from jaxbandit import cli, processes; processes._PATIENCE, processes._SILENCE = 1, 0.1; "
+        f"sys.exit(cli.main(['run', 'config.toml', *{where}]))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode != 0
+    assert f"jaxbandit: process {number} of 2 waits for the others at {where[1]}, 1 s at most" in ended.stderr
     assert not (there / "results").exists()
 
 
 def test_a_coordinator_that_is_nobody_is_refused(there, capsys):
     where = ["--coordinator", "nobody.invalid:4000", "--processes", "2", "--process-id", "1"]
     assert main(["run", "config.toml", *where]) == 1
-    assert "did not reach process 0 at nobody.invalid:4000" in capsys.readouterr().err
+    assert "process 1 cannot use nobody.invalid:4000: " in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_said(there, capsys):
