@@ -25,10 +25,18 @@ from jaxbandit.blocks import STOPS, Block, on_device, quota_on_device
 from jaxbandit.exact import QuotaTable
 from jaxbandit.simulate import Simulation
 
+# Two parameters of each policy, from and to
+GRIDS = {
+    "hard-threshold-ucb": {"exploration": (0.1, 4.0), "penalties": (0.0, 2.0)},
+    "lfg": {"exploration": (0.1, 4.0), "eta": (1.0, 1000.0)},
+    "fair-learn": {"exploration": (0.1, 4.0), "alpha": (0.0, 50.0)},
+}
 
-def described(configurations: int, record: int) -> dict[str, Any]:
-    """Two parameters of `hard-threshold-ucb`, 10 arms."""
+
+def described(configurations: int, record: int, kind: str = "hard-threshold-ucb") -> dict[str, Any]:
+    """A grid over two parameters of a policy, 10 arms."""
     side = math.isqrt(configurations)
+    lists = {name: np.linspace(*ends, side).round(4).tolist() for name, ends in GRIDS[kind].items()}
     return {
         "simulation": {
             "horizon": 1000,
@@ -37,13 +45,7 @@ def described(configurations: int, record: int) -> dict[str, Any]:
             "metrics": ["penalized_regret", "unfairness"],
         },
         "problem": {"means": np.linspace(0.1, 0.9, 10).round(3).tolist(), "fractions": 0.05, "penalties": 0.4},
-        "policies": [
-            {
-                "kind": "hard-threshold-ucb",
-                "exploration": np.linspace(0.1, 4.0, side).round(4).tolist(),
-                "penalties": np.linspace(0.0, 2.0, side).round(4).tolist(),
-            }
-        ],
+        "policies": [{"kind": kind, **lists}],
     }
 
 
@@ -75,14 +77,9 @@ def bare(simulation: Simulation) -> float:
     return time.perf_counter() - begun
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--configurations", type=int, default=10_000)
-    parser.add_argument("--record", type=int, default=20)
-    parser.add_argument("--out", type=Path, help="a JSON file")
-    asked = parser.parse_args()
-    table = described(asked.configurations, asked.record)
-
+def measured(kind: str, configurations: int, record: int) -> dict[str, Any]:
+    """The seconds of one grid, from its config to its results, and of the engine alone."""
+    table = described(configurations, record, kind)
     programs = engine.advance._cache_size()  # type: ignore[attr-defined]
     begun = time.perf_counter()
     simulation = config.simulation(table)
@@ -92,29 +89,44 @@ def main() -> None:
     data = results.dataset(simulation, outcome, table)
     whole = time.perf_counter() - begun
     programs = engine.advance._cache_size() - programs  # type: ignore[attr-defined]
-    engines = [bare(simulation) for _ in range(3)]
-    rounds = data.pulls.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
-    made = {
-        "date": date.today().isoformat(),
-        "device": device_name(),
-        "versions": {"jaxbandit": version(), "jax": jax.__version__},
+    engines = sorted(bare(simulation) for _ in range(3))
+    rounds = data.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
+    seconds = {
+        "config to simulation": checked - begun,
+        "compilation": outcome.compile_seconds,
+        "run": outcome.run_seconds,
+        "results": whole - (run - begun),
+        "whole": whole,
+        "bare engine": engines[1],
+    }
+    return {
+        "policy": kind,
         "configurations": data.sizes["policy"],
         "seeds": simulation.setting.seeds,
         "horizon": simulation.setting.horizon,
         "recorded rounds": len(simulation.rounds),
         "metrics": outcome.metrics,
         "programs compiled": programs,
-        "seconds": {
-            "config to simulation": checked - begun,
-            "compilation": outcome.compile_seconds,
-            "run": outcome.run_seconds,
-            "results": whole - (run - begun),
-            "whole": whole,
-            "bare engine": sorted(engines)[1],
-        },
-        "whole but compilation / bare engine": (whole - outcome.compile_seconds) / sorted(engines)[1],
-        "million rounds a second": rounds / outcome.run_seconds / 1e6,
-        "peak memory, MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "run / bare engine": round(outcome.run_seconds / engines[1], 3),
+        "whole but compilation / bare engine": round((whole - outcome.compile_seconds) / engines[1], 3),
+        "million rounds a second": round(rounds / outcome.run_seconds / 1e6, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--configurations", type=int, default=10_000)
+    parser.add_argument("--record", type=int, default=20)
+    parser.add_argument("--out", type=Path, help="a JSON file")
+    asked = parser.parse_args()
+    measured("fair-learn", 100, asked.record)  # what every process does once
+    made = {
+        "date": date.today().isoformat(),
+        "device": device_name(),
+        "versions": {"jaxbandit": version(), "jax": jax.__version__},
+        "grids": [measured(kind, asked.configurations, asked.record) for kind in GRIDS],
+        "peak memory, MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
     print(json.dumps(made, indent=2))
     if asked.out is not None:

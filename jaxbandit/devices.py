@@ -38,7 +38,12 @@ def mesh() -> Mesh | None:
 
 
 def workers() -> int:
-    """Host threads that drive blocks: where a CPU device plays a block on one core, one a core; else one."""
+    """Host threads that drive blocks: one more than can play at a time, for while one judges what it played."""
+    return at_play() + 1
+
+
+def at_play() -> int:
+    """Blocks that can play at a time: where a CPU device plays a block on one core, one a core; else one."""
     if jax.default_backend() != "cpu":
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -153,6 +153,18 @@ def total(values: Any, axis: int) -> Any:
     return made
 
 
+def weighted(weights: Any, values: Any) -> Any:
+    """`total(weights * values, 1)` of arrays `[K, ...]` and `[R, K, ...]`, the products of one k at a time."""
+    if not isinstance(values, np.ndarray):
+        return (weights * values).sum(1)
+    made = weights[0] * values[:, 0]
+    product = np.empty_like(made)
+    for k in range(1, len(weights)):
+        np.multiply(weights[k], values[:, k], out=product)
+        made += product
+    return made
+
+
 def namespace(values: Any) -> Any:
     """The module of functions for an array: NumPy's, or `jax.numpy`."""
     return values.__array_namespace__()

@@ -7,6 +7,7 @@ Floating-point sums depend on how runs are cut into blocks; integer sums do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -17,25 +18,66 @@ _HIGH_EXPONENTS = (40, 0, -40, -80)  # of its square
 _CHUNK = 1 << 13
 
 
-def _digits(values: np.ndarray, exponents: tuple[int, ...]) -> np.ndarray:
-    """Sums over the last axis of the digits of `values`, int64 `[len(exponents), ...]`."""
+def _digits(values: np.ndarray, exponents: tuple[int, ...], largest: float) -> np.ndarray:
+    """Sums over the last axis of the digits of `values`, int64 `[len(exponents), ...]`.
+
+    Args:
+        values: multiples of 2^(last exponent).
+        largest: none is larger: digits of higher exponents are all 0.
+    """
     sums = np.zeros((len(exponents), *values.shape[:-1]), np.int64)
+    *high, last = enumerate(exponents)
     for begin in range(0, values.shape[-1], _CHUNK):
         rest = values[..., begin : begin + _CHUNK]
-        for i, exponent in enumerate(exponents):
-            digit = np.trunc(rest * 2.0**-exponent)  # toward 0: what remains is exact
-            rest = rest - digit * 2.0**exponent
+        for i, exponent in high:
+            if largest < 2.0**exponent:
+                continue
+            digit = np.trunc(rest * 2.0**-exponent if exponent else rest)  # toward 0: what remains is exact
+            rest = rest - (digit * 2.0**exponent if exponent else digit)
             sums[i] += digit.sum(axis=-1).astype(np.int64)
+        sums[last[0]] += (rest.sum(axis=-1) * 2.0 ** -last[1]).astype(np.int64)
     return sums
 
 
-def _square(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """values^2 as a rounded float64 and the exact remainder (Dekker 1971)."""
-    high = values * values
-    big = values * 134217729.0  # 2^27 + 1
-    upper = big - (big - values)
-    lower = values - upper
-    return high, ((upper * upper - high) + 2 * upper * lower) + lower * lower
+def _product(a: Any, b: Any) -> tuple[Any, Any]:
+    """a * b as a rounded float64 and the exact remainder (Dekker 1971)."""
+    high = a * b
+    (a_upper, a_lower), (b_upper, b_lower) = _halves(a), _halves(b)
+    return high, ((a_upper * b_upper - high) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
+
+
+def _halves(value: Any) -> tuple[Any, Any]:
+    """The upper 26 bits of a float64, and the rest."""
+    big = value * 134217729.0  # 2^27 + 1
+    upper = big - (big - value)
+    return upper, value - upper
+
+
+_Doubles = tuple[np.ndarray, np.ndarray]  # a number as a rounded float64 and the rest (Dekker 1971): 106 bits
+
+
+def _plus(a: Any, b: Any) -> _Doubles:
+    high = a[0] + b[0]
+    part = high - a[0]
+    rest = (a[0] - (high - part)) + (b[0] - part) + (a[1] + b[1])
+    whole = high + rest
+    return whole, rest - (whole - high)
+
+
+def _times(a: Any, b: Any) -> _Doubles:
+    high, rest = _product(a[0], b[0])
+    rest = rest + (a[0] * b[1] + a[1] * b[0])
+    whole = high + rest
+    return whole, rest - (whole - high)
+
+
+def _doubles(kept: Mapping[int, np.ndarray], shape: tuple[int, ...]) -> _Doubles:
+    """The sum of digits, each times 2 to its exponent."""
+    total: _Doubles = np.zeros(shape), np.zeros(shape)
+    for exponent, digit in sorted(kept.items(), reverse=True):
+        for bits, half in ((32, digit >> 32), (0, digit & 0xFFFFFFFF)):
+            total = _plus(total, (half * 2.0 ** (exponent + bits), 0.0))
+    return total
 
 
 class Moments:
@@ -53,9 +95,12 @@ class Moments:
     def add(self, where: tuple[slice, ...], values: np.ndarray) -> None:
         """Take in values `[*shape[where], runs]`, float64 of magnitude below 2^40."""
         values = np.floor(values * 2.0**_DIGIT) * 2.0**-_DIGIT
-        high, low = _square(values)
-        squares = _digits(high, _HIGH_EXPONENTS) + _digits(low, _HIGH_EXPONENTS)
-        self._take(self._sums, dict(zip(_SUM_EXPONENTS, _digits(values, _SUM_EXPONENTS), strict=True)), where)
+        high, low = _product(values, values)
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        most = largest * largest, largest * largest * 2.0**-52
+        squares = _digits(high, _HIGH_EXPONENTS, most[0]) + _digits(low, _HIGH_EXPONENTS, most[1])
+        sums = _digits(values, _SUM_EXPONENTS, largest)
+        self._take(self._sums, dict(zip(_SUM_EXPONENTS, sums, strict=True)), where)
         self._take(self._squares, dict(zip(_HIGH_EXPONENTS, squares, strict=True)), where)
 
     def merge(self, where: tuple[slice, ...], other: Moments) -> None:
@@ -73,24 +118,27 @@ class Moments:
 
     def mean(self, runs: int) -> np.ndarray:
         """The mean over so many runs, float64, of `shape`."""
-        total = self._value(self._sums, _SUM_EXPONENTS)
-        return (total / (runs << _DIGIT)).astype(np.float64)
+        return _doubles(self._sums, self._shape)[0] / runs
 
     def stderr(self, runs: int) -> np.ndarray:
         """The standard error of the mean over so many runs, float64, of `shape`; NaN for a single run."""
         if runs == 1:
             return np.full(self._shape, np.nan)
-        total, squares = self._value(self._sums, _SUM_EXPONENTS), self._value(self._squares, _HIGH_EXPONENTS)
-        spread = runs * squares - total * total  # runs^2 times the variance, in units of 2^-80
-        variance = (spread / (runs * runs * (runs - 1) << (2 * _DIGIT))).astype(np.float64)
-        return np.sqrt(np.maximum(variance, 0.0))
+        squares = _times((float(runs), 0.0), _doubles(self._squares, self._shape))
+        total = _doubles(self._sums, self._shape)
+        spread = _plus(squares, tuple(-part for part in _times(total, total)))[0]  # runs^2 times the variance
+        unsure = np.abs(spread) < squares[0] * 2.0**-50  # where hardly a digit is left: runs that all but agree
+        if unsure.any():
+            spread[unsure] = self._spread(unsure, runs)
+        return np.sqrt(np.maximum(spread, 0.0) / (float(runs) ** 2 * (runs - 1.0)))
 
-    def _value(self, kept: dict[int, np.ndarray], exponents: tuple[int, ...]) -> np.ndarray:
-        """The sum of the digits as Python integers, in units of 2^(last exponent)."""
-        total = np.zeros(self._shape, object)
-        for exponent, digit in kept.items():
-            total = total + (digit.astype(object) << (exponent - exponents[-1]))
-        return total
+    def _spread(self, where: np.ndarray, runs: int) -> np.ndarray:
+        """runs^2 times the variance at some places, by Python's own integers."""
+        total, squares = (
+            sum((digit[where].astype(object) << (exponent - exponents[-1]) for exponent, digit in kept.items()), 0)
+            for kept, exponents in ((self._sums, _SUM_EXPONENTS), (self._squares, _HIGH_EXPONENTS))
+        )
+        return np.asarray((runs * squares - total * total) / (1 << (2 * _DIGIT)), np.float64)
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
         """What it holds, by name, int64 of `shape`; digits that are 0 throughout only where `full`."""

@@ -91,7 +91,7 @@ class Simulation:
         self.forms = [self._form(group) for group in groups]
         memory.check_results(groups, self.forms, self.setting.seeds)
         at_once, sums = devices.workers(), metrics.needed(self.metrics)
-        share = -(-at_once * processes.count() // len(groups))
+        share = -(-devices.at_play() * processes.count() // len(groups))
         self.sizes = []
         for number, group in enumerate(groups):
             try:

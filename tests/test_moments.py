@@ -1,5 +1,8 @@
 """Means and errors over runs: right, and the same in every order."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,3 +53,17 @@ def test_what_is_taken_over_from_another_is_as_if_added():
     left.merge((slice(None), slice(1, 3)), Moments.of((4, 2), right.arrays()))
     np.testing.assert_array_equal(left.mean(20), whole.mean(20))
     np.testing.assert_array_equal(left.stderr(20), whole.stderr(20))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.floats(-1e9, 1e9), st.floats(1e-9, 1e9))
+@settings(deadline=None, max_examples=100)
+def test_means_and_errors_are_those_of_exact_arithmetic(seed, runs, centre, spread):
+    values = np.random.default_rng(seed).normal(centre, spread, (3, runs))
+    moments = Moments((3,))
+    moments.add((slice(None),), values)
+    kept = [[Fraction(math.floor(Fraction(v) * 2**40), 2**40) for v in row] for row in values]
+    for row, mean, stderr in zip(kept, moments.mean(runs), moments.stderr(runs), strict=True):
+        exact = sum(row) / runs
+        variance = sum((v - exact) ** 2 for v in row) / (runs - 1)
+        assert mean == pytest.approx(float(exact), rel=1e-13, abs=2**-53 * max(map(abs, row)))
+        assert stderr == pytest.approx(math.sqrt(variance / runs), rel=1e-12)
