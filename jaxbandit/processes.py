@@ -172,21 +172,37 @@ def mine(done: Sequence[bool]) -> tuple[list[int], list[int]]:
     return np.flatnonzero(owner == number()).tolist(), left[number() :: count()].tolist()
 
 
-def pooled(tally: Tally) -> Tally:
-    """The tally of all processes' runs, of this one's and zeros for the others'; the same, bit for bit, in each."""
+def pooled(tallies: list[Tally]) -> list[Tally]:
+    """The tallies of all processes' runs, of this one's and zeros for the others'; the same, bit for bit, in each."""
     if count() == 1:
-        return tally
-    return tally.like({name: _sum(array) for name, array in tally.arrays(full=True).items()})
+        return tallies
+    held = [tally.arrays(full=True) for tally in tallies]
+    places = [(number, name) for number, arrays in enumerate(held) for name in arrays]
+    words = {place: _words(held[place[0]][place[1]]) for place in places}
+    for dtype in (np.int32, np.int64):  # all of a kind at once: to send has a price of its own
+        own = [place for place in places if words[place].dtype == dtype]
+        if not own:
+            continue
+        flat = _sum(np.concatenate([words[place].reshape(-1) for place in own]))
+        ends = np.cumsum([words[place].size for place in own])
+        for (number, name), part in zip(own, np.split(flat, ends[:-1]), strict=True):
+            array = held[number][name]
+            held[number][name] = part.view(array.dtype).reshape(array.shape)
+    return [tally.like(arrays) for tally, arrays in zip(tallies, held, strict=True)]
 
 
-def _sum(array: np.ndarray) -> np.ndarray:
-    """The sum over processes; of floats, of which all but one process have 0, that one's bits."""
-    words = array if array.dtype.kind == "i" else array.view(np.int64)
-    flat, made = np.ascontiguousarray(words).reshape(-1), np.empty(words.size, words.dtype)
+def _words(array: np.ndarray) -> np.ndarray:
+    """As integers: the sum over processes is, of floats of which all but one process have 0, that one's bits."""
+    return np.ascontiguousarray(array if array.dtype.kind == "i" else array.view(np.int64))
+
+
+def _sum(words: np.ndarray) -> np.ndarray:
+    """The sum over processes, a piece at a time."""
+    made = np.empty(words.size, words.dtype)
     step = _PIECE // words.dtype.itemsize
-    for first in range(0, flat.size, step):
-        made[first : first + step] = _all(flat[first : first + step]).sum(axis=0, dtype=words.dtype)
-    return made.view(array.dtype).reshape(array.shape)
+    for first in range(0, words.size, step):
+        made[first : first + step] = _all(words[first : first + step]).sum(axis=0, dtype=words.dtype)
+    return made
 
 
 def _all(values: np.ndarray) -> np.ndarray:

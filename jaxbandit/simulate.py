@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
 import warnings
@@ -273,15 +272,15 @@ class Simulation:
             todo = [jobs[i] for i in taken if not read(jobs[i])] + [jobs[i] for i in left]
             inherit = inheriting()
             self._finish([pool.submit(inherit, do, job) for job in todo])
-        return [processes.pooled(tally) for tally in tallies]
+        return processes.pooled(tallies)
 
     def _jobs(self, seeds: slice) -> list[Job]:
-        """Every group's blocks, the groups in turn."""
-        lists = [
-            [Job(number, block) for block in cover(group.rows, seeds, one, self.shards)]
+        """Every group's blocks, one group after the other: dealt out in turn, every process gets as much of each."""
+        return [
+            Job(number, block)
             for number, (group, one) in enumerate(zip(self.groups, self.sizes, strict=True))
+            for block in cover(group.rows, seeds, one, self.shards)
         ]
-        return [job for turn in itertools.zip_longest(*lists) for job in turn if job is not None]
 
     def _empty(self, job: Job) -> Tally:
         block = job.block
