@@ -14,7 +14,7 @@ import xarray as xr
 
 import jaxbandit as jb
 from jaxbandit import config as configs
-from jaxbandit import memory, results
+from jaxbandit import devices, memory, results
 
 PROBLEM = {"means": [0.9, 0.8, 0.7], "fractions": 0.1, "penalties": 0.4}
 
@@ -71,7 +71,7 @@ def test_blocks_shrink_to_the_device_and_results_stay(monkeypatch):
     whole = simulate()
     setting = {"horizon": 100, "seeds": 100, "record": 5}
     blocks = [simulation(**setting).sizes[0].wide]
-    monkeypatch.setattr(memory, "device_bytes", lambda: 1 << 18)
+    monkeypatch.setattr(memory, "device_bytes", lambda: devices.workers() << 17)  # room for some 20 runs each
     blocks.append(simulation(**setting).sizes[0].wide)
     assert blocks[1] < blocks[0]
     xr.testing.assert_identical(simulate().drop_attrs(), whole.drop_attrs())
