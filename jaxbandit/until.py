@@ -49,6 +49,8 @@ def until(text: Any, metrics: Sequence[str]) -> Until | None:
     """
     if text is None:
         return None
+    if not metrics:
+        raise InputError("simulation.until", text, "nothing where no metric is recorded")
     found = re.fullmatch(r"\s*(?:(\w+)_)?stderr\s*<\s*(\S+)\s*", text) if isinstance(text, str) else None
     try:
         most = float(found[2]) if found else math.nan

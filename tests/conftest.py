@@ -46,6 +46,13 @@ def pytest_unconfigure(config):
         shutil.rmtree(CACHE["jax_compilation_cache_dir"], ignore_errors=True)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_programs():
+    """Forget compiled programs with each module: thousands of them take more memory maps than a process may have."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def float64():
     """Run a test in float64."""

@@ -81,8 +81,9 @@ def test_points_of_a_grid_are_as_alone(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [5, 20])  # a run a cell, and seeds as lanes
-@pytest.mark.parametrize("kind", DISTINCT)
+@pytest.mark.parametrize(  # seeds as lanes, and a run a cell
+    ("kind", "seeds"), [*((kind, 20) for kind in DISTINCT), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)]
+)
 def test_points_of_every_policy_are_as_alone(kind, seeds):
     problem = EVERYTHING
     if kind == "constant-opportunity":
