@@ -22,6 +22,7 @@ from .simulate import Simulation
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # the last for `jaxbandit tune` alone
 SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block", "until")
 _LONGEST = 1 << 26  # bytes of a config
+_PLACE = 80  # characters of a point of a grid, in an error
 
 
 def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
@@ -145,7 +146,8 @@ def problems(given: Mapping[str, Any], grid: Any, key: Any) -> list[tuple[dict[s
         try:
             problem = Problem.from_table(one, key)
         except InputError as error:
-            at = f" (at {_at(point)})" if point else ""
+            where = _at(point)
+            at = f" (at {where if len(where) <= _PLACE else where[:_PLACE] + '...'})" if point else ""
             raise InputError(error.key, error.held, error.allowed + at) from None
         shape = made[0][1].means.shape if made else problem.means.shape
         if problem.means.shape != shape:

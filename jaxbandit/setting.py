@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import randomness
-from .errors import InputError
+from .errors import InputError, shown
 from .policy import Policy
 from .problem import Problem
 
@@ -91,6 +91,13 @@ def _counts(value: Any) -> bool:
 
 def short(value: Any) -> str:
     """A value of a grid, as labels show it."""
+    try:
+        return _short(value)
+    except (ValueError, OverflowError):  # a whole number of hundreds of digits
+        return shown(value, 40)
+
+
+def _short(value: Any) -> str:
     if isinstance(value, Mapping):
         return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
     if isinstance(value, float):
