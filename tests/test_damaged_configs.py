@@ -69,14 +69,15 @@ def size(simulation):
 
 def plays_every_round(simulation):
     """Run it: every run of every policy plays L arms in every round where arms are always there."""
-    problem, setting = simulation.problem, simulation.setting
-    for tally in simulation.run().tallies:
-        played = tally.pulls.sum(axis=-1)
-        assert played.shape == (problem.instances, setting.seeds)
-        assert tally.pulls.min() >= 0
-        assert tally.pulls.max() <= setting.horizon
+    horizon, made = simulation.setting.horizon, simulation.run()
+    for problem, pulls in zip(simulation.problems, made.each(lambda tally: tally.pulls), strict=True):
+        played = pulls.sum(axis=-1)
+        assert played.shape == (problem.instances, made.seeds)
+        assert pulls.min() >= 0
+        assert pulls.max() <= horizon
         if problem.availability is None:
-            np.testing.assert_array_equal(played, setting.horizon * problem.plays)
+            np.testing.assert_array_equal(played, horizon * problem.plays)
+    for tally in made.tallies:
         for name, values in tally.finals.items():
             assert np.all(np.isfinite(values)), name
 
