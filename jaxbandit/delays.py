@@ -355,16 +355,6 @@ def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None
     return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
 
 
-def bytes_a_run(arms: int, length: int, bits: bool, squares: bool) -> int:
-    """What the calendar of one run takes in memory."""
-
-    def empty() -> Calendar | None:
-        counts, totals = jnp.zeros(arms, jnp.int32), jnp.zeros(arms)
-        return calendar(Feedback(counts, totals, totals if squares else None), length, bits)
-
-    return sum(book.size * book.dtype.itemsize for book in jax.tree.leaves(jax.eval_shape(empty)))
-
-
 def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: Array) -> tuple[Calendar, Feedback]:
     """What arrives at the end of round t, when `sent` was sent in it.
 

@@ -28,10 +28,12 @@ def expanded(problem: Mapping[str, Any], grid: Any = None) -> Iterator[tuple[dic
         InputError: a key of the grid that is no list, or no problem's.
     """
     axes = {name: values for name, values in _leaves(problem) if _in_place(name) and isinstance(values, list)}
-    axes |= _asked(grid)
+    asked = _asked(grid)
+    keys = {name: f"problem.{name}" for name in axes} | {name: f"grid.problem.{name}" for name in asked}
+    axes |= asked
     for name, values in axes.items():
         if not isinstance(values, list) or not values or any(value is None for value in values):
-            raise InputError(f"grid.problem.{name}", values, "a list of values, one a configuration")
+            raise InputError(keys[name], values, "a list of values, one a configuration")
     count = math.prod(map(len, axes.values()))
     if count > MOST:
         raise InputError("grid", {name: len(values) for name, values in axes.items()}, f"at most {MOST} combinations")

@@ -12,7 +12,7 @@ from scipy import stats
 import jaxbandit as jb
 from jaxbandit import blocks, engine
 from jaxbandit.blocks import on_device
-from jaxbandit.delays import NEVER, Delay, Feedback, bytes_a_run, calendar, deliver, slots
+from jaxbandit.delays import NEVER, Delay, Feedback, calendar, deliver, slots
 from jaxbandit.problem import world_of
 from jaxbandit.randomness import DELAY, Stream, run_keys
 from jaxbandit.setting import Entry, Setting
@@ -150,7 +150,7 @@ def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
     simulation = Simulation(world, [Entry("all", jb.policy("ucb1"), "all")], Setting(horizon, 300, record=1))
     widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
     assert len(simulation.blocks) > 1
-    assert widest * bytes_a_run(2, slots(float("inf"), horizon), bits=True, squares=False) <= 1 << 29
+    assert widest * 2 * 8 * slots(float("inf"), horizon) <= 1 << 29  # two arms, a count and a sum each round
     received = received_by(world, horizon, runs=32)
     rounds = np.arange(horizon)
     for k, a in enumerate(alpha):
