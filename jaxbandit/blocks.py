@@ -81,6 +81,16 @@ class Block:
         runs = np.tile(_padded(self.seeds, self.wide), self.tall)
         return np.pad(runs, (0, -len(runs) % (LANES * self.shards)), mode="edge")[:, None]
 
+    def counted(self) -> np.ndarray:
+        """Which lanes of a cell are runs of the block, bool `[lanes]`; of cells of one run each, `[1]`."""
+        return np.ones(1, bool) if self._flat else np.arange(self.lanes().shape[1]) < self.seeds.stop - self.seeds.start
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """Sums over a row's seeds `[..., rows]` of sums over parts of the lanes of a cell, `[..., cells, parts]`."""
+        if self._flat:
+            return self.unpack(values).sum(axis=-1)
+        return values.sum(axis=-1)[..., : self.rows.stop - self.rows.start]
+
     def unpack(self, values: np.ndarray) -> np.ndarray:
         """The block's own runs, `[..., rows, seeds]`, of device results `[..., cells, lanes]`."""
         if self._flat:

@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -64,9 +65,9 @@ class Component:
             cls.name = cls.__name__
 
     @classmethod
-    def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
+    def parameters(cls) -> Mapping[str, dataclasses.Field[Any]]:
         """The fields a user may set, by name."""
-        return dict(_parameters(cls))  # type: ignore[arg-type]
+        return _parameters(cls)  # type: ignore[arg-type]
 
     @classmethod
     def from_spec(cls, spec: Any, key: str) -> Any:
@@ -124,9 +125,9 @@ class Component:
 
 
 @functools.cache
-def _parameters(cls: type[Component]) -> dict[str, dataclasses.Field[Any]]:
+def _parameters(cls: type[Component]) -> Mapping[str, dataclasses.Field[Any]]:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    return {f.name: f for f in fields if not f.metadata.get("derived")}
+    return MappingProxyType({f.name: f for f in fields if not f.metadata.get("derived")})
 
 
 def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:

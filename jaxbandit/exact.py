@@ -8,18 +8,25 @@ round. Runs of one instance share a row, so a table is small beside the runs tha
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .errors import InputError
 from .struct import struct
 
 _WORD = 1 << 62  # sums of two residues below this stay inside uint64
+_UNROLLED = 32  # arms: a program for more would be long
 
 
 def decimal(value: Any, key: str) -> Fraction:
@@ -140,34 +147,37 @@ def lifted(value: Any) -> Any:
 
 
 def total(values: Any, axis: int) -> Any:
-    """Sum in index order, so that a sum does not depend on the other axes' lengths (NumPy's own may).
+    """Sum in index order, NumPy's or JAX's: its bits are the same whatever the other axes' lengths."""
+    if isinstance(values, np.ndarray):
+        return functools.reduce(operator.add, np.moveaxis(values, axis, 0))
+    return in_order(jnp.add, lambda k: lax.dynamic_index_in_dim(values, k, axis, keepdims=False), values.shape[axis])
 
-    Of an array on the device, its own sum.
+
+def in_order(combine: Callable[[Any, Any], Any], term: Callable[[Any], Any], count: int) -> Any:
+    """`term(0)`, JAX arrays, combined with `term(1)`, the outcome with `term(2)`, and so on up to `count` of them."""
+    if count > _UNROLLED:
+        return lax.fori_loop(1, count, lambda k, made: combine(made, term(k)), term(0))
+    return functools.reduce(combine, map(term, range(count)))
+
+
+def product(weight: Any, value: Any) -> Any:
+    """weight * value, rounded before anything is added to it: the same bits in every compilation.
+
+    A compiler may fuse a product with a following sum for some arms and not for others (LLVM does where it packs
+    a few arms into one vector); it does not fuse across the choice made here.
     """
-    if not isinstance(values, np.ndarray):
-        return values.sum(axis)
-    rows = np.moveaxis(values, axis, 0)
-    made = rows[0].copy()
-    for row in rows[1:]:
-        made += row
-    return made
+    return weight * value if isinstance(value, np.ndarray) else _rounded(weight, value)
 
 
-def weighted(weights: Any, values: Any) -> Any:
-    """`total(weights * values, 1)` of arrays `[K, ...]` and `[R, K, ...]`, the products of one k at a time."""
-    if not isinstance(values, np.ndarray):
-        return (weights * values).sum(1)
-    made = weights[0] * values[:, 0]
-    product = np.empty_like(made)
-    for k in range(1, len(weights)):
-        np.multiply(weights[k], values[:, k], out=product)
-        made += product
-    return made
+@jax.custom_jvp
+def _rounded(weight: Any, value: Any) -> Any:
+    return jnp.where(value == 0, 0.0, weight * value)
 
 
-def namespace(values: Any) -> Any:
-    """The module of functions for an array: NumPy's, or `jax.numpy`."""
-    return values.__array_namespace__()
+@_rounded.defjvp
+def _rounded_slope(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    (weight, value), (of_weight, of_value) = primals, tangents
+    return _rounded(weight, value), of_weight * value + weight * of_value
 
 
 def split(value: Fraction) -> tuple[int, float]:

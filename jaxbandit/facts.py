@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,10 +27,8 @@ class Facts:
     opportunities: np.ndarray | None
     plays: int
 
-    def at(self, rows: Any) -> Facts:
-        """Those of some instances: an integer array or a slice; numbers go on repeating beyond the last one."""
-        if isinstance(rows, slice):
-            rows = np.arange(self.means.shape[1])[rows]
+    def at(self, rows: np.ndarray) -> Facts:
+        """Those of some instances, by their numbers, which go on repeating beyond the last one."""
         others = (self.fractions, self.penalties, self.opportunities)
         fractions, penalties, opportunities = (None if part is None else columns(part, rows) for part in others)
         means = np.broadcast_to(columns(self.means, rows), (len(self.means), len(rows)))

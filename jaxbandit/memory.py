@@ -37,8 +37,8 @@ def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], seeds: int, de
         InputError: where one vector of runs takes more than there is.
     """
     state, calendar = _bytes_a_run(group, "max_deficit" in form.metrics, sums)
-    # The state and what a round makes of it, and counts at recorded rounds, there and as float64 on the host
-    need = 3 * state + 12 * STOPS * (group.arms + len(sums) + len(form.metrics))
+    # The state and what a round makes of it; what was recorded, of one call of the engine and of the next; metrics
+    need = 3 * state + 2 * 4 * STOPS * (group.arms + len(sums)) + 16 * len(form.metrics)
     room = device_bytes() * devices // (2 * at_once)
     if need * LANES > room:
         words = f"a delay or a horizon whose calendar fits: {LANES} runs take {need * LANES / 2**30:.3g} GiB"

@@ -1,19 +1,23 @@
-"""Metrics, from counts where they tell them: in float64 on the host, exact at long horizons whatever the dtype.
+"""Metrics, from counts where they tell them: in float64 on the device, exact at long horizons whatever the dtype.
 
-Where `tuning` takes their gradients, the same functions take JAX arrays, and counts that are no whole numbers.
+Sums over arms are taken in order and products rounded, so a metric has the same bits in blocks of any shape and on any
+device. `tuning` takes gradients of the same functions, at counts that are no whole numbers.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array, lax
 
 from .errors import unknown_name
-from .exact import Quota, namespace, total, weighted
+from .exact import Quota, in_order, product, total
 from .facts import Facts
 from .optimum import best_utility, penalized_loss
 from .problem import Problem
@@ -24,15 +28,16 @@ from .struct import static, struct
 class Truth:
     """What a metric is computed from besides counts: a block of instances and some recorded rounds.
 
+    Arrays of floats, NumPy's or JAX's.
+
     Attributes:
-        t: the rounds, int64 `[R, 1, 1, 1]`.
-        means, gaps: float64 `[K, C, 1]`, C instances.
+        t: the rounds, `[R, 1, 1, 1]`.
+        means, gaps: `[K, C, 1]`, C instances.
         quota: tau_k t, arrays `[R, K, C or 1, 1]`; None without fractions.
-        penalties: A_k, float64 `[K, C or 1, 1]`; None without penalties.
-        opportunities: f(mu)_k, float64 `[K, C, 1]`; None without a fairness function.
-        best: the optimum's expected utility (004 Lemma 1), float64 `[R, C]`; None where no metric needs it.
-        sums: what the engine adds up for the metrics chosen, by name, float64 `[R, C, S]`.
-        short: `missing` of the counts at hand, where several metrics ask for it; else None.
+        penalties: A_k, `[K, C or 1, 1]`; None without penalties.
+        opportunities: f(mu)_k, `[K, C, 1]`; None without a fairness function.
+        best: the optimum's expected utility (004 Lemma 1), `[R, C, 1]`; None where no metric needs it.
+        sums: what the engine adds up for the metrics chosen, by name, `[R, C, S]`.
         plays: L.
     """
 
@@ -45,78 +50,95 @@ class Truth:
     best: Any
     sums: Mapping[str, Any]
     plays: int = static(1)
-    short: Any = dataclasses.field(default=None)
 
-    def at(self, rounds: slice) -> Truth:
-        """That of some of the recorded rounds."""
-        quota, best = self.quota, self.best
-        return dataclasses.replace(
-            self,
-            t=self.t[rounds],
-            quota=None if quota is None else Quota(quota.whole[rounds], quota.rest[rounds], None),
-            best=None if best is None else best[rounds],
-            sums={name: values[rounds] for name, values in self.sums.items()},
-        )
+    def at(self, place: Any) -> Truth:
+        """That of one of the rounds: R = 1."""
+
+        def row(part: Any) -> Any:
+            return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
+
+        return dataclasses.replace(self, t=row(self.t), quota=row(self.quota), best=row(self.best), sums=row(self.sums))
+
+    def arm(self, k: Any) -> Truth:
+        """That of one arm: without the axis of the arms."""
+
+        def own(part: Any, axis: int) -> Any:
+            return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, k, axis, keepdims=False), part)
+
+        names = ("means", "gaps", "penalties", "opportunities")
+        parts = {name: own(getattr(self, name), 0) for name in names}
+        return dataclasses.replace(self, t=self.t[:, 0], quota=own(self.quota, 1), **parts)
 
     @property
     def owed(self) -> Any:
-        """tau_k t, float64 `[R, K, C or 1, 1]`."""
+        """tau_k t, `[R, K, C or 1, 1]`."""
         assert self.quota is not None
         return self.quota.whole + self.quota.rest
 
     def missing(self, counts: Any) -> Any:
-        """tau_k t - N_k, float64 `[R, K, C, S]`; signs and zeros exact."""
-        if self.short is not None:
-            return self.short
+        """tau_k t - N_k, `[R, ..., C, S]`; signs and zeros exact."""
         assert self.quota is not None
         return (self.quota.whole - counts) + self.quota.rest
 
 
+def _arms(combine: Callable[[Any, Any], Any], term: Callable[[Any, Truth], Any], counts: Any, truth: Truth) -> Any:
+    """What `term` makes of each arm's counts `[R, C, S]`, and of its truth, combined in the order of arms."""
+
+    def own(k: Any) -> Any:
+        here = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
+        return term(here.astype(jnp.result_type(float)), truth.arm(k))
+
+    return in_order(combine, own, counts.shape[1])
+
+
 def regret(counts: Any, truth: Truth) -> Any:
     """t times the sum of the L largest mu, less sum_k mu_k N_k (001 eq. 2)."""
-    best = total(namespace(truth.means).sort(truth.means, axis=0)[::-1][: truth.plays], axis=0)
-    return truth.t[:, 0] * best - reward(counts, truth)
+    best = total(jnp.sort(truth.means, axis=0)[::-1][: truth.plays], axis=0)
+    return product(truth.t[:, 0], best) - reward(counts, truth)
 
 
 def reward(counts: Any, truth: Truth) -> Any:
     """sum_k mu_k N_k, the expected reward of what was played."""
-    return weighted(truth.means, counts)
+    return _arms(jnp.add, lambda n, arm: product(arm.means, n), counts, truth)
 
 
 def penalty(counts: Any, truth: Truth) -> Any:
     """sum_k A_k (tau_k t - N_k)+ (000 eq. 3)."""
-    return weighted(truth.penalties, truth.missing(counts).clip(0.0))
+    return _arms(jnp.add, lambda n, arm: product(arm.penalties, arm.missing(n).clip(0.0)), counts, truth)
 
 
 def penalized_regret(counts: Any, truth: Truth) -> Any:
     """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (000 eq. 10)."""
-    per_instance = penalized_loss(truth.gaps[..., 0], truth.owed[..., 0], truth.penalties[..., 0])
-    paid = weighted(truth.gaps, counts) + penalty(counts, truth)
-    return paid - per_instance[..., None]
+    paid = _arms(jnp.add, lambda n, arm: product(arm.gaps, n), counts, truth) + penalty(counts, truth)
+    least = penalized_loss(*(part[..., 0] for part in (truth.gaps, truth.owed, truth.penalties)))
+    return paid - least[..., None]
 
 
 def r_regret(counts: Any, truth: Truth) -> Any:
     """sum_k gap_k (N_k - tau_k t) (001 eq. 3)."""
-    return weighted(-truth.gaps, truth.missing(counts))
+    return _arms(jnp.add, lambda n, arm: product(-arm.gaps, arm.missing(n)), counts, truth)
 
 
 def c_regret(counts: Any, truth: Truth) -> Any:
     """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), mu_(L) the L-th best (003 eq. 7)."""
-    assert truth.quota is not None
-    last = namespace(truth.means).sort(truth.means, axis=0)[-truth.plays][None]
-    missed = (truth.means - last).clip(0.0) * (truth.t - counts)
-    wasted = (last - truth.means).clip(0.0) * (counts - truth.quota.whole)
-    return total(missed + wasted, axis=1)
+    last = jnp.sort(truth.means, axis=0)[-truth.plays]
+
+    def term(n: Any, arm: Truth) -> Any:
+        assert arm.quota is not None
+        missed = product((arm.means - last).clip(0.0), arm.t - n)
+        return missed + product((last - arm.means).clip(0.0), n - arm.quota.whole)
+
+    return _arms(jnp.add, term, counts, truth)
 
 
 def unfairness(counts: Any, truth: Truth) -> Any:
     """sum_k (tau_k t - N_k)+ (000 App. A)."""
-    return total(truth.missing(counts).clip(0.0), axis=1)
+    return _arms(jnp.add, lambda n, arm: arm.missing(n).clip(0.0), counts, truth)
 
 
 def max_deficit(counts: Any, truth: Truth) -> Any:
     """max_k (tau_k t - N_k), not clipped at 0 (003 sec. 5)."""
-    return truth.missing(counts).max(axis=1)
+    return _arms(jnp.maximum, lambda n, arm: arm.missing(n), counts, truth)
 
 
 def reward_regret(counts: Any, truth: Truth) -> Any:
@@ -136,20 +158,23 @@ def utility(counts: Any, truth: Truth) -> Any:
 
 def utility_regret(counts: Any, truth: Truth) -> Any:
     """The optimum's expected utility, less sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+ (004 eq. 2, Lemma 1)."""
-    return truth.best[..., None] - (reward(counts, truth) - _withheld(counts, truth))
+    return truth.best - (reward(counts, truth) - _withheld(counts, truth))
 
 
 def _withheld(counts: Any, truth: Truth) -> Any:
     """sum_k A_k (t f(mu)_k - N_k)+, what opportunities that were withheld cost."""
-    owed = truth.t * truth.opportunities
-    return weighted(truth.penalties, (owed - counts).clip(0.0))
+
+    def term(n: Any, arm: Truth) -> Any:
+        return product(arm.penalties, (product(arm.t, arm.opportunities) - n).clip(0.0))
+
+    return _arms(jnp.add, term, counts, truth)
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric: its function, its label and what it needs.
 
-    The function takes counts, whole numbers in float64 `[R, K, C, S]`, to float64 `[R, C, S]`.
+    The function takes counts, whole numbers as floats `[R, K, C, S]`, to floats `[R, C, S]`, JAX's.
 
     Attributes:
         needs: of the problem.
@@ -221,63 +246,50 @@ def caveats(names: list[str], problem: Problem) -> list[str]:
     ]
 
 
-def needed(names: list[str]) -> tuple[str, ...]:
+def needed(names: Sequence[str]) -> tuple[str, ...]:
     """The sums that the engine must keep for some metrics."""
     return tuple(dict.fromkeys(name for metric in names for name in METRICS[metric].sums))
 
 
-def judge(
-    names: list[str],
-    counts: np.ndarray,
-    rounds: np.ndarray,
-    facts: Facts,
-    quota: Quota | None,
-    sums: Mapping[str, np.ndarray] | None = None,
-) -> dict[str, np.ndarray]:
-    """Metrics of a block of runs.
+def judge(names: Sequence[str], counts: Any, truth: Truth) -> dict[str, Array]:
+    """Metrics of a block of runs. Traceable; in float64 where 64-bit types are enabled.
 
     Args:
         names: of `METRICS`.
-        counts: N_k, int `[R, K, C, S]`.
-        rounds: the R rounds they were counted at.
-        facts: of the block's C instances.
-        quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
-        sums: those that the metrics need (`needed`), by name, float64 `[R, C, S]`.
+        counts: N_k, `[R, K, C, S]`.
+        truth: of the block's C instances, and the R rounds that were counted at.
 
     Returns:
-        By name, float64 `[R, C, S]`.
+        By name, float `[R, C, S]`.
     """
-    truth = truth_of(names, rounds, facts, quota, sums or {})
-    made = {name: np.empty((len(counts), *counts.shape[2:])) for name in names}
-    few = max(1, _CACHED // max(1, counts[0].size))
-    for first in range(0, len(counts), few):  # a few rounds at a time stay in a core's cache (measured: 4 times faster)
-        part = slice(first, first + few)
-        exact, here = counts[part].astype(np.float64), truth.at(part)
-        if quota is not None:
-            here = dataclasses.replace(here, short=here.missing(exact))
-        for name in names:
-            made[name][part] = METRICS[name].compute(exact, here)
-    return made
-
-
-_CACHED = 1 << 17  # counts
+    counts, truth = jnp.asarray(counts), jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), truth)
+    with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
+        return {name: METRICS[name].compute(counts, truth) for name in names}
 
 
 def truth_of(
-    names: list[str], rounds: np.ndarray, facts: Facts, quota: Quota | None, sums: Mapping[str, np.ndarray]
+    names: Sequence[str], rounds: np.ndarray, facts: Facts, quota: Quota | None, sums: Mapping[str, Any] | None = None
 ) -> Truth:
-    """What some metrics are computed from besides counts; the arguments are those of `judge`."""
+    """What some metrics are computed from besides counts.
+
+    Args:
+        names: of `METRICS`.
+        rounds: R of them, int.
+        facts: of C instances.
+        quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
+        sums: those that the metrics need (`needed`), by name, float `[R, C, S]`.
+    """
     means, penalties, opportunities, best = facts.means, facts.penalties, facts.opportunities, None
     if opportunities is not None and "utility_regret" in names:
-        best = best_utility(means, opportunities, penalties, rounds)
+        best = best_utility(means, opportunities, penalties, rounds)[..., None]
     return Truth(
-        t=rounds.astype(np.int64).reshape(-1, 1, 1, 1),
+        t=rounds.astype(np.float64).reshape(-1, 1, 1, 1),
         means=means[..., None],
         gaps=(means.max(axis=0) - means)[..., None],
         quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
         penalties=None if penalties is None else penalties[..., None],
         opportunities=None if opportunities is None else opportunities[..., None],
         best=best,
-        sums=sums,
+        sums=sums or {},
         plays=facts.plays,
     )

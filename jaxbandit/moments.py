@@ -1,7 +1,7 @@
 """Means and standard errors over runs that do not depend on the order in which the runs come.
 
 Floating-point sums depend on how runs are cut into blocks; integer sums do not. A value is split into digits of
-40 bits, whose sums over 2^13 runs are exact in float64 and over 2^20 times as many in int64.
+40 bits, whose sums over 2^23 runs fit int64.
 """
 
 from __future__ import annotations
@@ -9,34 +9,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array, lax
 
 _DIGIT = 40
+MOST_RUNS = 2**23  # that sums of digits hold
 LARGEST = 2.0**_DIGIT  # values are below
-_SUM_EXPONENTS = (40, 0, -40)  # weights of the digits of a value, as powers of 2
-_HIGH_EXPONENTS = (40, 0, -40, -80)  # of its square
-_CHUNK = 1 << 13
+_SUM_EXPONENTS = (0, -40)  # weights of the digits of a value, as powers of 2
+_SQUARE_EXPONENTS = (40, 0, -40, -80)  # of its square
 
 
-def _digits(values: np.ndarray, exponents: tuple[int, ...], largest: float) -> np.ndarray:
-    """Sums over the last axis of the digits of `values`, int64 `[len(exponents), ...]`.
+def digits(values: Any, counted: Any, parts: int = 1) -> Array:
+    """What `Moments` takes in of some values: the digits of each and of its square, summed over runs. Traceable.
 
     Args:
-        values: multiples of 2^(last exponent).
-        largest: none is larger: digits of higher exponents are all 0.
+        values: float64 `[..., runs]`, of magnitude below `LARGEST`; 64-bit types have to be enabled.
+        counted: which runs there are, the others being padding, bool `[runs]`.
+        parts: sum over so many equal parts of the runs, each for itself.
+
+    Returns:
+        int64 `[6, ..., parts]`.
     """
-    sums = np.zeros((len(exponents), *values.shape[:-1]), np.int64)
-    *high, last = enumerate(exponents)
-    for begin in range(0, values.shape[-1], _CHUNK):
-        rest = values[..., begin : begin + _CHUNK]
-        for i, exponent in high:
-            if largest < 2.0**exponent:
-                continue
-            digit = np.trunc(rest * 2.0**-exponent if exponent else rest)  # toward 0: what remains is exact
-            rest = rest - (digit * 2.0**exponent if exponent else digit)
-            sums[i] += digit.sum(axis=-1).astype(np.int64)
-        sums[last[0]] += (rest.sum(axis=-1) * 2.0 ** -last[1]).astype(np.int64)
-    return sums
+    values = jnp.where(counted[(None,) * (values.ndim - 1)], values, 0.0)
+    values = values.reshape(*values.shape[:-1], parts, -1)
+    values = jnp.floor(values * 2.0**_DIGIT) * 2.0**-_DIGIT
+    upper = jnp.trunc(values)  # toward 0, and so is the rest
+    lower = (values - upper) * 2.0**_DIGIT
+    whole, rest = upper.astype(jnp.int64), lower.astype(jnp.int64)
+    own = (whole, rest, *_square(jnp.abs(whole), jnp.abs(rest)))
+    zeros = (jnp.zeros((), jnp.int64),) * len(own)
+    # One pass over the values for all sums, which an integer sum lets a compiler do in vectors (9 times faster)
+    return jnp.stack(lax.reduce(own, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,)))
+
+
+def _square(whole: Any, rest: Any) -> tuple[Any, ...]:
+    """The digits of (whole + 2^-40 rest)^2, from halves of 20 bits, whose products fit a word with room to add."""
+    d, c = whole >> _HALF, whole & _LOW
+    b, a = rest >> _HALF, rest & _LOW
+    odd = 2 * a * b, 2 * (a * d + b * c), 2 * c * d  # times 2^-60, 2^-20, 2^20
+    last = a * a + ((odd[0] & _LOW) << _HALF)
+    third = 2 * a * c + b * b + (odd[0] >> _HALF) + ((odd[1] & _LOW) << _HALF) + (last >> _DIGIT)
+    second = 2 * b * d + c * c + (odd[1] >> _HALF) + ((odd[2] & _LOW) << _HALF) + (third >> _DIGIT)
+    first = d * d + (odd[2] >> _HALF) + (second >> _DIGIT)
+    return first, second & _ALL, third & _ALL, last & _ALL
+
+
+_HALF = _DIGIT // 2
+_LOW, _ALL = (1 << _HALF) - 1, (1 << _DIGIT) - 1
 
 
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
@@ -92,16 +112,11 @@ class Moments:
         self._sums: dict[int, np.ndarray] = {}  # by the exponent of the digit; absent where every digit is 0
         self._squares: dict[int, np.ndarray] = {}
 
-    def add(self, where: tuple[slice, ...], values: np.ndarray) -> None:
-        """Take in values `[*shape[where], runs]`, float64 of magnitude below 2^40."""
-        values = np.floor(values * 2.0**_DIGIT) * 2.0**-_DIGIT
-        high, low = _product(values, values)
-        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-        most = largest * largest, largest * largest * 2.0**-52
-        squares = _digits(high, _HIGH_EXPONENTS, most[0]) + _digits(low, _HIGH_EXPONENTS, most[1])
-        sums = _digits(values, _SUM_EXPONENTS, largest)
-        self._take(self._sums, dict(zip(_SUM_EXPONENTS, sums, strict=True)), where)
-        self._take(self._squares, dict(zip(_HIGH_EXPONENTS, squares, strict=True)), where)
+    def add(self, where: tuple[slice, ...], sums: np.ndarray) -> None:
+        """Take in the `digits` of values, int64 `[6, *shape[where]]`."""
+        count = len(_SUM_EXPONENTS)
+        self._take(self._sums, dict(zip(_SUM_EXPONENTS, sums[:count], strict=True)), where)
+        self._take(self._squares, dict(zip(_SQUARE_EXPONENTS, sums[count:], strict=True)), where)
 
     def merge(self, where: tuple[slice, ...], other: Moments) -> None:
         """Take in the values that another one of shape `shape[where]` has taken in."""
@@ -136,13 +151,13 @@ class Moments:
         """runs^2 times the variance at some places, by Python's own integers."""
         total, squares = (
             sum((digit[where].astype(object) << (exponent - exponents[-1]) for exponent, digit in kept.items()), 0)
-            for kept, exponents in ((self._sums, _SUM_EXPONENTS), (self._squares, _HIGH_EXPONENTS))
+            for kept, exponents in ((self._sums, _SUM_EXPONENTS), (self._squares, _SQUARE_EXPONENTS))
         )
         return np.asarray((runs * squares - total * total) / (1 << (2 * _DIGIT)), np.float64)
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
         """What it holds, by name, int64 of `shape`; digits that are 0 throughout only where `full`."""
-        parts = (("sum", self._sums, _SUM_EXPONENTS), ("squares", self._squares, _HIGH_EXPONENTS))
+        parts = (("sum", self._sums, _SUM_EXPONENTS), ("squares", self._squares, _SQUARE_EXPONENTS))
         zeros = np.zeros(self._shape, np.int64)
         return {
             f"{name}{exponent}": kept.get(exponent, zeros)
@@ -157,7 +172,7 @@ class Moments:
         made = cls(shape)
         for exponents, name, kept in (
             (_SUM_EXPONENTS, "sum", made._sums),
-            (_HIGH_EXPONENTS, "squares", made._squares),
+            (_SQUARE_EXPONENTS, "squares", made._squares),
         ):
             kept.update({e: arrays[f"{name}{e}"] for e in exponents if f"{name}{e}" in arrays})
         return made

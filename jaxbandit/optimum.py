@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from .exact import lifted, namespace, total
+from .exact import lifted, product, total
 
 
 def fair_allocation(means: Any, fractions: Any, plays: int = 1) -> np.ndarray:
@@ -91,14 +92,15 @@ def penalized_loss(gaps: Any, owed: Any, penalties: Any) -> Any:
     """The least loss L*(t) = sum_k min(gap_k, A_k) tau_k t (000 eq. 9).
 
     Args:
-        gaps: gap_k, `[K, J]`.
+        gaps: gap_k, `[K, J]`, NumPy's or JAX's.
         owed: tau_k t, `[..., K, J or 1]`.
         penalties: A, `[K, J]` or `[K, 1]`.
 
     Returns:
-        `[..., J]`, float64.
+        `[..., J]`, float.
     """
-    return total(namespace(gaps).minimum(gaps, penalties) * owed, axis=-2)  # 000 eq. 9
+    least = (np if isinstance(gaps, np.ndarray) else jnp).minimum(gaps, penalties)
+    return total(product(least, owed), axis=-2)  # 000 eq. 9
 
 
 def best_utility(means: Any, opportunities: Any, penalties: Any, rounds: Any) -> np.ndarray:

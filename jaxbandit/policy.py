@@ -95,8 +95,7 @@ class Policy(Component):
     def components(self) -> Iterator[Policy]:
         """The policy and those it wraps."""
         yield self
-        for name in self.parameters():
-            value = getattr(self, name)
+        for value in vars(self).values():
             if isinstance(value, Policy):
                 yield from value.components()
 

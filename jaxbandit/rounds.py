@@ -104,12 +104,3 @@ def root(value: Array) -> Array:
 def _root_slope(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     value = jnp.sqrt(primals[0])
     return value, jnp.where(value > 0, tangents[0] / jnp.where(value > 0, 2.0 * value, 1.0), 0.0)
-
-
-def product(weight: Any, value: Array) -> Array:
-    """weight * value, rounded before anything is added to it, so that arms that tie do so in every compilation.
-
-    A compiler may fuse a product with a following sum for some arms and not for others (LLVM does where it packs
-    a few arms into one vector); it does not fuse across the choice made here.
-    """
-    return jnp.where(value == 0, 0.0, weight * value)

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import randomness
 from .errors import InputError, shown
+from .moments import MOST_RUNS
 from .policy import Policy
 from .problem import Problem
 
@@ -80,8 +81,8 @@ class Setting:
         if self.horizon > most:
             more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""
             raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
-        if self.seeds >= 2**32:
-            raise InputError("simulation.seeds", self.seeds, "less than 2^32")
+        if self.seeds > MOST_RUNS:
+            raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}: means are exact up to that")
         randomness.key_words(self.key)
 
 

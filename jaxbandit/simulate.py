@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 import time
 import warnings
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from . import devices, identity, memory, metrics, processes
@@ -26,6 +26,7 @@ from .policy import Policy
 from .problem import Problem
 from .progress import Progress
 from .progress_folder import ProgressFolder
+from .recording import Recorder
 from .setting import Entry, Setting
 from .stretches import played
 from .tallies import Form, Tally
@@ -230,6 +231,7 @@ class Simulation:
         """Why the seeds that are wanted have no room, here or in another process; None where they have."""
         words = None
         try:
+            dataclasses.replace(self.setting, seeds=wanted).check()
             memory.check_results(self.groups, self.forms, wanted)
         except InputError as error:
             words = f"after {seeds} seeds more do not fit: {error}"
@@ -314,48 +316,25 @@ class Simulation:
         """Compile a group's program by playing no round with it."""
         group, one = self.groups[number], self.sizes[number]
         block = cover(one.tall, slice(0, one.wide), one, self.shards)[0]
-        for _ in played(group, block, np.zeros(1, np.int64), self.setting, self.metrics, self.mesh):
-            pass
+        recorder = Recorder(group, dataclasses.replace(self.forms[number], rounds=1), block, self.shards)
+        for stretch in played(group, block, np.zeros(1, np.int64), self.setting, self.metrics, self.mesh):
+            recorder.take(stretch)
+        recorder.tally(stretch)
 
     def _run_block(self, job: Job, bar: Progress) -> Tally | None:
         """Simulate a block; None where all is to stop."""
-        group, block, tally = self.groups[job.group], job.block, self._empty(job)
-        numbers = np.arange(block.rows.start, block.rows.stop)
-        facts = group.facts.at(numbers)
-        before, deepest = 0, -np.inf
+        group, block = self.groups[job.group], job.block
+        recorder, before = Recorder(group, self.forms[job.group], block, self.shards), 0
         for stretch in played(group, block, self.rounds, self.setting, self.metrics, self.mesh):
             if self._stop.is_set():
                 return None
             if stretch.missed:  # a score that is not a number selects no arm: say so, rather than simulate on
                 names = " or ".join(repr(self.entries[i].label) for i in group.entries[:3])
                 raise FloatingPointError(f"policy {names}: by round {stretch.last} an index was not a number")
-            if len(stretch.rounds):
-                counts = block.unpack(stretch.counts)
-                sums = {name: block.unpack(values) for name, values in stretch.sums.items()}
-                values = metrics.judge(self.metrics, counts, stretch.rounds, facts, stretch.quota, sums)
-                self._record(tally, stretch.rounds, counts, values)
-                if tally.deepest is not None:
-                    deepest = np.maximum(deepest, values["max_deficit"].max(axis=0))
+            recorder.take(stretch)
             bar.add((stretch.last - before) * block.runs)
             before = stretch.last
-        if tally.phases is not None:
-            spent = group.policy.phase_rounds(stretch.state.policy, jnp.asarray(stretch.last, jnp.int32))
-            tally.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
-        if tally.deepest is not None:
-            # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
-            every = block.unpack(np.asarray(stretch.state.deepest, np.float64)[0])
-            tally.deepest[...] = np.maximum(every, deepest)
-        return tally
-
-    def _record(self, tally: Tally, rounds: np.ndarray, counts: np.ndarray, values: dict[str, np.ndarray]) -> None:
-        place = int(np.searchsorted(self.rounds, rounds[0]))
-        where = (slice(place, place + len(rounds)), slice(None))
-        for name, value in values.items():
-            tally.curves[name].add(where, value)
-        if rounds[-1] == self.setting.horizon:
-            tally.pulls[...] = counts[-1].transpose(1, 2, 0)
-            for name, value in values.items():
-                tally.finals[name][...] = value[-1]
+        return recorder.tally(stretch)
 
 
 def inheriting() -> Callable[..., Any]:

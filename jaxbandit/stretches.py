@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.sharding import Mesh
 
 from . import devices, engine, metrics, randomness
@@ -26,18 +28,20 @@ class Stretch:
 
     Attributes:
         last: the last round played.
-        rounds: those of them that are recorded, `[R]`.
-        counts: N_k at these, int32 `[R, K, cells, lanes]`.
-        sums: what the metrics need beside counts, by name, float64 `[R, cells, lanes]`.
-        quota: tau_k t at these, arrays `[R, K, instances of the block or 1]`; None without fractions.
+        rounds: those of them that are recorded.
+        stops: these, and `last` as often as it takes to fill `STOPS` places, int64 `[STOPS]`.
+        counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
+        sums: what the metrics need beside counts, by name, float `[STOPS, 1, cells, lanes]`, on the device.
+        quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
         missed: plays that some run has missed, 0 where all is well.
         state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.
     """
 
     last: int
     rounds: np.ndarray
-    counts: np.ndarray
-    sums: dict[str, np.ndarray]
+    stops: np.ndarray
+    counts: Array
+    sums: dict[str, Array]
     quota: Quota | None
     missed: int
     state: engine.State
@@ -64,18 +68,17 @@ def played(
     policy, world, key, state = devices.spread((policy, world, key, state), block, over)
     most = rounds_per_call(group.arms, len(cells))
     fractions = group.facts.fractions
-    table = None if fractions is None else _table(columns(fractions, numbers), most + 1)
+    quotas = _quotas(None if fractions is None else columns(fractions, numbers), most + 1, block)
     first = index = origin = 0
-    quota = None if table is None else table.rows(0, most + 1)
-    device_quota = None if quota is None else quota_on_device(quota, block.places())
+    quota, device_quota = quotas(0)
     while index < len(rounds):
-        stops = rounds[index : index + STOPS]
-        stops = stops[stops <= first + most]
-        last = int(stops[-1]) if len(stops) else min(first + most, int(rounds[index]))
-        ends = np.concatenate([stops, np.full(STOPS - len(stops), last)]).astype(np.int32)
-        if table is not None and last > origin + most:
-            origin, quota = first, table.rows(first, most + 1)
-            device_quota = quota_on_device(quota, block.places())
+        recorded = rounds[index : index + STOPS]
+        recorded = recorded[recorded <= first + most]
+        last = int(recorded[-1]) if len(recorded) else min(first + most, int(rounds[index]))
+        stops = np.concatenate([recorded, np.full(STOPS - len(recorded), last)])
+        if last > origin + most:
+            origin = first
+            quota, device_quota = quotas(first)
         state, counts, sums, missed = devices.advance(
             over,
             block,
@@ -86,24 +89,43 @@ def played(
             np.int32(origin),
             np.int32(setting.horizon),
             np.int32(first),
-            ends,
+            stops.astype(np.int32),
             state,
         )
-        own = slice(0, block.rows.stop - block.rows.start)
-        at_stops = None if quota is None else Quota(*(part[stops - origin][..., own] for part in _parts(quota)))
-        at = slice(0, len(stops))
-        recorded = {name: np.asarray(values, np.float64)[at, 0] for name, values in sums.items()}
-        yield Stretch(last, stops, np.asarray(counts)[at], recorded, at_stops, int(np.asarray(missed).max()), state)
-        first, index = last, index + len(stops)
+        at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
+        yield Stretch(last, recorded, stops, counts, sums, at_stops, int(np.asarray(missed).max()), state)
+        first, index = last, index + len(recorded)
 
 
-def _table(fractions: np.ndarray, rounds: int) -> QuotaTable:
-    return _shared(tuple(fractions[:, 0]), rounds) if fractions.shape[1] == 1 else QuotaTable(fractions, rounds)
+_Quotas = tuple[Quota | None, Quota | None]
+
+
+def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[[int], _Quotas]:
+    """tau s for `count` rounds s from a first one on: exactly, on the host, and as the engine takes it."""
+    if fractions is None:
+        return lambda first: (None, None)
+    config: Any = jax.config
+    if fractions.shape[1] == 1:
+        place = config.jax_enable_x64, config.jax_default_device
+        return functools.partial(_shared_quotas, tuple(fractions[:, 0]), count, place)
+    table = QuotaTable(fractions, count)
+
+    def own(first: int) -> _Quotas:
+        rows = table.rows(first, count)
+        return rows, quota_on_device(rows, block.places())
+
+    return own
+
+
+@functools.lru_cache(maxsize=4)
+def _shared_quotas(fractions: tuple[Fraction, ...], count: int, place: Any, first: int) -> _Quotas:
+    """Those of fractions that all instances share: the same for every block that is played at the same `place`."""
+    rows = _shared_table(fractions, count).rows(first, count)
+    return rows, quota_on_device(rows, np.zeros(1, np.int64))
 
 
 @functools.lru_cache(maxsize=16)
-def _shared(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
-    """The table of fractions that all instances share: the same for every block."""
+def _shared_table(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
     return QuotaTable(np.array(fractions, object)[:, None], rounds)
 
 

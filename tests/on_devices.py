@@ -6,8 +6,7 @@ from pathlib import Path
 import jax
 
 import jaxbandit as jb
-from jaxbandit import devices, engine, results
-from jaxbandit.blocks import Block
+from jaxbandit import devices, engine, recording, results
 
 FAIR = {"means": [0.9, 0.8, 0.7, 0.4], "fractions": [0.1, 0.05, 0.2, 0.15], "penalties": 0.4}
 ROWS = {"means": {"random": "uniform", "arms": 4, "instances": 11}, "fractions": 0.1, "penalties": 0.4}
@@ -34,28 +33,22 @@ def simulate(case, **more):
     return jb.simulate(problem, policies, horizon=130, record=9, **{**setting, **more})
 
 
-def sent():
-    """What the program of a block sends from device to device: words of its HLO text."""
-    over, block = devices.mesh(), Block(slice(0, 1), slice(0, 37), 1, 37, jax.local_device_count())
+def sent(case, module, name):
+    """What a program of a case sends from device to device: words of its HLO text."""
     texts = []
 
-    class CompiledError(Exception):
-        pass
+    def lowered(*arguments):
+        texts.append(made.lower(*arguments).compile().as_text())
+        return made(*arguments)
 
-    def lowered(over, axis, arguments, state):
-        texts.append(made.lower(over, axis, arguments, state).compile().as_text())
-        raise CompiledError
-
-    made, devices._advance = devices._advance, lowered
+    made = getattr(module, name)
+    setattr(module, name, lowered)
     try:
-        jb.simulate(FAIR, "fair-learn", horizon=130, seeds=block.wide)
-    except CompiledError:
-        pass
+        simulate(case)
     finally:
-        devices._advance = made
-    assert over is not None
-    assert len(texts) == 1
-    assert f"num_partitions={over.size}" in texts[0]
+        setattr(module, name, made)
+    assert texts
+    assert f"num_partitions={jax.local_device_count()}" in texts[0]
     return [word for word in SENDING if word in texts[0]]
 
 
@@ -67,4 +60,6 @@ if __name__ == "__main__":
     programs = (engine.advance if count == 1 else devices._advance)._cache_size()
     policies = [CASES[name][1] for name in names]
     assert programs == sum(len(one) if isinstance(one, list) else 1 for one in policies)
-    assert not sent()
+    for name in names[:2]:
+        assert not sent(name, devices, "_advance")
+        assert not sent(name, recording, "_judged")

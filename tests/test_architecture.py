@@ -25,6 +25,7 @@ LAYERS = [
     ["optimum", "blocks", "theory"],
     ["metrics", "bounds", "devices", "groups"],
     ["memory", "processes", "stretches", "outcome", "identity"],
+    ["recording"],
     ["simulate"],
     ["results", "estimates"],
     ["grids"],

@@ -113,7 +113,7 @@ BAD = [
     ({"simulation.horizon": 2**24 + 1}, "simulation.horizon", 2**24 + 1, "at most 16777216 rounds; enable float64"),
     ({"simulation.seeds": 0}, "simulation.seeds", 0, COUNT),
     ({"simulation.seeds": [3]}, "simulation.seeds", [3], COUNT),
-    ({"simulation.seeds": 2**32}, "simulation.seeds", 2**32, "less than 2^32"),
+    ({"simulation.seeds": 2**23 + 1}, "simulation.seeds", 2**23 + 1, "at most 8388608"),
     ({"simulation.block": 0}, "simulation.block", 0, COUNT),
     ({"simulation.block": 2.0}, "simulation.block", 2.0, COUNT),
     ({"simulation.record": 0}, "simulation.record", 0, COUNT),

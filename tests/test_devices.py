@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 import xarray as xr
 from on_devices import CASES, simulate
+
+from jaxbandit import recording
 
 FAST = ["lanes", "cells"]
 
@@ -50,3 +53,12 @@ def test_eight_devices_give_what_one_does_throughout(tmp_path):
 @pytest.mark.parametrize(("name", "block"), [("lanes", 7), ("cells", 64)])
 def test_any_size_of_blocks_gives_the_same(name, block):
     xr.testing.assert_identical(simulate(name, block=block).drop_attrs(), simulate(name).drop_attrs())
+
+
+def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch):
+    """As on a TPU; here a CPU that is taken for one."""
+    moved, expected = [], simulate("cells")
+    monkeypatch.setattr(recording, "_EXACT", frozenset())
+    monkeypatch.setattr(jax, "device_put", lambda values, device: moved.append(device) or values)
+    xr.testing.assert_identical(simulate("cells").drop_attrs(), expected.drop_attrs())
+    assert {device.platform for device in moved} == {"cpu"}

@@ -9,12 +9,13 @@ import pytest
 from harness import trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import judge
 from scipy.optimize import linprog
 
 import jaxbandit as jb
 from jaxbandit.exact import Quota, QuotaTable
-from jaxbandit.facts import facts_of
-from jaxbandit.metrics import METRICS, chosen, defined, judge
+from jaxbandit.facts import columns, facts_of
+from jaxbandit.metrics import METRICS, chosen, defined
 from jaxbandit.optimum import fair_allocation, fair_counts, penalized_allocation, penalized_loss
 
 ALL = ["regret", "penalized_regret", "r_regret", "c_regret", "unfairness", "max_deficit"]
@@ -97,22 +98,32 @@ def quota_at(fractions, rounds):
 @given(problems(), st.lists(st.integers(1, 2**24), min_size=1, max_size=3, unique=True), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=80)
 def test_metrics_are_what_the_spec_says(problem, rounds, number):
-    rounds, seeds = np.sort(np.array(rounds)), 2
-    counts = random_counts(np.random.default_rng(number), problem, rounds, seeds)
-    first = number % problem.instances  # a block may leave out the first instances
-    block = slice(first, problem.instances)
-    tau = problem.fractions[:, block] if problem.fractions.shape[1] > 1 else problem.fractions
-    values = judge(ALL, counts[:, :, block], rounds, facts_of(problem).at(block), quota_at(tau, rounds))
+    rounds, seeds = np.resize(np.sort(np.array(rounds)), 3), 2
+    rows = np.resize(np.roll(np.arange(problem.instances), number), 3)  # a block may begin with any, and repeat some
+    counts = random_counts(np.random.default_rng(number), problem, rounds, seeds)[:, :, rows]
+    quota = quota_at(columns(problem.fractions, rows), rounds)
+    values = judge(ALL, counts, rounds, facts_of(problem).at(rows), quota)
     size = float(np.abs(problem.means).max() + problem.penalties.max() + 1)
     for name, value in values.items():
-        assert value.shape == (len(rounds), problem.instances - first, seeds)
+        assert value.shape == (3, 3, seeds)
         assert value.dtype == np.float64
         for (r, j, i), found in np.ndenumerate(value):
-            expected = exact_of(problem, first + j, counts[r, :, first + j, i], rounds[r])[name]
+            expected = exact_of(problem, rows[j], counts[r, :, j, i], rounds[r])[name]
             largest = size * float(max(counts[r].max(), rounds[r]))
             assert float(found) == pytest.approx(float(expected), rel=0, abs=1e-14 * largest), name
             if name in ("unfairness", "max_deficit"):
                 assert np.sign(found) == (expected > 0) - (expected < 0), name
+
+
+def test_metrics_of_many_arms_are_what_the_spec_says():
+    """More than a program is written out for."""
+    rng, rounds = np.random.default_rng(0), np.array([700])
+    prices = rng.uniform(0, 1, 50)
+    problem = jb.Problem(rng.uniform(0, 1, 50), plays=3, fractions=[n / 1000 for n in range(50)], penalties=prices)
+    counts = rng.integers(0, 40, (1, 50, 1, 1)).astype(np.int32)
+    values = judge(ALL, counts, rounds, facts_of(problem), quota_at(problem.fractions, rounds))
+    for name, expected in exact_of(problem, 0, counts[0, :, 0, 0], 700).items():
+        assert values[name].item() == pytest.approx(float(expected), rel=1e-13), name
 
 
 def test_regret_counts_every_play():

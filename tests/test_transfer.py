@@ -13,12 +13,12 @@ import reference_transfer
 from harness import INDICES, TRANSFER, assert_same, plain_opportunity, reference_rounds, trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import judge
 from test_opportunity import Shy
 
 import jaxbandit as jb
 from jaxbandit.facts import facts_of
 from jaxbandit.instances import lower_bound_family
-from jaxbandit.metrics import judge
 from jaxbandit.optimum import best_utility
 
 MEANS, PRICES = [0.31, 0.62, 0.5, 0.83], [0.35, 0.2, 0.41, 0.6]

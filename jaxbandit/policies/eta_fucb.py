@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from jax import Array
 
 from ..component import parameter
+from ..exact import product
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
-from ..rounds import Round, deficit, product
+from ..rounds import Round, deficit
 from . import needs
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from ..rounds import Round, deficit, product
+from ..exact import product
+from ..rounds import Round, deficit
 from .hard_threshold import HardThreshold
 
 

@@ -9,10 +9,11 @@ from jax import Array
 
 from .. import queues, sums
 from ..component import derived, parameter
+from ..exact import product
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
 from ..problem import World
-from ..rounds import Round, product
+from ..rounds import Round
 from ..struct import struct
 from . import needs
 

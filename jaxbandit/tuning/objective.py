@@ -36,7 +36,7 @@ class Objective(Component):
         """The objective of each run.
 
         Args:
-            counts: N_k(T), `[1, K, C, S]`, C instances and S runs of each; NumPy's or JAX's.
+            counts: N_k(T), `[1, K, C, S]`, C instances and S runs of each.
             truth: of the problem.
             measured: the metrics that `metrics` names, float `[1, C, S]`.
 

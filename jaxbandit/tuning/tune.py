@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..component import finite
@@ -207,7 +208,8 @@ def _hard(program: Program, values: Values, seeds: int, objective: Objective) ->
     tally = Simulation(program.problem, [Entry(policy.name, policy, policy.name)], setting).run().tallies[0]
     measured = {name: tally.finals[name][None] for name in names}
     counts = tally.pulls.transpose(2, 0, 1)[None].astype(np.float64)
-    value = objective.value(counts, program.truth, measured)
+    with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
+        value = np.asarray(objective.value(jnp.asarray(counts), *jax.tree.map(jnp.asarray, (program.truth, measured))))
     return {"objective": float(value.mean()), **{name: float(part.mean()) for name, part in measured.items()}}
 
 

@@ -1,0 +1,117 @@
+"""What is kept of a block: its metrics are computed where it is played, and only their sums come to the host."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from . import metrics
+from .blocks import Block
+from .groups import Group
+from .metrics import Truth
+from .moments import digits
+from .stretches import Stretch
+from .tallies import Form, Tally
+
+
+class Recorder:
+    """Takes in a block's stretches as they are played, and makes a tally of its runs.
+
+    Args:
+        group: what the block is one of.
+        form: what there is to keep.
+        block: the block.
+        shards: devices that it is spread over.
+    """
+
+    def __init__(self, group: Group, form: Form, block: Block, shards: int):
+        self._group, self._form, self._block = group, form, block
+        self._facts = group.facts.at(block.numbers())
+        self._parts = shards if block.axis == -1 else 1
+        self._sums: list[dict[str, np.ndarray]] = []
+        self._values: dict[str, Array] = {}
+        self._deepest: Any = None
+
+    def take(self, stretch: Stretch) -> None:
+        """Take in what a stretch recorded, in the order of rounds."""
+        recorded = len(stretch.rounds)
+        if not recorded or not self._form.metrics:
+            return
+        if self._deepest is None and "max_deficit" in self._form.metrics:
+            self._deepest = np.full(stretch.counts.shape[2:], -np.inf)
+        counted, truth, counts = self._block.counted(), self._truth(stretch), _exactly(stretch.counts)
+        with jax.enable_x64(True):
+            sums, self._values, self._deepest = _judged(
+                self._form.metrics, self._parts, counts, truth, counted, np.int64(recorded), self._deepest
+            )
+        self._sums.append({name: self._block.summed(np.asarray(own)[:, :recorded]) for name, own in sums.items()})
+
+    def tally(self, last: Stretch) -> Tally:
+        """All that was taken in; `last` is the stretch that ends with round T, and its state is read."""
+        block = self._block
+        made = Tally.empty(self._form, *(part.stop - part.start for part in (block.rows, block.seeds)))
+        made.pulls[...] = block.unpack(np.asarray(last.state.pulls)).transpose(1, 2, 0)
+        for name, moments in made.curves.items():
+            moments.add((slice(None), slice(None)), np.concatenate([own[name] for own in self._sums], axis=1))
+        for name, values in made.finals.items():
+            values[...] = block.unpack(np.asarray(self._values[name])[0])
+        if made.phases is not None:
+            spent = self._group.policy.phase_rounds(last.state.policy, jnp.asarray(last.last, jnp.int32))
+            made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
+        if made.deepest is not None:
+            # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
+            every = block.unpack(np.asarray(last.state.deepest, np.float64)[0])
+            made.deepest[...] = np.maximum(every, block.unpack(np.asarray(self._deepest)))
+        return made
+
+    def _truth(self, stretch: Stretch) -> Truth:
+        """What metrics are computed from beside counts, for each cell."""
+        truth = metrics.truth_of(self._form.metrics, stretch.stops, self._facts, stretch.quota)
+        if len(self._facts.means[0]) < stretch.counts.shape[-2]:
+            places = self._block.places()
+            truth = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, truth)
+        return dataclasses.replace(truth, sums={name: _exactly(values[:, 0]) for name, values in stretch.sums.items()})
+
+
+def _exactly(values: Array) -> Array:
+    """Where there is float64: on the device they are on, or the host's own where that has none, as a TPU."""
+    if all(device.platform in _EXACT for device in values.devices()):
+        return values
+    return jax.device_put(values, jax.local_devices(backend="cpu")[0])
+
+
+_EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
+
+
+@functools.partial(jax.jit, static_argnames=("names", "parts"), donate_argnames="deepest")
+def _judged(
+    names: tuple[str, ...], parts: int, counts: Array, truth: Truth, counted: Any, recorded: Any, deepest: Any
+) -> tuple[dict[str, Array], dict[str, Array], Any]:
+    """Metrics at the first `recorded` of some stops, one at a time, which stays in a core's cache.
+
+    Returns:
+        By metric, the `digits` of each stop, `[6, stops, cells, parts]`, and its values at the last of them,
+        `[1, cells, lanes]`; and the largest deficit at these stops and before them.
+    """
+
+    def values(place: Any) -> dict[str, Array]:
+        return metrics.judge(names, lax.dynamic_slice_in_dim(counts, place, 1), truth.at(place))
+
+    def judge(place: Any, carry: Any) -> Any:
+        sums, deepest = carry
+        judged = values(place)
+        for name, own in judged.items():
+            sums[name] = lax.dynamic_update_slice_in_dim(sums[name], digits(own, counted, parts), place, 1)
+        if deepest is not None:
+            deepest = jnp.maximum(deepest, judged["max_deficit"][0])
+        return sums, deepest
+
+    none = jnp.zeros((6, len(counts), counts.shape[2], parts), jnp.int64)
+    sums, deepest = lax.fori_loop(0, recorded, judge, (dict.fromkeys(names, none), deepest))
+    return sums, values(recorded - 1), deepest
