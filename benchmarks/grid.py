@@ -1,6 +1,6 @@
 """A grid of 10,000 configurations against the bare engine: the same rounds in the same blocks, nothing else.
 
-python benchmarks/grid.py [--configurations 10000] [--record 20]
+python benchmarks/grid.py [--configurations 10000] [--record 20] [--repeats 5]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from jaxbandit import config, devices, engine, randomness, results
 from jaxbandit.about import device_name, version
@@ -77,10 +78,8 @@ def bare(simulation: Simulation) -> float:
     return time.perf_counter() - begun
 
 
-def measured(kind: str, configurations: int, record: int) -> dict[str, Any]:
-    """The seconds of one grid, from its config to its results, and of the engine alone."""
-    table = described(configurations, record, kind)
-    programs = engine.advance._cache_size()  # type: ignore[attr-defined]
+def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, dict[str, float]]:
+    """Simulate a grid from its config to its results, and its rounds by the engine alone: the seconds of each."""
     begun = time.perf_counter()
     simulation = config.simulation(table)
     checked = time.perf_counter()
@@ -88,29 +87,41 @@ def measured(kind: str, configurations: int, record: int) -> dict[str, Any]:
     run = time.perf_counter()
     data = results.dataset(simulation, outcome, table)
     whole = time.perf_counter() - begun
-    programs = engine.advance._cache_size() - programs  # type: ignore[attr-defined]
-    engines = sorted(bare(simulation) for _ in range(3))
-    rounds = data.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
     seconds = {
         "config to simulation": checked - begun,
         "compilation": outcome.compile_seconds,
         "run": outcome.run_seconds,
         "results": whole - (run - begun),
         "whole": whole,
-        "bare engine": engines[1],
+        "bare engine": bare(simulation),
     }
+    return simulation, data, seconds
+
+
+def measured(kind: str, configurations: int, record: int, repeats: int) -> dict[str, Any]:
+    """One grid some times over, the whole and the engine alone in turn: medians, and the range of their ratio."""
+    table = described(configurations, record, kind)
+    programs = engine.advance._cache_size()  # type: ignore[attr-defined]
+    made = [once(table) for _ in range(repeats)]
+    programs = engine.advance._cache_size() - programs  # type: ignore[attr-defined]
+    simulation, data, first = made[0]
+    times = [seconds for _, _, seconds in made]
+    middle = {name: float(np.median([seconds[name] for seconds in times])) for name in first}
+    whole = sorted((one["whole"] - one["compilation"]) / one["bare engine"] for one in times)
+    rounds = data.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
     return {
         "policy": kind,
         "configurations": data.sizes["policy"],
         "seeds": simulation.setting.seeds,
         "horizon": simulation.setting.horizon,
         "recorded rounds": len(simulation.rounds),
-        "metrics": outcome.metrics,
+        "metrics": simulation.metrics,
         "programs compiled": programs,
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "run / bare engine": round(outcome.run_seconds / engines[1], 3),
-        "whole but compilation / bare engine": round((whole - outcome.compile_seconds) / engines[1], 3),
-        "million rounds a second": round(rounds / outcome.run_seconds / 1e6, 1),
+        "seconds": {**{name: round(value, 3) for name, value in middle.items()}, "compilation": first["compilation"]},
+        "run / bare engine": round(float(np.median([one["run"] / one["bare engine"] for one in times])), 3),
+        "whole but compilation / bare engine": round(float(np.median(whole)), 3),
+        "from, to": [round(whole[0], 3), round(whole[-1], 3)],
+        "million rounds a second": round(rounds / middle["run"] / 1e6, 1),
     }
 
 
@@ -118,14 +129,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--configurations", type=int, default=10_000)
     parser.add_argument("--record", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, help="a JSON file")
     asked = parser.parse_args()
-    measured("fair-learn", 100, asked.record)  # what every process does once
+    measured("fair-learn", 100, asked.record, 1)  # what every process does once
     made = {
         "date": date.today().isoformat(),
         "device": device_name(),
         "versions": {"jaxbandit": version(), "jax": jax.__version__},
-        "grids": [measured(kind, asked.configurations, asked.record) for kind in GRIDS],
+        "grids": [measured(kind, asked.configurations, asked.record, asked.repeats) for kind in GRIDS],
         "peak memory, MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
     print(json.dumps(made, indent=2))

@@ -38,7 +38,7 @@ def mesh() -> Mesh | None:
 
 
 def workers() -> int:
-    """Host threads that drive blocks: one more than can play at a time, for while one judges what it played."""
+    """Host threads that drive blocks: one more than can play at a time, for while one takes in what it played."""
     return at_play() + 1
 
 

@@ -27,13 +27,13 @@ def simulation(problem=PROBLEM, policy="ucb1", **setting):
 @pytest.mark.parametrize(
     ("problem", "policy", "setting"),
     [
-        (PROBLEM, "ucb1", {"horizon": 100, "seeds": 10**9}),
+        ({"means": {"random": "uniform", "arms": 3, "instances": 5000}}, "ucb1", {"horizon": 100, "seeds": 8 * 10**6}),
         (
             PROBLEM,
             {"kind": "ucb1", "exploration": [0.01 * i for i in range(1, 10_001)]},
             {"horizon": 10**6, "seeds": 2, "record": "all"},
         ),
-        ({"means": [0.5] * 5000}, "ucb1", {"horizon": 100, "seeds": 10**8}),
+        ({"means": [0.5] * 5000}, "ucb1", {"horizon": 100, "seeds": 8 * 10**6}),
     ],
     ids=["seeds", "rounds", "arms"],
 )
@@ -71,7 +71,7 @@ def test_blocks_shrink_to_the_device_and_results_stay(monkeypatch):
     whole = simulate()
     setting = {"horizon": 100, "seeds": 100, "record": 5}
     blocks = [simulation(**setting).sizes[0].wide]
-    monkeypatch.setattr(memory, "device_bytes", lambda: devices.workers() << 17)  # room for some 20 runs each
+    monkeypatch.setattr(memory, "device_bytes", lambda: devices.workers() << 16)  # room for some 20 runs each
     blocks.append(simulation(**setting).sizes[0].wide)
     assert blocks[1] < blocks[0]
     xr.testing.assert_identical(simulate().drop_attrs(), whole.drop_attrs())

@@ -1,7 +1,9 @@
 """Metrics and optimal allocations against exact fractions and linear programs, both written from the SPEC alone."""
 
+import functools
 import itertools
 import math
+import operator
 from fractions import Fraction
 
 import numpy as np
@@ -113,6 +115,40 @@ def test_metrics_are_what_the_spec_says(problem, rounds, number):
             assert float(found) == pytest.approx(float(expected), rel=0, abs=1e-14 * largest), name
             if name in ("unfairness", "max_deficit"):
                 assert np.sign(found) == (expected > 0) - (expected < 0), name
+
+
+@pytest.mark.parametrize("shape", [(3, 16), (48, 1)], ids=["seeds", "runs"])
+def test_every_operation_is_rounded_by_itself(shape):
+    """In arm order, as NumPy does one operation after the other: a product fused with a sum would differ in the end."""
+    rng, rounds, arms = np.random.default_rng(1), np.array([901, 4000]), 5
+    means = rng.uniform(0, 1, (shape[0], arms))
+    problem = jb.Problem(means, fractions=[0.013 * k for k in range(arms)], penalties=rng.uniform(0, 1, arms))
+    counts = rng.integers(0, 900, (2, arms, *shape)).astype(np.int32)
+    quota = quota_at(problem.fractions, rounds)
+    values = judge(ALL, counts, rounds, facts_of(problem), quota)
+    n, t, mu = counts.astype(float), rounds.astype(float)[:, None, None], means.T[:, :, None]
+    whole, rest = (np.asarray(part, float)[..., None] for part in (quota.whole, quota.rest))
+    gap, price, missed = mu.max(0) - mu, problem.penalties[..., None], (whole - n) + rest
+
+    def added(terms):
+        return functools.reduce(operator.add, terms)
+
+    lost = added([gap[k] * n[:, k] for k in range(arms)])
+    paid = added([price[k] * np.maximum(missed[:, k], 0) for k in range(arms)])
+    least = added([np.minimum(gap, price)[k] * (whole + rest)[:, k] for k in range(arms)])
+    last = mu.max(0)
+    expected = {
+        "regret": t * last - added([mu[k] * n[:, k] for k in range(arms)]),
+        "penalized_regret": (lost + paid) - least,
+        "r_regret": added([-gap[k] * missed[:, k] for k in range(arms)]),
+        "c_regret": added(
+            [np.maximum(mu[k] - last, 0) * (t - n[:, k]) + (last - mu[k]) * (n - whole)[:, k] for k in range(arms)]
+        ),
+        "unfairness": added([np.maximum(missed[:, k], 0) for k in range(arms)]),
+        "max_deficit": missed.max(axis=1),
+    }
+    for name in ALL:
+        np.testing.assert_array_equal(values[name], expected[name], err_msg=name)
 
 
 def test_metrics_of_many_arms_are_what_the_spec_says():
