@@ -28,6 +28,7 @@ from .metrics import METRICS
 from .optimum import fair_allocation, penalized_allocation
 from .palette import COLOURS as COLOURS
 from .palette import STYLE, caption, styles, tint
+from .sweeps import sweep, swept_alone
 
 _MARKS = ("owed, τT", "optimal")
 
@@ -48,8 +49,9 @@ def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
 def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
     """The figures that the results have something for, by file name.
 
-    `curves`; `pulls`; `tradeoff` where there is a grid; `phases` where there are any; `heat-maps` where a family varies
-    two parameters, or `heat-maps-<family>` where several do.
+    `curves`; `pulls`; `tradeoff` where there is a grid; `phases` where there are any; `sweep` where a family varies one
+    parameter alone, or `sweep-<parameter>` where there are several such; `heat-maps` where a family varies two, or
+    `heat-maps-<family>` where several do.
     """
     if recorded(results) and results.sizes["round"] > 1:
         yield "curves", curves(results)
@@ -59,19 +61,24 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
         yield "tradeoff", tradeoff(results)
     if "phase_rounds" in results:
         yield "phases", phases(results)
-    maps = list(drawable(results)) if recorded(results) else []
-    for name, (family, x, y) in zip(_file_names([family for family, _, _ in maps]), maps, strict=True):
+    if not recorded(results):
+        return
+    alone = swept_alone(results)
+    for name, x in zip(_file_names("sweep", alone), alone, strict=True):
+        yield name, sweep(results, x)
+    maps = list(drawable(results))
+    for name, (family, x, y) in zip(_file_names("heat-maps", [family for family, _, _ in maps]), maps, strict=True):
         yield name, heat_maps(results, x, y, family)
 
 
-def _file_names(labels: list[str]) -> list[str]:
-    """Names of files for the heat maps of families: letters, digits, dots and dashes, no two alike on any system."""
+def _file_names(kind: str, labels: list[str]) -> list[str]:
+    """Names of files for figures of one kind: letters, digits, dots and dashes, no two alike on any system."""
     if len(labels) == 1:
-        return ["heat-maps"]
+        return [kind]
     made: list[str] = []
     for number, label in enumerate(labels):
         plain = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")[:60]
-        name = f"heat-maps-{plain}" if plain else f"heat-maps-{number}"
+        name = f"{kind}-{plain}" if plain else f"{kind}-{number}"
         made.append(f"{name}-{number}" if name.casefold() in map(str.casefold, made) else name)
     return made
 

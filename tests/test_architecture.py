@@ -32,7 +32,7 @@ LAYERS = [
     ["config"],
     ["api"],
     ["palette"],
-    ["heat_maps"],
+    ["heat_maps", "sweeps"],
     ["plots"],
     ["papers", "tuning"],
     ["report"],

@@ -351,8 +351,8 @@ def test_a_grid_over_two_parameters_draws_its_heat_maps(results, tmp_path):
 
 
 def test_files_of_heat_maps_have_safe_names():
-    assert plots._file_names(["lfg/thompson"]) == ["heat-maps"]
-    made = plots._file_names(["lfg/thompson", "LFG (a: b)", "lfg a-b", "τ", "../x", "x" * 300])
+    assert plots._file_names("heat-maps", ["lfg/thompson"]) == ["heat-maps"]
+    made = plots._file_names("heat-maps", ["lfg/thompson", "LFG (a: b)", "lfg a-b", "τ", "../x", "x" * 300])
     assert made[:5] == [
         "heat-maps-lfg-thompson",
         "heat-maps-LFG-a-b",

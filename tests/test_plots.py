@@ -103,7 +103,7 @@ def shown(results):
 
 def test_the_figures_are_those_the_results_have_something_for(results):
     grid = set(results.family.values) != set(results.policy.values)
-    assert list(figures(results)) == ["curves", "pulls"] + ["tradeoff"] * grid
+    assert list(figures(results)) == ["curves", "pulls"] + ["tradeoff", "sweep"] * grid
 
 
 def test_curves_draw_one_line_a_policy_with_its_band(results):
