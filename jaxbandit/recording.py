@@ -34,8 +34,8 @@ class Recorder:
         self._group, self._form, self._block = group, form, block
         self._facts = group.facts.at(block.numbers())
         self._parts = shards if block.axis == -1 else 1
-        self._sums: list[dict[str, np.ndarray]] = []
-        self._values: dict[str, Array] = {}
+        self._sums: list[np.ndarray] = []  # a call's digits `[6, metrics, rounds, rows]`
+        self._values: Any = None
         self._deepest: Any = None
 
     def take(self, stretch: Stretch) -> None:
@@ -50,17 +50,19 @@ class Recorder:
             sums, self._values, self._deepest = _judged(
                 self._form.metrics, self._parts, counts, truth, counted, np.int64(recorded), self._deepest
             )
-        self._sums.append({name: self._block.summed(np.asarray(own)[:, :recorded]) for name, own in sums.items()})
+        self._sums.append(self._block.summed(np.asarray(sums)[:, :, :recorded]))
 
     def tally(self, last: Stretch) -> Tally:
         """All that was taken in; `last` is the stretch that ends with round T, and its state is read."""
         block = self._block
         made = Tally.empty(self._form, *(part.stop - part.start for part in (block.rows, block.seeds)))
         made.pulls[...] = block.unpack(np.asarray(last.state.pulls)).transpose(1, 2, 0)
-        for name, moments in made.curves.items():
-            moments.add((slice(None), slice(None)), np.concatenate([own[name] for own in self._sums], axis=1))
-        for name, values in made.finals.items():
-            values[...] = block.unpack(np.asarray(self._values[name])[0])
+        if self._form.metrics:
+            sums = np.concatenate(self._sums, axis=2)
+            finals = block.unpack(np.asarray(self._values))
+            for number, name in enumerate(self._form.metrics):
+                made.curves[name].add((slice(None), slice(None)), sums[:, number])
+                made.finals[name][...] = finals[number]
         if made.phases is not None:
             spent = self._group.policy.phase_rounds(last.state.policy, jnp.asarray(last.last, jnp.int32))
             made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
@@ -92,26 +94,28 @@ _EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
 @functools.partial(jax.jit, static_argnames=("names", "parts"), donate_argnames="deepest")
 def _judged(
     names: tuple[str, ...], parts: int, counts: Array, truth: Truth, counted: Any, recorded: Any, deepest: Any
-) -> tuple[dict[str, Array], dict[str, Array], Any]:
-    """Metrics at the first `recorded` of some stops, one at a time, which stays in a core's cache.
+) -> tuple[Array, Array, Any]:
+    """Metrics at the first `recorded` of some stops, of which the others are the last one again.
+
+    One stop at a time, which stays in a core's cache; its digits are taken when the next one is judged, so that the
+    compiler does not compute metrics twice.
 
     Returns:
-        By metric, the `digits` of each stop, `[6, stops, cells, parts]`, and its values at the last of them,
-        `[1, cells, lanes]`; and the largest deficit at these stops and before them.
+        The `digits` of each stop, `[6, metrics, stops, cells, parts]`; metrics at the last one,
+        `[metrics, cells, lanes]`; and the largest deficit at these stops and before them.
     """
 
-    def values(place: Any) -> dict[str, Array]:
-        return metrics.judge(names, lax.dynamic_slice_in_dim(counts, place, 1), truth.at(place))
-
     def judge(place: Any, carry: Any) -> Any:
-        sums, deepest = carry
-        judged = values(place)
-        for name, own in judged.items():
-            sums[name] = lax.dynamic_update_slice_in_dim(sums[name], digits(own, counted, parts), place, 1)
+        sums, values, deepest = carry
+        before = digits(values, counted, parts)[:, :, None]
+        sums = lax.dynamic_update_slice(sums, before, (0, 0, jnp.maximum(place - 1, 0), 0, 0))
         if deepest is not None:
-            deepest = jnp.maximum(deepest, judged["max_deficit"][0])
-        return sums, deepest
+            own = values[names.index("max_deficit")]
+            deepest = jnp.where(place > 0, jnp.maximum(deepest, own), deepest)
+        judged = metrics.judge(names, lax.dynamic_slice_in_dim(counts, place, 1), truth.at(place))
+        return sums, jnp.concatenate([judged[name] for name in names]), deepest
 
-    none = jnp.zeros((6, len(counts), counts.shape[2], parts), jnp.int64)
-    sums, deepest = lax.fori_loop(0, recorded, judge, (dict.fromkeys(names, none), deepest))
-    return sums, values(recorded - 1), deepest
+    stops, _, cells, lanes = counts.shape
+    sums = jnp.zeros((6, len(names), stops, cells, parts), jnp.int64)
+    values = jnp.zeros((len(names), cells, lanes), jnp.float64)
+    return lax.fori_loop(0, recorded + 1, judge, (sums, values, deepest))
