@@ -15,7 +15,8 @@ from .facts import columns
 
 Tree = TypeVar("Tree")
 
-CPU_BLOCK = 2048  # runs a block: amortises the cost of a step and still fits a core's cache (measured)
+CPU_BLOCK = 2048, 8192  # runs a block, at least and at most: they pay for the cost of a step (measured)
+STATE = 1 << 20  # bytes of the state of a CPU block beyond which more runs gain nothing (measured)
 DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
 STOPS = 16  # recorded rounds that one call of the engine may end stretches at
 LANES = 16  # of a vector, and a multiple of every smaller vector's
@@ -115,20 +116,31 @@ class Size:
         return math.ceil(rows / self.tall) * math.ceil(seeds / self.wide)
 
 
-def size(rows: int, seeds: int, block: int | None, share: int, shards: int = 1, most: int | None = None) -> Size:
-    """The size of blocks of at most `block` runs of `rows` x `seeds`, at least `share` of them where that pays.
+def usual(state: int) -> int:
+    """Runs of a block where nobody asks for a number, a device; `state` is the bytes of one run's."""
+    if jax.default_backend() != "cpu":
+        return DEVICE_BLOCK
+    least, most = CPU_BLOCK
+    return min(most, max(least, STATE // state))
+
+
+def size(
+    rows: int, seeds: int, block: int | None, share: int, pay: int = CPU_BLOCK[0], most: int | None = None
+) -> Size:
+    """The size of blocks of at most `block` runs of `rows` x `seeds`, a multiple of `share` of them where that pays.
 
     Args:
-        block: runs a block; None lets the device decide.
+        block: runs a block; None for `pay`.
         share: how many blocks would keep every worker busy.
-        shards: devices a block is spread over.
+        pay: runs that a block should have, on all devices that it is spread over.
         most: the most runs a block that memory allows; None for any.
     """
     runs = rows * seeds
     if block is None:
-        block = shards * (CPU_BLOCK if jax.default_backend() == "cpu" else DEVICE_BLOCK)
+        block = pay
         if share > 1 and runs >= 256:
-            block = min(block, max(128, math.ceil(runs / share)))
+            times = math.ceil(runs / (block * share))
+            block = min(block, max(128, math.ceil(runs / (times * share))))
     block = block if most is None else min(block, most)
     wide = _even(seeds, min(block, seeds))
     return Size(_even(rows, max(1, min(block // wide, rows))), wide)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import engine
-from .blocks import LANES, STOPS, on_device, rounds_per_call
+from .blocks import LANES, STOPS, on_device, rounds_per_call, usual
 from .errors import InputError
 from .groups import Group
 from .tallies import Form
@@ -24,8 +24,10 @@ _CALENDAR_RUNS = 128
 _QUOTA = 96  # bytes of a table's entry at its peak, on the host and on the device (measured)
 
 
-def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], seeds: int, devices: int, at_once: int) -> int | None:
-    """The most runs of a block that fit its devices, whole vectors of them; None where memory sets no limit.
+def runs_a_block(
+    group: Group, form: Form, sums: tuple[str, ...], seeds: int, devices: int, at_once: int
+) -> tuple[int, int | None]:
+    """The runs of a block that pay, and the most that fit its devices, whole vectors of them; None for no limit.
 
     Args:
         sums: those of `engine.SUMS` that are kept.
@@ -52,7 +54,7 @@ def runs_a_block(group: Group, form: Form, sums: tuple[str, ...], seeds: int, de
     if calendar and jax.default_backend() == "cpu":
         runs = min(runs, max(_CALENDAR // calendar, min(_CALENDAR_MOST // calendar, _CALENDAR_RUNS)))
     runs = max(LANES, runs - runs % LANES)
-    return None if runs >= group.rows * seeds else runs
+    return devices * usual(state - calendar), None if runs >= group.rows * seeds else runs
 
 
 def _quotas(group: Group, rows: int) -> int:

@@ -90,21 +90,21 @@ class Simulation:
         self.groups = groups
         self.forms = [self._form(group) for group in groups]
         memory.check_results(groups, self.forms, self.setting.seeds)
-        at_once, sums = devices.workers(), metrics.needed(self.metrics)
+        seeds, at_once, sums = self.setting.seeds, devices.workers(), metrics.needed(self.metrics)
         share = -(-devices.at_play() * processes.count() // len(groups))
         self.sizes = []
         for number, group in enumerate(groups):
             try:
-                most = memory.runs_a_block(group, self.forms[number], sums, self.setting.seeds, self.shards, at_once)
+                pay, fit = memory.runs_a_block(group, self.forms[number], sums, seeds, self.shards, at_once)
             except InputError:
                 raise
             except Exception:  # the policy's own, as in `_compile_all`
                 if len(group.entries) == 1:
                     raise
                 return self._take_apart({number})
-            self.sizes.append(size(group.rows, self.setting.seeds, self.setting.block, share, self.shards, most))
-        runs = self.setting.seeds * sum(group.rows for group in groups)
-        count = sum(one.count(group.rows, self.setting.seeds) for group, one in zip(groups, self.sizes, strict=True))
+            self.sizes.append(size(group.rows, seeds, self.setting.block, share, pay, fit))
+        runs = seeds * sum(group.rows for group in groups)
+        count = sum(one.count(group.rows, seeds) for group, one in zip(groups, self.sizes, strict=True))
         if count > _MOST_BLOCKS:
             words = f"at least {-(-runs // _MOST_BLOCKS)} runs, so that there are at most {_MOST_BLOCKS} blocks"
             raise InputError("simulation.block", self.setting.block, words)

@@ -13,7 +13,7 @@ from harness import PLAIN, PROPORTIONAL, TRANSFER, plain_merit, plain_opportunit
 
 import jaxbandit as jb
 
-RUNS, T = 2000, 60
+RUNS, T = 2000, 40
 MEANS, TAU, PENALTIES = [0.45, 0.9, 0.7, 0.2], [0.13, 0.05, 0.2, 0.11], [0.3, 0.6, 0.1, 0.9]
 
 

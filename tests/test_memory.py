@@ -142,7 +142,7 @@ large = simulation(60_000)
 before = peak()
 large.run()
 memory.device_bytes = lambda: 1 << 30
-fits = memory.runs_a_block(large.groups[0], large.forms[0], (), 10**9, 1, 1)
+fits = memory.runs_a_block(large.groups[0], large.forms[0], (), 10**9, 1, 1)[1]
 print(json.dumps({"a run": (1 << 29) / fits, "taken": (peak() - before) / 60_000}))
 """
 

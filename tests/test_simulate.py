@@ -81,7 +81,7 @@ def test_rounds_can_be_recorded_by_name_or_all():
 @pytest.mark.parametrize("block", [1, 7, 64, 2048, None])
 @pytest.mark.parametrize(("share", "shards"), [(1, 1), (2, 1), (1, 8)])
 def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, share, shards):
-    blocks = cover(instances, slice(0, seeds), size(instances, seeds, block, share, shards), shards)
+    blocks = cover(instances, slice(0, seeds), size(instances, seeds, block, share, 2048 * shards), shards)
     times = np.zeros((instances, seeds), int)
     for b in blocks:
         times[b.rows, b.seeds] += 1
