@@ -78,15 +78,16 @@ def bare(simulation: Simulation) -> float:
     return time.perf_counter() - begun
 
 
-def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, dict[str, float]]:
+def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, int, dict[str, float]]:
     """Simulate a grid from its config to its results, and its rounds by the engine alone: the seconds of each."""
-    begun = time.perf_counter()
+    before, begun = engine.advance._cache_size(), time.perf_counter()  # type: ignore[attr-defined]
     simulation = config.simulation(table)
     checked = time.perf_counter()
     outcome = simulation.run()
     run = time.perf_counter()
     data = results.dataset(simulation, outcome, table)
     whole = time.perf_counter() - begun
+    programs = engine.advance._cache_size() - before  # type: ignore[attr-defined]
     seconds = {
         "config to simulation": checked - begun,
         "compilation": outcome.compile_seconds,
@@ -95,17 +96,15 @@ def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, dict[str, float
         "whole": whole,
         "bare engine": bare(simulation),
     }
-    return simulation, data, seconds
+    return simulation, data, programs, seconds
 
 
 def measured(kind: str, configurations: int, record: int, repeats: int) -> dict[str, Any]:
     """One grid some times over, the whole and the engine alone in turn: medians, and the range of their ratio."""
     table = described(configurations, record, kind)
-    programs = engine.advance._cache_size()  # type: ignore[attr-defined]
     made = [once(table) for _ in range(repeats)]
-    programs = engine.advance._cache_size() - programs  # type: ignore[attr-defined]
-    simulation, data, first = made[0]
-    times = [seconds for _, _, seconds in made]
+    simulation, data, programs, first = made[0]
+    times = [seconds for *_, seconds in made]
     middle = {name: float(np.median([seconds[name] for seconds in times])) for name in first}
     whole = sorted((one["whole"] - one["compilation"]) / one["bare engine"] for one in times)
     rounds = data.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
@@ -117,7 +116,10 @@ def measured(kind: str, configurations: int, record: int, repeats: int) -> dict[
         "recorded rounds": len(simulation.rounds),
         "metrics": simulation.metrics,
         "programs compiled": programs,
-        "seconds": {**{name: round(value, 3) for name, value in middle.items()}, "compilation": first["compilation"]},
+        "seconds": {
+            **{name: round(value, 3) for name, value in middle.items()},
+            "compilation": round(first["compilation"], 3),
+        },
         "run / bare engine": round(float(np.median([one["run"] / one["bare engine"] for one in times])), 3),
         "whole but compilation / bare engine": round(float(np.median(whole)), 3),
         "from, to": [round(whole[0], 3), round(whole[-1], 3)],
