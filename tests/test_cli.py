@@ -92,7 +92,7 @@ def test_a_run_writes_results_and_figures(done):
     assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
     assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
     assert "million rounds a second on " in lines[7]
-    files = "results.nc, table.csv, curves.png, curves.pdf, pulls.png, pulls.pdf, tradeoff.png, tradeoff.pdf"
+    files = ", ".join(["results.nc", "table.csv", *(f + s for f in FIGURES for s in suffixes)])
     assert lines[8:] == [f"wrote {files} to {folder}/"]
 
 
