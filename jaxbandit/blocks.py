@@ -15,9 +15,9 @@ from .facts import columns
 
 Tree = TypeVar("Tree")
 
-CPU_BLOCK = 2048, 8192  # runs a block, at least and at most: they pay for the cost of a step (measured)
-STATE = 1 << 20  # bytes of the state of a CPU block beyond which more runs gain nothing (measured)
-DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
+_CPU_BLOCK = 2048, 8192  # runs a block, at least and at most: they pay for the cost of a step (measured)
+_STATE = 1 << 20  # bytes of the state of a CPU block beyond which more runs gain nothing (measured)
+_DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
 STOPS = 16  # recorded rounds that one call of the engine may end stretches at
 LANES = 16  # of a vector, and a multiple of every smaller vector's
 _TABLE = 1 << 22  # entries of the table of quotas that one call of the engine reads
@@ -119,14 +119,12 @@ class Size:
 def usual(state: int) -> int:
     """Runs of a block where nobody asks for a number, a device; `state` is the bytes of one run's."""
     if jax.default_backend() != "cpu":
-        return DEVICE_BLOCK
-    least, most = CPU_BLOCK
-    return min(most, max(least, STATE // state))
+        return _DEVICE_BLOCK
+    least, most = _CPU_BLOCK
+    return min(most, max(least, _STATE // state))
 
 
-def size(
-    rows: int, seeds: int, block: int | None, share: int, pay: int = CPU_BLOCK[0], most: int | None = None
-) -> Size:
+def size(rows: int, seeds: int, block: int | None, share: int, pay: int, most: int | None = None) -> Size:
     """The size of blocks of at most `block` runs of `rows` x `seeds`, a multiple of `share` of them where that pays.
 
     Args:

@@ -1,13 +1,17 @@
-"""How figures look: the colour, line and marker of each policy, and what matplotlib is set to."""
+"""How figures look: the colour, line and marker of each policy, panels and legends, and what matplotlib is set to."""
 
 from __future__ import annotations
 
+import math
 import zlib
+from collections.abc import Collection
 from typing import Any
 
 import matplotlib
 import matplotlib.mathtext
+import matplotlib.pyplot as plt
 import xarray as xr
+from matplotlib.figure import Figure
 
 # Okabe & Ito's colours and four of Tol's, told apart by colour-blind readers; a policy has its own everywhere.
 COLOURS = {
@@ -99,3 +103,36 @@ def caption(label: str) -> str:
     except ValueError:
         return text.replace("$", r"\$")
     return text
+
+
+def panels(count: int) -> tuple[Figure, list[Any]]:
+    """A figure of so many panels, three in a row, and their axes."""
+    columns = min(3, count)
+    rows = math.ceil(count / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    return figure, list(axes.flat[:count])
+
+
+def legend(figure: Figure, axis: Any, note: str, hidden: Collection[str] = (), last: Collection[str] = ()) -> None:
+    """The legend of a panel below all of them, the figure that much higher; `note` stands above it.
+
+    Args:
+        hidden: labels that are left out.
+        last: labels that come after the others.
+    """
+    handles, labels = axis.get_legend_handles_labels()
+    pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
+    pairs.sort(key=lambda pair: pair[1] in last)
+    longest = max(len(label) for _, label in pairs)
+    columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
+    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(pairs) / columns)))
+    figure.legend(
+        *zip(*pairs, strict=True),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        title=note,
+        title_fontsize=7,
+    )

@@ -27,7 +27,7 @@ from .heat_maps import heat_map as heat_map
 from .metrics import METRICS
 from .optimum import fair_allocation, penalized_allocation
 from .palette import COLOURS as COLOURS
-from .palette import STYLE, caption, styles, tint
+from .palette import STYLE, caption, legend, panels, styles, tint
 from .sweeps import sweep, swept_alone
 
 _MARKS = ("owed, τT", "optimal")
@@ -104,11 +104,9 @@ def curves(results: xr.Dataset, metrics: Sequence[str] | None = None) -> Figure:
     names = chosen(results, metrics)
     if not names:
         raise InputError("metrics", names, "at least one metric")
-    columns = min(3, len(names))
-    rows = math.ceil(len(names) / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
+    figure, axes = panels(len(names))
     looks = styles(results)
-    for axis, name in zip(axes.flat, names, strict=False):
+    for axis, name in zip(axes, names, strict=True):
         shown = few(results, name)
         part = results[[name, f"{name}_stderr"]].isel(policy=list(shown))
         mean, error = (a.transpose("policy", "round").values for a in mean_over_instances(part, name))
@@ -124,10 +122,8 @@ def curves(results: xr.Dataset, metrics: Sequence[str] | None = None) -> Figure:
         axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)
         if name == "max_deficit":  # below it every arm has its floor(tau t) rounds
             axis.axhline(1, color="0.5", linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
-    for axis in axes.flat[len(names) :]:
-        axis.set_visible(False)
     by = "each panel's metric" if any(place for _, place in few(results, names[0]).values()) else ""
-    _legend(figure, axes.flat[0], _note(results, "band", by), _between(results))
+    legend(figure, axes[0], _note(results, "band", by), _between(results))
     return figure
 
 
@@ -204,7 +200,7 @@ def pulls(results: xr.Dataset) -> Figure:
     else:
         axis.set_xlabel("arm, from the best to the worst of its instance" if several else "arm")
     axis.set_ylabel(f"selections by T = {horizon:,.0f}")
-    _legend(figure, axis, _note(results, "bars", _ranking(shown, metric)), _between(results))
+    legend(figure, axis, _note(results, "bars", _ranking(shown, metric)), _between(results), last=_MARKS)
     return figure
 
 
@@ -275,7 +271,7 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {horizon:,}", loc="left")
-    _legend(figure, axis, _note(results, "" if clouded.all() else "bars"))
+    legend(figure, axis, _note(results, "" if clouded.all() else "bars"))
     return figure
 
 
@@ -333,23 +329,6 @@ def phases(results: xr.Dataset) -> Figure:
         f"share of the T = {float(results['round'][-1]):,.0f} rounds, {_note(results, '', _ranking(shown, metric))}"
     )
     return figure
-
-
-def _legend(figure: Figure, axis: Any, note: str, hidden: frozenset[str] = frozenset()) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
-    pairs.sort(key=lambda pair: pair[1] in _MARKS)
-    longest = max(len(label) for _, label in pairs)
-    columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
-    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(pairs) / columns)))
-    figure.legend(
-        *zip(*pairs, strict=True),
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-        title=note,
-        title_fontsize=7,
-    )
 
 
 def _note(results: xr.Dataset, spread: str, by: str = "") -> str:

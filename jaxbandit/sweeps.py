@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -15,7 +14,7 @@ from .errors import InputError, unknown_name
 from .estimates import CONFIDENCE, chosen, mean_of_runs, sample_size
 from .grids import families, levels, members, parameters, varying
 from .metrics import METRICS
-from .palette import caption, styles
+from .palette import caption, legend, panels, styles
 
 _MARKED = 40  # points of a line; those of a longer one have no markers
 
@@ -53,19 +52,11 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
             "x", x, f"a parameter that a family varies alone ({held}); select one value of the others first"
         )
     level = [family for family in families(results) if family not in varied]
-    columns = min(3, len(names))
-    rows = math.ceil(len(names) / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
-    for axis, metric in zip(axes.flat, names, strict=False):
+    figure, axes = panels(len(names))
+    for axis, metric in zip(axes, names, strict=True):
         _panel(axis, results, metric, x, lines, level)
-    for axis in axes.flat[len(names) :]:
-        axis.set_visible(False)
-    handles = axes.flat[0].get_legend_handles_labels()
     bars = ", bars and bands: 95 % confidence" if results.sizes["seed"] > 1 else ""
-    across = max(1, int(figure.get_figwidth() / (0.45 + 0.065 * max(map(len, handles[1])))))
-    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(handles[1]) / across)))
-    note = f"T = {int(results['round'][-1]):,}, mean over {sample_size(results)}{bars}"
-    figure.legend(*handles, loc="outside lower center", ncols=across, frameon=False, title=note, title_fontsize=7)
+    legend(figure, axes[0], f"T = {int(results['round'][-1]):,}, mean over {sample_size(results)}{bars}")
     return figure
 
 
