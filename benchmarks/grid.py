@@ -80,14 +80,14 @@ def bare(simulation: Simulation) -> float:
 
 def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, int, dict[str, float]]:
     """Simulate a grid from its config to its results, and its rounds by the engine alone: the seconds of each."""
-    before, begun = engine.advance._cache_size(), time.perf_counter()  # type: ignore[attr-defined]
+    before, begun = engine.compiled()._cache_size(), time.perf_counter()  # type: ignore[attr-defined]
     simulation = config.simulation(table)
     checked = time.perf_counter()
     outcome = simulation.run()
     run = time.perf_counter()
     data = results.dataset(simulation, outcome, table)
     whole = time.perf_counter() - begun
-    programs = engine.advance._cache_size() - before  # type: ignore[attr-defined]
+    programs = engine.compiled()._cache_size() - before  # type: ignore[attr-defined]
     seconds = {
         "config to simulation": checked - begun,
         "compilation": outcome.compile_seconds,

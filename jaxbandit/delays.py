@@ -21,6 +21,7 @@ from jax import Array, lax
 from . import conversions
 from .component import Component, derived, parameter, per_arm, positive
 from .errors import InputError
+from .kernel import add_at
 from .randomness import Stream
 from .struct import struct
 
@@ -372,12 +373,11 @@ def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: A
     length = len(jax.tree.leaves(under_way)[0])
     comes = rounds < length  # a delay beyond the calendar ends past the horizon
     place = jnp.broadcast_to((t + jnp.where(comes, rounds, 0)) & (length - 1), arm.shape)
-    where = (place, arm, *jnp.indices(arm.shape, jnp.int32, sparse=True)[1:])
 
     def post(book: Array, x: Array) -> Array:
         # The last round's page is torn out now, not when it was read: XLA then writes in place.
         book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) & (length - 1), 0)
-        return book.at[where].add(jnp.where(comes, x, 0), mode="promise_in_bounds", unique_indices=True)
+        return add_at(book, (place, arm), jnp.where(comes, x, 0))
 
     posted = Tallied(sent.count + _HALF * sent.total.astype(jnp.int32)) if tallied else sent
     under_way = jax.tree.map(post, under_way, posted)

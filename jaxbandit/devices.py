@@ -16,7 +16,7 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
-from . import engine
+from . import engine, kernel
 from .blocks import Block
 from .engine import State
 from .exact import Quota
@@ -77,10 +77,15 @@ def advance(
     arguments = (policy, world, key, quotas, origin, horizon, first, stops)
     if over is None:
         return engine.advance(*arguments, state)
-    return _advance(over, block.axis, arguments, state)
+    return compiled()(over, block.axis, arguments, state)
 
 
-@functools.partial(jax.jit, static_argnames=("over", "axis"), donate_argnames=("state",))
+@functools.cache
+def compiled() -> Any:
+    """`_advance`, compiled, its state donated."""
+    return kernel.compiled(_advance, static_argnames=("over", "axis"), donate_argnames=("state",))
+
+
 def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, Array, dict[str, Array], Array]:
     cells, lanes = arguments[2][0].shape[-2:]
 
@@ -89,7 +94,7 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
 
     def shard(arguments: Any, state: State) -> Any:
         everything = (*arguments, state)
-        state, counts, recorded, missed = engine.play_on(*everything)
+        state, counts, recorded, missed = kernel.one_kernel(engine.play_on)(*everything)
         return state, counts, recorded, missed[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)

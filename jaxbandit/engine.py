@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from . import sums
+from . import kernel, sums
 from .delays import Feedback, calendar, deliver
 from .exact import Quota
 from .fusion import apart
@@ -316,4 +316,12 @@ def play_on(
     return state, pulls, recorded, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
 
 
-advance = jax.jit(play_on, donate_argnames=("state",))
+@functools.cache
+def compiled() -> Any:
+    """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
+    return kernel.compiled(kernel.one_kernel(play_on), donate_argnames=("state",))
+
+
+def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:
+    """`play_on`, compiled."""
+    return compiled()(*arguments)

@@ -6,6 +6,7 @@ and computes it K times. Only control flow stands between computations, so such 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -21,18 +22,26 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
 
     Args:
         compute: of no arguments.
-        witness: any array of 32- or 64-bit words that is not a constant: from it comes a truth that XLA cannot see.
+        witness: any array that is not a constant: from it comes a truth that XLA cannot see.
     """
 
     def branch() -> Tree:
         shapes = jax.eval_shape(compute)
-        word = witness.ravel()[0]
-        bits = word if jnp.issubdtype(word.dtype, jnp.integer) else lax.bitcast_convert_type(word, _word(word))
-        always = lax.population_count(bits) <= 64
-        return lax.cond(always, compute, lambda: jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes))
+        return lax.cond(always(witness), compute, lambda: jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes))
 
     return lax.platform_dependent(cpu=branch, default=compute)
 
 
-def _word(value: Array) -> type:
-    return jnp.int32 if value.dtype.itemsize == 4 else jnp.int64
+def always(*witnesses: Array) -> Array:
+    """True, a scalar, in a way that XLA does not see: it depends on the first entry of each of some arrays."""
+    words = [_word(array.ravel()[0]) for array in witnesses]
+    return lax.population_count(functools.reduce(lax.bitwise_xor, words)) <= 64
+
+
+def _word(value: Array) -> Array:
+    """The bits of a number, or half of them, int32."""
+    if value.dtype.itemsize == 8:
+        return lax.bitcast_convert_type(value, jnp.int32)[0]
+    if value.dtype.itemsize == 4:
+        return lax.bitcast_convert_type(value, jnp.int32)
+    return value.astype(jnp.int32)

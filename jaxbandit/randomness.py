@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from .errors import InputError
+from .fusion import apart
 from .struct import static, struct
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -224,7 +225,8 @@ def _gamma(stream: Stream, shape: Array) -> Array:
     runs, slots = stream.key[0].shape[1:], len(shape)
     columns = -(-slots // _COLUMN)
     rows = -(-slots // columns)
-    filled = jnp.ones((rows * columns, *runs), shape.dtype).at[:slots].set(jnp.broadcast_to(shape, (slots, *runs)))
+    padding = jnp.ones((rows * columns - slots, *runs), shape.dtype)
+    filled = jnp.concatenate([jnp.broadcast_to(shape, (slots, *runs)), padding])
     slot = jnp.broadcast_to(_range(rows * columns, filled.ndim), filled.shape)
     value, accepted = _propose(stream, filled, slot, 0)
     table = (rows, columns, *runs)
@@ -240,7 +242,9 @@ def _gamma(stream: Stream, shape: Array) -> Array:
         one = lax.argmax(refused, 0, jnp.int32)  # each column's first refused slot
         here = refused & (row == one[None])
         its = jnp.sum(jnp.where(here, filled, 0.0), axis=0)
-        candidate, accepted = _propose(stream, jnp.where(its > 0, its, 1.0), one * columns + column, attempt)
+        candidate, accepted = apart(
+            lambda: _propose(stream, jnp.where(its > 0, its, 1.0), one * columns + column, attempt), its
+        )
         done = here & accepted[None]
         # Attempts end at 126: to need more happens once in 10^164 draws.
         attempt = jnp.where(accepted, 1, jnp.minimum(attempt + 1, 126))

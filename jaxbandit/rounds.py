@@ -59,6 +59,17 @@ class Round:
         offset = self.deviation / self.samples
         return offset if self.centre is None else jnp.where(self.received > 0, self.centre + offset, 0.0)
 
+    def upper(self, weight: Any) -> Array:
+        """m_k + sqrt(w_k / max(M_k, 1)), float: as (S_k + sqrt(w_k max(M_k, 1))) / max(M_k, 1), with one division.
+
+        Args:
+            weight: w_k >= 0, float, broadcasting to `[K, *runs]`.
+        """
+        offset = (self.deviation + root(weight * self.samples)) / self.samples
+        if self.centre is None:
+            return offset
+        return offset + jnp.where(self.received > 0, self.centre, 0.0)
+
     @property
     def total(self) -> Array:
         """S_k, the sum of the feedbacks, float."""

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from unittest import mock
 
 import jax
 
@@ -33,20 +34,19 @@ def simulate(case, **more):
     return jb.simulate(problem, policies, horizon=130, record=9, **{**setting, **more})
 
 
-def sent(case, module, name):
-    """What a program of a case sends from device to device: words of its HLO text."""
+def sent(case, module, name, made, put):
+    """What a program of a case sends from device to device: words of its HLO text.
+
+    The program is `made`; `put(it)` is what stands for it in a module, under a name.
+    """
     texts = []
 
     def lowered(*arguments):
         texts.append(made.lower(*arguments).compile().as_text())
         return made(*arguments)
 
-    made = getattr(module, name)
-    setattr(module, name, lowered)
-    try:
+    with mock.patch.object(module, name, put(lowered)):
         simulate(case)
-    finally:
-        setattr(module, name, made)
     assert texts
     assert f"num_partitions={jax.local_device_count()}" in texts[0]
     return [word for word in SENDING if word in texts[0]]
@@ -57,9 +57,9 @@ if __name__ == "__main__":
     assert jax.local_device_count() == count
     for name in names:
         results.write(simulate(name), folder / f"{name}.nc")
-    programs = (engine.advance if count == 1 else devices._advance)._cache_size()
+    programs = (engine.compiled() if count == 1 else devices.compiled())._cache_size()
     policies = [CASES[name][1] for name in names]
     assert programs == sum(len(one) if isinstance(one, list) else 1 for one in policies)
     for name in names[:2]:
-        assert not sent(name, devices, "_advance")
-        assert not sent(name, recording, "_judged")
+        assert not sent(name, devices, "compiled", devices.compiled(), lambda program: lambda: program)
+        assert not sent(name, recording, "_judged", recording._judged, lambda program: program)

@@ -172,11 +172,11 @@ def test_a_grid_is_one_program_whatever_its_numbers():
         tables = [{"kind": "hard-threshold-ucb", "exploration": values, "penalties": [0.1, 0.5]}]
         return simulated({**FAIR, "penalties": values[0]}, tables)[0]
 
-    before = engine.advance._cache_size()
+    before = engine.compiled()._cache_size()
     assert simulate([0.1 + 0.2 * i for i in range(20)]).groups[0].rows == 80
-    assert engine.advance._cache_size() == before + 1
+    assert engine.compiled()._cache_size() == before + 1
     simulate([1.1 + 0.1 * i for i in range(20)])
-    assert engine.advance._cache_size() == before + 1
+    assert engine.compiled()._cache_size() == before + 1
 
 
 class Alone(jb.Index):
@@ -211,10 +211,10 @@ def test_a_policy_that_takes_numbers_only_is_simulated_entry_by_entry(kind):
     policies = [kind(lift=0.0), kind(lift=1.0), kind(lift=3.0)]
     simulation, many = of_instances(*policies, jb.policy("ucb1"))
     assert [group.entries for group in simulation.groups] == [(0,), (1,), (2,), (3,)]
-    programs = engine.advance._cache_size()
+    programs = engine.compiled()._cache_size()
     for i, policy in enumerate(policies):
         assert_same(many.isel(policy=[i]), of_instances(policy)[1])
-    assert engine.advance._cache_size() == programs  # one for all
+    assert engine.compiled()._cache_size() == programs  # one for all
     assert not np.array_equal(many.pulls[0], many.pulls[2])
 
 

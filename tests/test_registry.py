@@ -101,7 +101,7 @@ def test_other_numbers_compile_nothing_new(kind):
         return jb.simulate(problem, jb.policy(kind, **parameters), horizon=horizon, seeds=SEEDS, key=key)
 
     simulate(PROBLEM, T, 0)
-    compiled = engine.advance._cache_size(), engine.start._cache_size()
+    compiled = engine.compiled()._cache_size(), engine.start._cache_size()
     simulate(PROBLEM, T, 0)
     other = jb.Problem(
         [0.9, 0.1, 0.2, 0.3],
@@ -123,7 +123,7 @@ def test_other_numbers_compile_nothing_new(kind):
     }
     known = {*jb.policy(kind).parameters()} | {n for p in jb.policy(kind).components() for n in p.parameters()}
     simulate(other, 200, 6, **{name: value for name, value in numbers.items() if name in known})
-    assert (engine.advance._cache_size(), engine.start._cache_size()) == compiled
+    assert (engine.compiled()._cache_size(), engine.start._cache_size()) == compiled
 
 
 def test_two_classes_are_two_structures():

@@ -103,9 +103,9 @@ def test_blocks_of_one_simulation_share_a_program():
     """Five instances in blocks of two: the last block has one, and compiles nothing."""
     tau = [[0.1, 0.05, 0.2, k / 100] for k in range(5)]
     problem = jb.Problem([[0.3, 0.6, 0.5, 0.8]] * 5, fractions=tau, penalties=0.3)
-    before = engine.advance._cache_size()
+    before = engine.compiled()._cache_size()
     parts = jb.simulate(problem, "fucb", horizon=90, seeds=20, block=40)
-    assert engine.advance._cache_size() == before + 1
+    assert engine.compiled()._cache_size() == before + 1
     whole = jb.simulate(problem, "fucb", horizon=90, seeds=20)
     for name in whole.data_vars:
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)

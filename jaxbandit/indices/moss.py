@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..policy import Index
-from ..rounds import Round, root
+from ..rounds import Round
 
 
 class MOSS(Index, name="moss"):
@@ -18,6 +18,6 @@ class MOSS(Index, name="moss"):
     real_counts: ClassVar[bool] = True
 
     def value(self, state: Any, now: Round) -> Array:
-        horizon = now.horizon.astype(now.mean.dtype)
+        horizon = now.horizon.astype(now.deviation.dtype)
         ratio = horizon / (now.pulls.shape[0] * now.samples)
-        return now.mean + root(jnp.maximum(jnp.log(ratio), 0.0) / now.samples)
+        return now.upper(jnp.maximum(jnp.log(ratio), 0.0))

@@ -8,7 +8,7 @@ from jax import Array
 
 from ..component import parameter
 from ..policy import Index
-from ..rounds import Round, root
+from ..rounds import Round
 
 
 class UCB1(Index, name="ucb1"):
@@ -20,4 +20,4 @@ class UCB1(Index, name="ucb1"):
     log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in paper 003")
 
     def value(self, state: Any, now: Round) -> Array:
-        return now.mean + root(self.exploration * now.log(self.log_offset) / now.samples)
+        return now.upper(self.exploration * now.log(self.log_offset))

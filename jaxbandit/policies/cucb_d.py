@@ -8,7 +8,7 @@ from jax import Array
 
 from ..indices import Thompson
 from ..policy import Alias, Index
-from ..rounds import Round, root
+from ..rounds import Round
 
 
 class CUCBD(Index, name="cucb-d"):
@@ -19,7 +19,7 @@ class CUCBD(Index, name="cucb-d"):
     real_counts: ClassVar[bool] = True
 
     def value(self, state: tuple[()], now: Round) -> Array:
-        return now.mean + root((now.plays + 1.0) * now.log() / now.samples)
+        return now.upper((now.plays + 1.0) * now.log())
 
 
 Alias("mp-ts-d", Thompson, "thompson under delay: the L largest posterior draws (002 sec. 6)")
