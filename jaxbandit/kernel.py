@@ -20,6 +20,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import jaxpr_as_fun
 
 from .fusion import always
+from .rows import by_rows
 
 # Vectors of 512 bits where the machine has them, and no sums by a library, which a kernel cannot call
 _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
@@ -62,7 +63,7 @@ def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
             program, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
         if not set(_primitives(program.jaxpr)) <= _EMITTED:
             return function(*arguments)
-        run = jaxpr_as_fun(program)
+        run = jaxpr_as_fun(by_rows(program))
 
         @jax.jit
         def kernel(*leaves: Array) -> list[Array]:
@@ -93,20 +94,26 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
     if not _within.get():
         each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]
         return book.at[(*where, *each)].add(values, mode="promise_in_bounds", unique_indices=True)
-    # A kernel has no scatter, but what a scatter is: one place after the other, 2 ns each.
-    size = values[0].size
-    flat = book.reshape(*book.shape[: len(where)], size)
-    columns = [index.reshape(len(values), size) for index in (*where, values)]
+    # A kernel has no scatter, but what a scatter is: one place after the other.
 
-    def add(i: Array, flat: Array) -> Array:
+    def add(i: Array, book: Array) -> Array:
+        run = _unravelled(i, runs)
         for n in range(len(values)):
-            *place, value = (column[n, i] for column in columns)
-            at = (*place, i)
-            held = lax.dynamic_slice(flat, at, (1,) * flat.ndim)
-            flat = lax.dynamic_update_slice(flat, held + value, at)
-        return flat
+            *place, value = (column[(n, *run)] for column in (*where, values))
+            held = lax.dynamic_slice(book, (*place, *run), (1,) * book.ndim)
+            book = lax.dynamic_update_slice(book, held + value, (*place, *run))
+        return book
 
-    return lax.fori_loop(0, size, add, flat).reshape(*book.shape[: len(where)], *runs)
+    return lax.fori_loop(0, values[0].size, add, book)
+
+
+def _unravelled(i: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """The indices of the i-th entry of an array of `shape`, int32 scalars."""
+    indices: list[Array] = []
+    for size in reversed(shape):
+        indices.insert(0, jnp.zeros_like(i) if size == 1 else i % size if len(indices) < len(shape) - 1 else i)
+        i = i // size
+    return tuple(indices)
 
 
 @contextlib.contextmanager

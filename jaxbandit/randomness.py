@@ -159,7 +159,7 @@ class Stream:
     def normal(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
         """Standard normal, `[slots, *runs]` (Box & Muller 1958); tails reach 6.7 standard deviations."""
         dtype = jnp.result_type(float)
-        w0, w1 = self.words(slots, attempt)
+        w0, w1 = apart(lambda: self.words(slots, attempt), self.key[0])  # once for both
         radius = jnp.sqrt(-2.0 * jnp.log((w0.astype(dtype) + 0.5) * 2.0**-32))
         return radius * _cosine(_unit(w1, w0, dtype))
 
@@ -206,14 +206,26 @@ _COLUMN = 24  # slots of which one at a time is redrawn; the Beta draws of a doz
 def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[Array, Array]:
     """A candidate for Gamma(shape), shape >= 1, and whether it is accepted: at least 95 in 100 are.
 
-    Marsaglia & Tsang (2000), Fig. 1, its log v as d (3 log1p(y) - (v - 1)) so that large shapes lose no digits.
+    Marsaglia & Tsang (2000), Fig. 1, with v = (1 + y)^3: as x^2 / 2 is 9 d y^2 / 2, what bounds log U is
+    3 d (log(1 + y) - y + y^2 / 2 - y^3 / 3), in which large shapes lose no digits.
     """
     d = shape - 1.0 / 3.0
     x = stream.normal(slot, attempt=2 * attempt)
     u = stream.uniform(slot, attempt=2 * attempt + 1)
     y = x / jnp.sqrt(9.0 * d)
-    bound = 0.5 * x * x + d * (3.0 * jnp.log1p(jnp.maximum(y, -1.0)) - y * (3.0 + y * (3.0 + y)))
-    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < bound)
+    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _logarithm_rest(jnp.maximum(y, -1.0)))
+
+
+def _logarithm_rest(y: Array) -> Array:
+    """log(1 + y) - y + y^2 / 2 - y^3 / 3; in float32 by its series near 0, where little of the difference is left."""
+    difference = jnp.log1p(y) if y.dtype != jnp.float32 else jnp.log(1.0 + y)
+    difference -= y * (1.0 - y * (1.0 / 2.0 - y * (1.0 / 3.0)))
+    if y.dtype != jnp.float32:
+        return difference
+    series: Any = 1.0 / 14.0
+    for n in range(13, 3, -1):
+        series = 1.0 / n - y * series
+    return jnp.where(jnp.abs(y) < 0.25, -series * (y * y) ** 2, difference)
 
 
 def _gamma(stream: Stream, shape: Array) -> Array:

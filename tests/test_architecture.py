@@ -9,6 +9,7 @@ import jaxbandit
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
     ["errors", "struct", "fusion", "about"],
+    ["rows"],
     ["kernel"],
     ["exact", "randomness", "rounding", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
     ["component", "conversions", "tallies", "until"],

@@ -22,7 +22,7 @@ from ..problem import World
 from ..proportional import Proportional
 from ..queues import Queue
 from ..randomness import POLICY, Stream
-from ..rounds import Round
+from ..rounds import Round, root
 from ..selection import sample
 from ..struct import struct
 from .softening import drawn, numbers, shares
@@ -76,6 +76,10 @@ class RelaxedRound(Round):
     def mean(self) -> Array:
         """S_k / max(M_k, 1), float, for M_k below 1 too."""
         return self.total / self.samples
+
+    def upper(self, weight: Any) -> Array:
+        """m_k + sqrt(w_k / max(M_k, 1)), float."""
+        return self.mean + root(weight / self.samples)
 
     def below(self, quota: Quota) -> Array:
         """[N_k < tau_k s] softened: a sigmoid around the middle between the last count that is below and the next.

@@ -1,0 +1,110 @@
+"""Reductions over the first axis, row by row.
+
+XLA's CPU compiler reduces the first axis of `[K, *runs]` run by run, a number at a time; row by row it is arithmetic
+on whole vectors of runs. Policies say `jnp.sum(x, axis=0)`, and their program is rewritten as a whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+from .fusion import apart
+
+_WRITTEN = 32  # rows up to which they are written out; more are gone through in a loop
+
+Rows = tuple[Array, ...]
+Combine = Callable[[Rows, Rows], Rows]
+
+
+def by_rows(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program, whose reductions over the first axis go row by row, those in its loops and branches too."""
+
+    def run(*arguments: Array) -> list[Any]:
+        values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
+        values.update(zip(program.jaxpr.invars, arguments, strict=True))
+
+        def read(atom: Any) -> Any:
+            return atom.val if isinstance(atom, Literal) else values[atom]
+
+        for equation in program.jaxpr.eqns:
+            results = _applied(equation, [read(atom) for atom in equation.invars])
+            values.update(zip(equation.outvars, results, strict=True))
+        return [read(atom) for atom in program.jaxpr.outvars]
+
+    made: ClosedJaxpr = jax.make_jaxpr(run)(*program.in_avals)
+    return made
+
+
+def _applied(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """What an operation gives, row by row if it reduces the first axis of several."""
+    name, params = equation.primitive.name, equation.params
+    axes = params.get("axes", params.get("dimensions"))
+    if name in _COMBINED and len(axes) > 1 and axes[0] == 0:  # the first, then what is left
+        (rows,) = _reduced(operands, lambda a, b: (_COMBINED[name](a[0], b[0]),))
+        return [equation.primitive.bind(rows, **{**params, "axes": tuple(axis - 1 for axis in axes[1:])})]
+    reduces = axes == (0,) and operands[0].ndim > 1
+    if name in _COMBINED and reduces:
+        return _reduced(operands, lambda a, b: (_COMBINED[name](a[0], b[0]),))
+    if name == "argmax" and reduces:
+        row = lax.broadcasted_iota(params["index_dtype"], operands[0].shape, 0)
+        return _reduced([operands[0], row], _later_larger)[1:]
+    if name == "reduce" and reduces:
+        rows, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
+        combine = _elementwise(params["jaxpr"], rows[0].ndim - 1)
+        found = _reduced(rows, combine)
+        return combine(tuple(jnp.full_like(x, start) for x, start in zip(found, starts, strict=True)), found)
+    if "call_jaxpr" in params:  # what has a derivative of its own, which no one asks for here
+        return jaxpr_as_fun(by_rows(params["call_jaxpr"]))(*operands)
+    made = equation.primitive.bind(*operands, **{key: _rewritten(value) for key, value in params.items()})
+    return made if equation.primitive.multiple_results else [made]
+
+
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
+    "reduce_sum": lax.add,
+    "reduce_max": lax.max,
+    "reduce_min": lax.min,
+    "reduce_and": lax.bitwise_and,
+    "reduce_or": lax.bitwise_or,
+}
+
+
+def _reduced(rows: Sequence[Array], combine: Combine) -> Rows:
+    """The rows of some arrays `[K, *runs]` combined, from the first to the last."""
+    count = len(rows[0])
+    if count <= _WRITTEN:  # apart from what uses it, which may have K rows and would compute it for each
+        return apart(lambda: functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(count))), rows[0])
+
+    def one_more(k: Array, found: Rows) -> Rows:
+        return combine(found, tuple(lax.dynamic_index_in_dim(x, k, keepdims=False) for x in rows))
+
+    return lax.fori_loop(1, count, one_more, tuple(x[0] for x in rows))
+
+
+def _later_larger(a: Rows, b: Rows) -> Rows:
+    """The pair of a value and its row that `argmax` prefers, `a` being that of an earlier row."""
+    later = (b[0] > a[0]) | ((b[0] != b[0]) & (a[0] == a[0]))
+    return jnp.where(later, b[0], a[0]), jnp.where(later, b[1], a[1])
+
+
+def _elementwise(combine: ClosedJaxpr, axes: int) -> Combine:
+    """A combination of scalars as one of arrays with so many axes."""
+    function: Any = jaxpr_as_fun(combine)
+    for _ in range(axes):
+        function = jax.vmap(function)
+    return lambda a, b: tuple(function(*a, *b))
+
+
+def _rewritten(value: Any) -> Any:
+    """A parameter of an operation, the programs in it rewritten."""
+    if isinstance(value, ClosedJaxpr):
+        return by_rows(value)
+    if isinstance(value, tuple) and value and all(isinstance(part, ClosedJaxpr) for part in value):
+        return tuple(map(by_rows, value))
+    return value
