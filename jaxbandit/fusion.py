@@ -21,15 +21,21 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
     """What `compute` returns, on CPU not fused with what uses it; elsewhere just that.
 
     Args:
-        compute: of no arguments.
+        compute: of no arguments; called once.
         witness: any array that is not a constant: from it comes a truth that XLA cannot see.
     """
+    if jax.default_backend() != "cpu":
+        return compute()
+    made: list[Tree] = []
 
     def branch() -> Tree:
-        shapes = jax.eval_shape(compute)
-        return lax.cond(always(witness), compute, lambda: jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes))
+        made.append(compute())
+        return made[0]
 
-    return lax.platform_dependent(cpu=branch, default=compute)
+    def never() -> Tree:  # traced second
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), made[0])
+
+    return lax.switch((~always(witness)).astype(jnp.int32), (branch, never))
 
 
 def always(*witnesses: Array) -> Array:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .fusion import always
 from .rows import by_rows
@@ -61,7 +61,7 @@ def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
         with _inside():
             program, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        if not set(_primitives(program.jaxpr)) <= _EMITTED:
+        if foreign(program):
             return function(*arguments)
         run = jaxpr_as_fun(by_rows(program))
 
@@ -127,6 +127,11 @@ def _inside() -> Iterator[None]:
 
 def _marked(result: Array) -> Array:
     return set_xla_metadata(result, inlineable="false", xla_cpu_small_call="true")
+
+
+def foreign(program: ClosedJaxpr) -> set[str]:
+    """The names of what a program does that a kernel cannot."""
+    return set(_primitives(program.jaxpr)) - _EMITTED
 
 
 def _primitives(jaxpr: Any) -> Iterator[str]:

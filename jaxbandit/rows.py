@@ -45,25 +45,48 @@ def by_rows(program: ClosedJaxpr) -> ClosedJaxpr:
 def _applied(equation: Any, operands: list[Any]) -> Sequence[Any]:
     """What an operation gives, row by row if it reduces the first axis of several."""
     name, params = equation.primitive.name, equation.params
-    axes = params.get("axes", params.get("dimensions"))
-    if name in _COMBINED and len(axes) > 1 and axes[0] == 0:  # the first, then what is left
-        (rows,) = _reduced(operands, lambda a, b: (_COMBINED[name](a[0], b[0]),))
-        return [equation.primitive.bind(rows, **{**params, "axes": tuple(axis - 1 for axis in axes[1:])})]
-    reduces = axes == (0,) and operands[0].ndim > 1
-    if name in _COMBINED and reduces:
-        return _reduced(operands, lambda a, b: (_COMBINED[name](a[0], b[0]),))
-    if name == "argmax" and reduces:
+    if _reduces_rows(equation):
+        return _row_by_row(name, params, operands)
+    if "call_jaxpr" in params:  # what has a derivative of its own, which no one asks for here
+        return jaxpr_as_fun(_rewritten(params["call_jaxpr"]))(*operands)
+    made = equation.primitive.bind(*operands, **{key: _rewritten(value) for key, value in params.items()})
+    return made if equation.primitive.multiple_results else [made]
+
+
+def _reduces_rows(equation: Any) -> bool:
+    """Whether an operation reduces the first axis of several."""
+    name, params = equation.primitive.name, equation.params
+    if name not in _COMBINED and name not in ("argmax", "reduce"):
+        return False
+    axes = params["dimensions" if name == "reduce" else "axes"]
+    several = name in _COMBINED  # the first axis, then what is left
+    return equation.invars[0].aval.ndim > 1 and (axes[:1] == (0,) if several else axes == (0,))
+
+
+def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Sequence[Any]:
+    if name == "argmax":
         row = lax.broadcasted_iota(params["index_dtype"], operands[0].shape, 0)
         return _reduced([operands[0], row], _later_larger)[1:]
-    if name == "reduce" and reduces:
+    if name == "reduce":
         rows, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
         combine = _elementwise(params["jaxpr"], rows[0].ndim - 1)
         found = _reduced(rows, combine)
         return combine(tuple(jnp.full_like(x, start) for x, start in zip(found, starts, strict=True)), found)
-    if "call_jaxpr" in params:  # what has a derivative of its own, which no one asks for here
-        return jaxpr_as_fun(by_rows(params["call_jaxpr"]))(*operands)
-    made = equation.primitive.bind(*operands, **{key: _rewritten(value) for key, value in params.items()})
-    return made if equation.primitive.multiple_results else [made]
+    (whole,) = _reduced(operands, lambda a, b: (_COMBINED[name](a[0], b[0]),))
+    left = tuple(axis - 1 for axis in params["axes"][1:])
+    return [_WHOLE[name](whole, left) if left else whole]
+
+
+def _any_reduces(program: ClosedJaxpr) -> bool:
+    """Whether a program, or one in it, reduces the first axis of several."""
+    return any(
+        _reduces_rows(equation) or any(map(_any_reduces, _programs(equation.params))) for equation in program.jaxpr.eqns
+    )
+
+
+def _programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
+    parts = [part for value in params.values() for part in (value if isinstance(value, tuple) else (value,))]
+    return [part for part in parts if isinstance(part, ClosedJaxpr)]
 
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
@@ -72,6 +95,13 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
     "reduce_min": lax.min,
     "reduce_and": lax.bitwise_and,
     "reduce_or": lax.bitwise_or,
+}
+_WHOLE: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
+    "reduce_sum": lax.reduce_sum,
+    "reduce_max": lax.reduce_max,
+    "reduce_min": lax.reduce_min,
+    "reduce_and": lax.reduce_and,
+    "reduce_or": lax.reduce_or,
 }
 
 
@@ -102,9 +132,9 @@ def _elementwise(combine: ClosedJaxpr, axes: int) -> Combine:
 
 
 def _rewritten(value: Any) -> Any:
-    """A parameter of an operation, the programs in it rewritten."""
+    """A parameter of an operation, the programs in it rewritten where there is something to rewrite."""
     if isinstance(value, ClosedJaxpr):
-        return by_rows(value)
+        return by_rows(value) if _any_reduces(value) else value
     if isinstance(value, tuple) and value and all(isinstance(part, ClosedJaxpr) for part in value):
-        return tuple(map(by_rows, value))
+        return tuple(map(_rewritten, value))
     return value

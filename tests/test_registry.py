@@ -8,7 +8,7 @@ from harness import ALL, DISTINCT, ONE_PLAY, trajectory
 from jax import lax
 
 import jaxbandit as jb
-from jaxbandit import engine, randomness
+from jaxbandit import engine, kernel, randomness
 from jaxbandit.blocks import on_device, quota_on_device
 from jaxbandit.delays import Delay
 from jaxbandit.exact import QuotaTable
@@ -89,7 +89,9 @@ def test_a_round_is_pure_and_keeps_dtypes(kind):
     shapes = [(x.shape, x.dtype) for x in jax.tree.leaves(state)]
     assert [(x.shape, x.dtype) for x in jax.tree.leaves(after)] == shapes
     assert not any(x.dtype == jnp.float64 or x.dtype == jnp.int64 for x in jax.tree.leaves(state))
-    assert not jax.make_jaxpr(run)(state).effects
+    program = jax.make_jaxpr(run)(state)
+    assert not program.effects
+    assert not kernel.foreign(program)
     once, again = (run(state) for _ in range(2))
     jax.tree.map(np.testing.assert_array_equal, once, again)
     jax.tree.map(np.testing.assert_array_equal, copy, jax.tree.map(np.array, state))
