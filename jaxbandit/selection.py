@@ -82,6 +82,26 @@ def _chained(keys: Keys, candidates: Array) -> Array:
     return found
 
 
+def _chained_mixed(keys: Keys, candidates: Array) -> Array:
+    """`_chained` by keys with floats among them; K, which is no arm, where the first arm has one not a number."""
+    wrong = jnp.zeros(candidates.shape, bool)
+    held = []
+    for key in keys:
+        least: Any = jnp.iinfo(key.dtype).min if jnp.issubdtype(key.dtype, jnp.integer) else -jnp.inf
+        if jnp.issubdtype(key.dtype, jnp.floating):
+            wrong |= jnp.isnan(key)
+            key = jnp.where(jnp.isnan(key), jnp.inf, jnp.maximum(key, jnp.finfo(key.dtype).min))
+        held.append(jnp.where(candidates, key, least))
+    best, bad = tuple(key[:1] for key in held), wrong[:1]
+    found = jnp.zeros(bad.shape, jnp.int32)
+    for k in range(1, len(candidates)):
+        own = tuple(key[k : k + 1] for key in held)
+        wins = _sooner(own, best, jnp.zeros(found.shape, bool))
+        best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
+        found, bad = jnp.where(wins, k, found), jnp.where(wins, wrong[k : k + 1], bad)
+    return jnp.where(bad, len(candidates), found)
+
+
 def _chained_score(score: Array, candidates: Array) -> Array:
     """`_chained` by one score, a float; K, which is no arm, where a score is not a number."""
     score = jnp.where(candidates, jnp.maximum(score, jnp.finfo(score.dtype).min), -jnp.inf)
@@ -186,8 +206,12 @@ def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
         candidates: bool `[K, *runs]`.
     """
     single = most == 1 and isinstance(count, int)
-    if single and len(keys) == 1 and len(candidates) <= UNROLLED and jnp.issubdtype(keys[0].dtype, jnp.floating):
-        found = apart(lambda: _chained_score(keys[0], candidates), keys[0])
+    real = any(jnp.issubdtype(key.dtype, jnp.floating) for key in keys)
+    if single and real and len(candidates) <= UNROLLED:
+        if len(keys) == 1:
+            found = apart(lambda: _chained_score(keys[0], candidates), keys[0])
+        else:
+            found = apart(lambda: _chained_mixed(keys, candidates), keys[0])
         return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
     places = tuple(ordered(key) for key in keys)
     if single:
