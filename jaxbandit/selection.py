@@ -83,22 +83,23 @@ def _chained(keys: Keys, candidates: Array) -> Array:
 
 
 def _chained_mixed(keys: Keys, candidates: Array) -> Array:
-    """`_chained` by keys with floats among them; K, which is no arm, where the first arm has one not a number."""
+    """`_chained` by keys with floats among them; K, which is no arm, where a candidate has one not a number."""
     wrong = jnp.zeros(candidates.shape, bool)
     held = []
     for key in keys:
-        least: Any = jnp.iinfo(key.dtype).min if jnp.issubdtype(key.dtype, jnp.integer) else -jnp.inf
-        if jnp.issubdtype(key.dtype, jnp.floating):
+        if jnp.issubdtype(key.dtype, jnp.integer):
+            held.append(jnp.where(candidates, key, jnp.iinfo(key.dtype).min))
+        else:
+            key = jnp.where(candidates, jnp.maximum(key, jnp.finfo(key.dtype).min), -jnp.inf)
             wrong |= jnp.isnan(key)
-            key = jnp.where(jnp.isnan(key), jnp.inf, jnp.maximum(key, jnp.finfo(key.dtype).min))
-        held.append(jnp.where(candidates, key, least))
+            held.append(key)
     best, bad = tuple(key[:1] for key in held), wrong[:1]
     found = jnp.zeros(bad.shape, jnp.int32)
     for k in range(1, len(candidates)):
         own = tuple(key[k : k + 1] for key in held)
-        wins = _sooner(own, best, jnp.zeros(found.shape, bool))
+        wins, bad = _sooner(own, best, jnp.zeros(found.shape, bool)), bad | wrong[k : k + 1]
         best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
-        found, bad = jnp.where(wins, k, found), jnp.where(wins, wrong[k : k + 1], bad)
+        found = jnp.where(wins, k, found)
     return jnp.where(bad, len(candidates), found)
 
 
@@ -262,9 +263,10 @@ def behind_first(late: Array, quota: Quota, counts: Array, index: Array) -> Keys
         counts: N, int32 `[K, *runs]`.
         index: float `[K, *runs]`.
     """
-    # Whole rounds decide, then the exact order of the fractional parts.
-    whole = jnp.where(late, quota.whole - counts, -1)
-    return whole, jnp.where(late, quota.rank, -1), jnp.where(late, 0.0, index)
+    # Whole rounds decide, then the exact order of the fractional parts: both in a word (2^31 / K rounds fill it).
+    arms = len(counts)
+    whole = jnp.minimum(quota.whole - counts, (1 << 31) // arms - 1)
+    return jnp.where(late, whole * arms + quota.rank, -1), jnp.where(late, 0.0, index)
 
 
 def lowest(mask: Array) -> Array:
