@@ -20,7 +20,7 @@ from .problem import World
 from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
 from .rewards import Reward
 from .rounds import Round, deficit
-from .selection import any_of, at_arms, can_list, listed, of_selected
+from .selection import at_arms, can_list, listed, only
 from .struct import struct
 
 
@@ -111,25 +111,33 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
     )
 
 
-def draw(world: World, selected: Array, pulls: Array, random: Stream) -> Sent:
-    """The rewards of the selected arms and their delays.
+def chosen(world: World, selected: Array) -> Array:
+    """What is told of a choice, bool `[K, *runs]`: with one play the arm, int32 `[1, *runs]`, K for none."""
+    return only(selected) if world.plays == 1 else selected
+
+
+def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
+    """The rewards of the arms of a choice, as `chosen` tells it, and their delays.
 
     An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
     two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
     """
-    arms = len(selected)
-    arm = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
+    arms = len(pulls)
     mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
-    model, centre, delay = world.reward, world.centre, world.delay
-    its = (pulls, mean, model, centre, delay)
     if not _of_few(world, arms):
-        here = selected
-    elif world.plays == 1:
-        here = any_of(selected)
-        arm, its = of_selected((arm, its), selected)
-    else:
-        arm = listed(selected, world.plays)
-        here, its = arm < arms, at_arms(its, arm, arms)
+        arm = lax.broadcasted_iota(jnp.int32, pulls.shape, 0)
+        return _drawn(world, (pulls, mean, world.reward, world.centre, world.delay), arm, arms, choice, random)
+
+    def of_few() -> Sent:
+        arm = choice if world.plays == 1 else listed(choice, world.plays)
+        its = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
+        return _drawn(world, its, arm, arms, None, random)
+
+    sent = apart(of_few, pulls)
+    return dataclasses.replace(sent, here=sent.arm < arms)
+
+
+def _drawn(world: World, its: tuple[Any, ...], arm: Array, arms: int, here: Any, random: Stream) -> Sent:
     number, mean, model, centre, delay = its
     random = random.of_play(number, None if len(arm) == arms else arm, arms)
     reward, deviation = rewards(mean, model, centre, world.binary, random)
@@ -187,30 +195,29 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     asked = CHANCES.intersection(state.sums)
 
     def choose() -> tuple[Array, Array | None]:
-        if not asked:
-            return policy.select(state.policy, now) & now.available, None
-        selected, chances = policy.choose(state.policy, now)
-        return selected & now.available, chances
+        if asked:
+            selected, chances = policy.choose(state.policy, now)
+        else:
+            selected, chances = policy.select(state.policy, now), None
+        return chosen(world, selected & now.available), chances
 
-    selected, chances = apart(choose, horizon)
-    return settle(policy, world, state, now, selected, chances)
+    choice, chances = apart(choose, horizon)
+    return settle(policy, world, state, now, choice, chances)
 
 
-def settle(policy: Policy, world: World, state: State, now: Round, selected: Array, chances: Any) -> State:
+def settle(policy: Policy, world: World, state: State, now: Round, choice: Array, chances: Any) -> State:
     """What follows a choice: draw, deliver, update.
 
     Args:
         now: what the choice saw.
-        selected: bool `[K, *runs]`, available arms.
+        choice: available arms, as `chosen` tells it.
         chances: p_k(t), float `[K, *runs]`; None where none of `CHANCES` is asked for.
     """
     t, horizon, owed, due, random = now.t, now.horizon, now.owed, now.due, now.random
-    if _of_few(world, len(selected)):
-        sent = apart(lambda: draw(world, selected, state.pulls, random), horizon)
-    else:
-        sent = draw(world, selected, state.pulls, random)
-    if world.plays == 1:  # the same arm; but seen to come after the draw, so that counts are updated in place
-        selected = (lax.broadcasted_iota(jnp.int32, selected.shape, 0) == sent.arm) & sent.here
+    sent = draw(world, choice, state.pulls, random)
+    selected = choice
+    if world.plays == 1:  # the arm as drawn for: so counts are seen to be updated after the draw, and are in place
+        selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
     under_way, arrived = arrivals(state, sent, selected, t)
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(

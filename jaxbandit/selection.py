@@ -280,11 +280,13 @@ def bits_of(mask: Array) -> Array:
     return functools.reduce(jnp.bitwise_or, rows)
 
 
-def any_of(mask: Array) -> Array:
-    """Whether any arm is in a mask, bool `[1, *runs]`."""
-    if len(mask) > UNROLLED:
-        return jnp.any(mask, axis=0, keepdims=True)
-    return functools.reduce(jnp.logical_or, (mask[k : k + 1] for k in range(len(mask))))
+def only(mask: Array) -> Array:
+    """The one arm of a mask, int32 `[1, *runs]`; K where it is empty."""
+    arms = len(mask)
+    if arms > UNROLLED:
+        return jnp.min(jnp.where(mask, lax.broadcasted_iota(jnp.int32, mask.shape, 0), arms), axis=0, keepdims=True)
+    arm = jnp.full(mask[:1].shape, arms, jnp.int32)
+    return functools.reduce(lambda arm, k: jnp.where(mask[k : k + 1], k, arm), range(arms), arm)
 
 
 def can_list(arms: int, plays: int) -> bool:
@@ -310,30 +312,17 @@ def at_arms(tree: Tree, arm: Array, arms: int) -> Tree:
         arm: int32 `[n, *runs]`.
         arms: K.
     """
-    shape = (arms, *arm.shape)
-    return _of_arms(tree, lax.broadcasted_iota(jnp.int32, shape, 0) == arm[None])
-
-
-def of_selected(tree: Tree, selected: Array) -> Tree:
-    """What a tree holds of the one selected arm: arrays `[K, *runs]` become `[1, *runs]`, others stay.
-
-    Zeros where no arm is selected.
-    """
-    return _of_arms(tree, selected[:, None])
-
-
-def _of_arms(tree: Tree, selected: Array) -> Tree:
-    """What a tree holds of n arms, given by masks `[K, n, *runs]`."""
     leaves, structure = jax.tree.flatten(tree)
-    per_arm = [leaf.ndim == selected.ndim - 1 and len(leaf) == len(selected) for leaf in leaves]
-    if len(selected) <= UNROLLED:  # elementwise: vectorised over runs, and nothing is computed that is not used
+    per_arm = [leaf.ndim == arm.ndim and len(leaf) == arms for leaf in leaves]
+    if arms <= UNROLLED:  # elementwise: vectorised over runs, and nothing is computed that is not used
 
         def pick(leaf: Array) -> Array:
-            rows = (jnp.where(selected[k], leaf[k : k + 1], 0) for k in range(len(selected)))
+            rows = (jnp.where(arm == k, leaf[k : k + 1], 0) for k in range(arms))
             return functools.reduce(jnp.add, rows)
 
         picked = [pick(leaf) if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
         return jax.tree.unflatten(structure, picked)
+    selected = lax.broadcasted_iota(jnp.int32, (arms, *arm.shape), 0) == arm[None]
     masked = [jnp.where(selected, leaf[:, None], 0) for leaf, its in zip(leaves, per_arm, strict=True) if its]
     # One reduction of all: XLA computes the mask anew for each of several, at twice the time of a whole round.
     zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]
