@@ -21,7 +21,7 @@ _DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
 STOPS = 16  # recorded rounds that one call of the engine may end stretches at
 LANES = 16  # of a vector, and a multiple of every smaller vector's
 _TABLE = 1 << 22  # entries of the table of quotas that one call of the engine reads
-_MOST_ROUNDS = 1024  # of a call: 50 to 150 ms on a core, so that progress shows
+_MOST_ROUNDS = 2048  # of a call: 20 to 100 ms on a core, seconds with Beta draws, so that progress shows
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from . import engine, kernel
 from .blocks import Block
 from .engine import State
 from .exact import Quota
+from .lanes import in_groups
 from .policy import Policy
 from .problem import World
 
@@ -94,7 +95,7 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
 
     def shard(arguments: Any, state: State) -> Any:
         everything = (*arguments, state)
-        state, counts, recorded, missed = kernel.one_kernel(engine.play_on)(*everything)
+        state, counts, recorded, missed = kernel.one_kernel(in_groups(engine.play_on))(*everything)
         return state, counts, recorded, missed[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)

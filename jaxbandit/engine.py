@@ -15,6 +15,7 @@ from . import kernel, sums
 from .delays import Feedback, calendar, deliver
 from .exact import Quota
 from .fusion import apart
+from .lanes import in_groups
 from .policy import Policy
 from .problem import World
 from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
@@ -326,7 +327,7 @@ def play_on(
 @functools.cache
 def compiled() -> Any:
     """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
-    return kernel.compiled(kernel.one_kernel(play_on), donate_argnames=("state",))
+    return kernel.compiled(kernel.one_kernel(in_groups(play_on)), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

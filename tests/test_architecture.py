@@ -10,7 +10,7 @@ ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
     ["errors", "struct", "fusion", "about"],
     ["rows"],
-    ["kernel"],
+    ["kernel", "lanes"],
     ["exact", "randomness", "rounding", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
     ["component", "conversions", "tallies", "until"],
     ["rewards", "delays", "merit", "opportunity"],

@@ -4,11 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 import jaxbandit as jb
-from jaxbandit import engine, kernel
+from jaxbandit import engine, kernel, lanes
+from jaxbandit.lanes import group
 from jaxbandit.randomness import _logarithm_rest
 from jaxbandit.rows import _any_reduces, by_rows
 
@@ -160,3 +162,37 @@ def test_the_rest_of_a_logarithm():
     small = np.float32([-0.02, -1e-3, 1e-5, 0.01, 0.0])
     leading = -(small.astype(float) ** 4) / 4 + small.astype(float) ** 5 / 5 - small.astype(float) ** 6 / 6
     np.testing.assert_allclose(_logarithm_rest(jnp.asarray(small)), leading, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("cells", "lanes"), [(1, 4096), (3, 1024), (700, 16), (4096, 1)])
+def test_groups_fill_a_block(cells, lanes):
+    axis, width = group(cells, lanes, 80)
+    size, beside = ((lanes, cells), (cells, lanes))[axis == -2]
+    assert size % width == 0
+    assert 128 <= width * beside <= 512
+
+
+def test_a_block_that_has_no_such_parts_is_a_group():
+    assert group(1, 4093, 80) == (-1, 4093)
+    assert group(1, 48, 80) == (-1, 48)
+
+
+def test_groups_play_as_the_block_does(monkeypatch):
+    """Lanes, cells and runs that a cell each has, cut into groups of a vector, against blocks that are one group."""
+    grid = {"kind": "lfg", "eta": [0.5, 1.0, 2.0, 4.0]}
+    rows = {"random": "uniform", "arms": 3, "instances": 8}
+    cases = (
+        (jb.Problem([0.9, 0.6, 0.3], fractions=0.2), "lfg", 64),
+        (jb.Problem(rows, fractions=0.2), grid, 16),
+        (jb.Problem([0.9, 0.6, 0.3], fractions=0.2), grid, 2),
+        (jb.Problem([0.9, 0.6, 0.3], plays=2, merit=MERIT), "fgreedy-d", 64),
+    )
+    for problem, policy, seeds in cases:
+        made = []
+        for size in (0, 1 << 30):
+            monkeypatch.setattr(lanes, "_LEAST", 16)
+            monkeypatch.setattr(lanes, "_BYTES", size)
+            engine.compiled.cache_clear()
+            made.append(jb.simulate(problem, policy, horizon=40, seeds=seeds, record=4, key=1))
+        xr.testing.assert_identical(made[0].drop_attrs(), made[1].drop_attrs())
+    engine.compiled.cache_clear()
