@@ -15,8 +15,8 @@ from .facts import columns
 
 Tree = TypeVar("Tree")
 
-_CPU_BLOCK = 2048, 8192  # runs a block, at least and at most: they pay for the cost of a step (measured)
-_STATE = 1 << 20  # bytes of the state of a CPU block beyond which more runs gain nothing (measured)
+_CPU_BLOCK = 2048, 8192  # runs a block, at least and at most: they pay for a call (measured)
+_STATE = 2 << 20  # bytes of the state of a CPU block beyond which more runs gain nothing (measured)
 _DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
 STOPS = 16  # recorded rounds that one call of the engine may end stretches at
 LANES = 16  # of a vector, and a multiple of every smaller vector's
