@@ -12,6 +12,7 @@ import numpy as np
 
 from .exact import Quota, rounded_down
 from .facts import columns
+from .lanes import LANES
 
 Tree = TypeVar("Tree")
 
@@ -19,7 +20,6 @@ _CPU_BLOCK = 2048, 8192  # runs a block, at least and at most: they pay for a ca
 _STATE = 2 << 20  # bytes of the state of a CPU block beyond which more runs gain nothing (measured)
 _DEVICE_BLOCK = 1 << 17  # on an accelerator only width pays
 STOPS = 16  # recorded rounds that one call of the engine may end stretches at
-LANES = 16  # of a vector, and a multiple of every smaller vector's
 _TABLE = 1 << 22  # entries of the table of quotas that one call of the engine reads
 _MOST_ROUNDS = 2048  # of a call: 20 to 100 ms on a core, seconds with Beta draws, so that progress shows
 

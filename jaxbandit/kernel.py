@@ -29,7 +29,7 @@ _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion
 # What can be emitted so; a program with anything else (a sort, a scatter, a product of matrices) is left as it is.
 _EMITTED = frozenset((
     "abs", "add", "and", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp",
-    "closed_call", "concatenate", "cond", "convert_element_type", "copy", "copy_p", "core_call", "cos", "cumsum",
+    "closed_call", "concatenate", "cond", "convert_element_type", "copy", "copy_p", "cos", "cumsum",
     "custom_jvp_call", "custom_vjp_call", "div", "dynamic_slice", "dynamic_update_slice", "eq", "exp", "exp2",
     "expand_dims", "expm1", "floor", "gather", "ge", "gt", "integer_pow", "iota", "is_finite", "jit", "le", "log",
     "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "nextafter", "not", "or", "pad", "pjit",

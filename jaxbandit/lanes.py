@@ -1,4 +1,8 @@
-"""A block of runs played group after group, in one program: a group's state stays in the first caches of a core."""
+"""Runs as lanes of vectors, and a block of them played group after group, in one program.
+
+A group's state stays in the first caches of a core. Groups are whole vectors, as blocks are: every run goes through the
+same vector code, and gets the same bits, whatever the group.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+LANES = 16  # of a vector, and a multiple of every smaller vector's
 _BYTES = 40 << 10  # of a group's state: where most policies are fastest (measured)
 _LEAST = 64  # runs of a group, at least: four vectors, which pay for going through the operations
 
@@ -58,8 +63,8 @@ def group(cells: int, lanes: int, state: int) -> tuple[int, int]:
         state: bytes of a run's.
     """
     runs = max(_LEAST, _BYTES // state)
-    axis, size, beside = (-1, lanes, cells) if lanes >= cells else (-2, cells, lanes)
-    parts = [n for n in range(1, size + 1) if size % n == 0 and n * beside <= runs]
+    axis, size, beside, row = (-1, lanes, cells, 1) if lanes >= cells else (-2, cells, lanes, lanes)
+    parts = [n for n in range(1, size + 1) if size % n == 0 and n * row % LANES == 0 and n * beside <= runs]
     width = max(parts, default=size)
     return axis, width if width * beside * 4 >= runs else size
 

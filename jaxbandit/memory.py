@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import engine
-from .blocks import LANES, STOPS, on_device, rounds_per_call, usual
+from .blocks import STOPS, on_device, rounds_per_call, usual
 from .errors import InputError
 from .groups import Group
+from .lanes import LANES
 from .tallies import Form
 
 _CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)

@@ -14,8 +14,9 @@ import reference_transfer
 
 import jaxbandit as jb
 from jaxbandit import engine, randomness
-from jaxbandit.blocks import LANES, on_device, quota_on_device
+from jaxbandit.blocks import on_device, quota_on_device
 from jaxbandit.exact import QuotaTable
+from jaxbandit.lanes import LANES
 from jaxbandit.policy import Alias, Policy
 from jaxbandit.problem import world_of
 

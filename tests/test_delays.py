@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import jaxbandit as jb
-from jaxbandit import blocks, engine
+from jaxbandit import engine
 from jaxbandit.blocks import on_device
 from jaxbandit.delays import NEVER, Delay, Feedback, calendar, deliver, slots
+from jaxbandit.lanes import LANES
 from jaxbandit.problem import world_of
 from jaxbandit.randomness import DELAY, Stream, run_keys
 from jaxbandit.setting import Entry, Setting
@@ -298,7 +299,7 @@ def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
     wide = {T: simulation(T, "pareto").blocks[0].wide for T in (100, 10**4, 10**5, 10**6)}
     assert sorted(wide.values(), reverse=True) == list(wide.values())
     for horizon, runs in wide.items():
-        assert runs * slots(np.inf, horizon) * 7 * 8 <= 2**29 or runs == blocks.LANES
+        assert runs * slots(np.inf, horizon) * 7 * 8 <= 2**29 or runs == LANES
     assert simulation(10**6, {"kind": "packet-loss", "p": 0.1}).blocks[0].wide == 2048
 
 

@@ -10,7 +10,7 @@ from jax.extend.core import jaxpr_as_fun
 
 import jaxbandit as jb
 from jaxbandit import engine, kernel, lanes
-from jaxbandit.lanes import group
+from jaxbandit.lanes import LANES, group
 from jaxbandit.randomness import _logarithm_rest
 from jaxbandit.rows import _any_reduces, by_rows
 
@@ -169,12 +169,14 @@ def test_groups_fill_a_block(cells, lanes):
     axis, width = group(cells, lanes, 80)
     size, beside = ((lanes, cells), (cells, lanes))[axis == -2]
     assert size % width == 0
+    assert (width if axis == -1 else width * lanes) % LANES == 0
     assert 128 <= width * beside <= 512
 
 
 def test_a_block_that_has_no_such_parts_is_a_group():
     assert group(1, 4093, 80) == (-1, 4093)
     assert group(1, 48, 80) == (-1, 48)
+    assert group(1, 16 * 157, 80) == (-1, 16 * 157)
 
 
 def test_groups_play_as_the_block_does(monkeypatch):

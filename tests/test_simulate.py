@@ -9,7 +9,8 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit import engine
-from jaxbandit.blocks import LANES, cover, recorded_rounds, size
+from jaxbandit.blocks import cover, recorded_rounds, size
+from jaxbandit.lanes import LANES
 from jaxbandit.setting import Entry, Setting
 from jaxbandit.simulate import Simulation
 

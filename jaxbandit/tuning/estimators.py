@@ -29,12 +29,13 @@ import numpy as np
 from jax import Array
 
 from .. import engine, metrics, randomness
-from ..blocks import LANES, on_device, quota_on_device
+from ..blocks import on_device, quota_on_device
 from ..component import finite
 from ..devices import workers
 from ..errors import InputError
 from ..exact import QuotaTable
 from ..facts import facts_of
+from ..lanes import LANES
 from ..metrics import Truth
 from ..policy import Policy
 from ..policy import policy as policy_of
