@@ -7,6 +7,7 @@ same vector code, and gets the same bits, whatever the group.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -50,7 +51,8 @@ def in_groups(play_on: Callable[..., Any]) -> Callable[..., Any]:
         sums = {
             name: jnp.zeros((len(stops), *total.value.shape), total.value.dtype) for name, total in state.sums.items()
         }
-        return lax.fori_loop(0, size // width, one, (state, counts, sums, jnp.zeros((), jnp.int32)))
+        # The last group goes back to be as wide as the others: what it plays again, it plays alike.
+        return lax.fori_loop(0, -(-size // width), one, (state, counts, sums, jnp.zeros((), jnp.int32)))
 
     return play
 
@@ -63,10 +65,15 @@ def group(cells: int, lanes: int, state: int) -> tuple[int, int]:
         state: bytes of a run's.
     """
     runs = max(_LEAST, _BYTES // state)
-    axis, size, beside, row = (-1, lanes, cells, 1) if lanes >= cells else (-2, cells, lanes, lanes)
-    parts = [n for n in range(1, size + 1) if size % n == 0 and n * row % LANES == 0 and n * beside <= runs]
-    width = max(parts, default=size)
-    return axis, width if width * beside * 4 >= runs else size
+    ways = [(-1, _part(lanes, cells, LANES, runs)), (-2, _part(cells, lanes, LANES // math.gcd(LANES, lanes), runs))]
+    return min(ways, key=lambda way: abs(math.log(way[1] * (lanes, cells)[way[0]] / runs)))
+
+
+def _part(size: int, beside: int, whole: int, runs: int) -> int:
+    """The parts, equal but for the last, whole vectors, that `size` is cut into where each has about so many `runs`."""
+    count = -(-size * beside // runs)
+    part = -(-size // count)
+    return min(size, part + -part % whole)
 
 
 def _bytes_a_run(state: Any) -> int:

@@ -164,19 +164,18 @@ def test_the_rest_of_a_logarithm():
     np.testing.assert_allclose(_logarithm_rest(jnp.asarray(small)), leading, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("cells", "lanes"), [(1, 4096), (3, 1024), (700, 16), (4096, 1)])
-def test_groups_fill_a_block(cells, lanes):
+@pytest.mark.parametrize(("cells", "lanes"), [(1, 4096), (3, 1024), (700, 16), (4096, 1), (73, 112), (1, 16 * 157)])
+def test_groups_are_whole_vectors_of_a_block(cells, lanes):
     axis, width = group(cells, lanes, 80)
-    size, beside = ((lanes, cells), (cells, lanes))[axis == -2]
-    assert size % width == 0
+    assert width <= (cells, lanes)[axis]
     assert (width if axis == -1 else width * lanes) % LANES == 0
-    assert 128 <= width * beside <= 512
+    assert 384 <= width * (lanes, cells)[axis] <= 768
 
 
-def test_a_block_that_has_no_such_parts_is_a_group():
-    assert group(1, 4093, 80) == (-1, 4093)
-    assert group(1, 48, 80) == (-1, 48)
-    assert group(1, 16 * 157, 80) == (-1, 16 * 157)
+def test_a_small_block_is_a_group():
+    for block in ((1, 48), (48, 1), (2, 16)):
+        axis, width = group(*block, 80)
+        assert width == block[axis]
 
 
 def test_groups_play_as_the_block_does(monkeypatch):
@@ -185,16 +184,18 @@ def test_groups_play_as_the_block_does(monkeypatch):
     rows = {"random": "uniform", "arms": 3, "instances": 8}
     cases = (
         (jb.Problem([0.9, 0.6, 0.3], fractions=0.2), "lfg", 64),
+        (jb.Problem({**rows, "instances": 5}, fractions=0.2), "lfg", 48),
         (jb.Problem(rows, fractions=0.2), grid, 16),
         (jb.Problem([0.9, 0.6, 0.3], fractions=0.2), grid, 2),
         (jb.Problem([0.9, 0.6, 0.3], plays=2, merit=MERIT), "fgreedy-d", 64),
     )
     for problem, policy, seeds in cases:
         made = []
-        for size in (0, 1 << 30):
+        for size in (0, 3000, 1 << 30):
             monkeypatch.setattr(lanes, "_LEAST", 16)
             monkeypatch.setattr(lanes, "_BYTES", size)
             engine.compiled.cache_clear()
             made.append(jb.simulate(problem, policy, horizon=40, seeds=seeds, record=4, key=1))
-        xr.testing.assert_identical(made[0].drop_attrs(), made[1].drop_attrs())
+        xr.testing.assert_identical(made[0].drop_attrs(), made[2].drop_attrs())
+        xr.testing.assert_identical(made[1].drop_attrs(), made[2].drop_attrs())
     engine.compiled.cache_clear()
