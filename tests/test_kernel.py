@@ -88,6 +88,14 @@ def test_a_loop_is_one_kernel_whatever_it_does_not_read():
     assert " while(" not in entry(program.as_text())
 
 
+def test_one_large_result_and_large_constants():
+    """XLA would split such a result over its threads."""
+    held = np.linspace(0, 1, 300_000, dtype=np.float32)
+    program = compiled(lambda x: lax.fori_loop(0, 3, lambda i, x: x * 0.5 + held, x), jnp.zeros(300_000))
+    np.testing.assert_allclose(program(jnp.zeros(300_000)), held * 1.75, rtol=1e-6)
+    assert calls(program) == 1
+
+
 def test_what_a_kernel_cannot_do_is_done_all_the_same():
     x = jnp.asarray([[3.0, 1.0], [2.0, 5.0], [4.0, 0.0]])
     program = compiled(lambda x: jnp.sort(x, axis=0), x)
