@@ -35,6 +35,9 @@ kind = "fucb"
 """
 
 
+LONG = 40_000  # rounds
+
+
 def free_port():
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -47,6 +50,13 @@ def there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.toml").write_text(CONFIG)
     return tmp_path
+
+
+@pytest.fixture
+def long(there):
+    """The same, with a config that is still running when an interruption is noticed."""
+    (there / "config.toml").write_text(CONFIG.replace("horizon = 200", f"horizon = {LONG}"))
+    return there
 
 
 def started(*commands, before="", environment=None):
@@ -125,21 +135,21 @@ ProgressFolder.save = once
 
 
 @pytest.mark.slow
-def test_two_processes_go_on_with_what_one_began(there):
+def test_two_processes_go_on_with_what_one_began(long):
     begun = [sys.executable, "-c", "NUMBER = 0\n" + STOP.format(number=0, act="os.kill(os.getpid(), signal.SIGINT)")]
     begun[-1] += "\nfrom jaxbandit.cli import main\nsys.exit(main(['run', 'config.toml', '--out', 'shared']))"
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     assert subprocess.run(begun, env=path, capture_output=True, timeout=100).returncode == 130
-    assert len(list((there / "shared" / "unfinished").glob("*.block"))) >= 2
+    assert len(list((long / "shared" / "unfinished").glob("*.block"))) >= 2
     codes, _, error = ended(started(*[["resume", "shared"]] * 2))
     assert (codes, error) == ([0, 0], ["", ""])
-    assert not (there / "shared" / "unfinished").exists()
-    xr.testing.assert_identical(opened(there / "shared"), alone())
+    assert not (long / "shared" / "unfinished").exists()
+    xr.testing.assert_identical(opened(long / "shared"), alone(horizon=LONG))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("act", ["os._exit(9)", "os.kill(os.getpid(), signal.SIGINT)"])
-def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(there, act):
+def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(long, act):
     made = started(*[["run", "config.toml", "--out", "shared"]] * 2, before=STOP.format(number=1, act=act))
     codes, _, error = ended(made)
     assert codes[0] == 1
@@ -148,11 +158,11 @@ def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(there, 
     assert "`jaxbandit resume shared` goes on with it" in error[0]
     assert "Traceback" not in error[0]
     assert main(["resume", "shared"]) == 0
-    xr.testing.assert_identical(opened(there / "shared"), alone())
+    xr.testing.assert_identical(opened(long / "shared"), alone(horizon=LONG))
 
 
 @pytest.mark.slow
-def test_where_the_first_process_ends_the_others_do_not_wait(there):
+def test_where_the_first_process_ends_the_others_do_not_wait(long):
     """JAX ends them, with a status of its own; what is done is kept."""
     before = STOP.format(number=0, act="os._exit(9)")
     codes, _, _ = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2, before=before), seconds=60)

@@ -43,7 +43,7 @@ def test_other_rewards_in_the_unit_interval(kind, reward):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PLAIN)
-def test_constant_rewards_make_whole_runs_predictable(kind):
+def test_constant_rewards_make_whole_runs_predictable(kind, float64):  # indices come within a rounding of float32
     assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=2000)
 
 
