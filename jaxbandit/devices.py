@@ -20,7 +20,7 @@ from . import engine, kernel
 from .blocks import Block
 from .engine import State
 from .exact import Quota
-from .lanes import in_groups
+from .lanes import in_groups, per_run
 from .policy import Policy
 from .problem import World
 
@@ -115,7 +115,7 @@ def _specs(tree: Any, axis: int, cells: int, lanes: int) -> Any:
     size = cells if axis == -2 else lanes
 
     def spec(leaf: Any) -> Spec:
-        if np.ndim(leaf) < 3 or leaf.shape[axis] != size:  # numbers and tables are the same for all runs
+        if not per_run(leaf, axis, size):
             return Spec()
         axes: list[str | None] = [None] * leaf.ndim
         axes[axis] = _RUNS

@@ -21,7 +21,7 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
     """What `compute` returns, on CPU not fused with what uses it; elsewhere just that.
 
     Args:
-        compute: of no arguments; called once.
+        compute: of no arguments.
         witness: any array that is not a constant: from it comes a truth that XLA cannot see.
     """
     if jax.default_backend() != "cpu":
@@ -30,10 +30,10 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
 
     def branch() -> Tree:
         made.append(compute())
-        return made[0]
+        return made[-1]
 
     def never() -> Tree:  # traced second
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), made[0])
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), made[-1])
 
     return lax.switch((~always(witness)).astype(jnp.int32), (branch, never))
 

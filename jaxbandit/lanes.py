@@ -35,10 +35,10 @@ def in_groups(play_on: Callable[..., Any]) -> Callable[..., Any]:
 
         def one(i: Array, made: Any) -> Any:
             def part(leaf: Any) -> Any:
-                return lax.dynamic_slice_in_dim(leaf, i * width, width, axis) if _per_run(leaf, axis, size) else leaf
+                return lax.dynamic_slice_in_dim(leaf, i * width, width, axis) if per_run(leaf, axis, size) else leaf
 
             def put(whole: Array, result: Array) -> Array:
-                if not _per_run(whole, axis, size):
+                if not per_run(whole, axis, size):
                     return result
                 return lax.dynamic_update_slice_in_dim(whole, result, i * width, axis)
 
@@ -77,10 +77,14 @@ def _part(size: int, beside: int, whole: int, runs: int) -> int:
 
 
 def _bytes_a_run(state: Any) -> int:
-    runs = state.pulls[0].size
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)) // runs
+    return bytes_of(state) // int(state.pulls[0].size)
 
 
-def _per_run(leaf: Any, axis: int, size: int) -> bool:
-    """Whether an array has an entry a cell, or a lane, along `axis`."""
+def bytes_of(tree: Any) -> int:
+    """What the arrays of a tree take, or shapes and dtypes that stand for arrays."""
+    return sum(leaf.size * jnp.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
+
+
+def per_run(leaf: Any, axis: int, size: int) -> bool:
+    """Whether an array has an entry a cell, or a lane, along `axis`: numbers and tables are the same for all runs."""
     return jnp.ndim(leaf) >= 3 and leaf.shape[axis] == size

@@ -6,17 +6,15 @@ import contextlib
 import functools
 import os
 from pathlib import Path
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from . import engine
 from .blocks import STOPS, on_device, rounds_per_call, usual
 from .errors import InputError
 from .groups import Group
-from .lanes import LANES
+from .lanes import LANES, bytes_of
 from .tallies import Form
 
 _CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)
@@ -72,11 +70,7 @@ def _bytes_a_run(group: Group, deepest: bool, sums: tuple[str, ...]) -> tuple[in
     policy, world = on_device((group.policy, group.world), rows)
     begin = functools.partial(engine.begin, shape=(group.arms, 1, LANES), deepest=deepest, asked=sums)
     state = jax.eval_shape(begin, policy, world)
-    return _bytes(state) // LANES, _bytes(state.under_way) // LANES
-
-
-def _bytes(tree: Any) -> int:
-    return sum(leaf.size * jnp.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
+    return bytes_of(state) // LANES, bytes_of(state.under_way) // LANES
 
 
 def results_bytes(groups: list[Group], forms: list[Form], seeds: int) -> int:

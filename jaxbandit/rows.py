@@ -72,9 +72,10 @@ def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Seque
         combine = _elementwise(params["jaxpr"], rows[0].ndim - 1)
         found = _reduced(rows, combine)
         return combine(tuple(jnp.full_like(x, start) for x, start in zip(found, starts, strict=True)), found)
-    (whole,) = _reduced(operands, lambda a, b: (_COMBINED[name](a[0], b[0]),))
+    two, others = _COMBINED[name]
+    (whole,) = _reduced(operands, lambda a, b: (two(a[0], b[0]),))
     left = tuple(axis - 1 for axis in params["axes"][1:])
-    return [_WHOLE[name](whole, left) if left else whole]
+    return [others(whole, left) if left else whole]
 
 
 def _any_reduces(program: ClosedJaxpr) -> bool:
@@ -89,19 +90,13 @@ def _programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     return [part for part in parts if isinstance(part, ClosedJaxpr)]
 
 
-_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
-    "reduce_sum": lax.add,
-    "reduce_max": lax.max,
-    "reduce_min": lax.min,
-    "reduce_and": lax.bitwise_and,
-    "reduce_or": lax.bitwise_or,
-}
-_WHOLE: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
-    "reduce_sum": lax.reduce_sum,
-    "reduce_max": lax.reduce_max,
-    "reduce_min": lax.reduce_min,
-    "reduce_and": lax.reduce_and,
-    "reduce_or": lax.reduce_or,
+# How two rows are combined, and what is left of several axes after the first
+_COMBINED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "reduce_sum": (lax.add, lax.reduce_sum),
+    "reduce_max": (lax.max, lax.reduce_max),
+    "reduce_min": (lax.min, lax.reduce_min),
+    "reduce_and": (lax.bitwise_and, lax.reduce_and),
+    "reduce_or": (lax.bitwise_or, lax.reduce_or),
 }
 
 

@@ -34,7 +34,8 @@ def first(keys: Keys, candidates: Array) -> Array:
     """The candidate that comes first, as a mask `[K, *runs]`; no arm where there is no candidate.
 
     Args:
-        keys: `[K, *runs]` each, larger first, the first key deciding; integers above the least of their type.
+        keys: `[K, *runs]` each, larger first, the first key deciding; integers above the least of their type, or, of
+            at most `UNROLLED` arms, floats.
         candidates: bool `[K, *runs]`.
     """
     if len(candidates) > UNROLLED:
@@ -70,20 +71,7 @@ def _reduced(keys: Keys, candidates: Array) -> Array:
 
 
 def _chained(keys: Keys, candidates: Array) -> Array:
-    """Arm after arm: vectorised over runs, which a reduction of several arrays is not."""
-    masked = [jnp.where(candidates, key, jnp.iinfo(key.dtype).min) for key in keys]
-    best = tuple(key[:1] for key in masked)
-    found = jnp.zeros(candidates[:1].shape, jnp.int32)
-    for k in range(1, len(candidates)):
-        own = tuple(key[k : k + 1] for key in masked)
-        wins = _sooner(own, best, jnp.zeros(found.shape, bool))
-        best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
-        found = jnp.where(wins, k, found)
-    return found
-
-
-def _chained_mixed(keys: Keys, candidates: Array) -> Array:
-    """`_chained` by keys with floats among them; K, which is no arm, where a candidate has one not a number."""
+    """Arm after arm, vectorised over runs; K, which is no arm, where a candidate has a key that is not a number."""
     wrong = jnp.zeros(candidates.shape, bool)
     held = []
     for key in keys:
@@ -101,18 +89,6 @@ def _chained_mixed(keys: Keys, candidates: Array) -> Array:
         best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
         found = jnp.where(wins, k, found)
     return jnp.where(bad, len(candidates), found)
-
-
-def _chained_score(score: Array, candidates: Array) -> Array:
-    """`_chained` by one score, a float; K, which is no arm, where a score is not a number."""
-    score = jnp.where(candidates, jnp.maximum(score, jnp.finfo(score.dtype).min), -jnp.inf)
-    best, wrong = score[:1], jnp.isnan(score[:1])
-    found = jnp.zeros(best.shape, jnp.int32)
-    for k in range(1, len(score)):
-        own = score[k : k + 1]
-        wins, wrong = own > best, wrong | jnp.isnan(own)
-        best, found = jnp.where(wins, own, best), jnp.where(wins, k, found)
-    return jnp.where(wrong, len(score), found)
 
 
 def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
@@ -207,13 +183,8 @@ def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
         candidates: bool `[K, *runs]`.
     """
     single = most == 1 and isinstance(count, int)
-    real = any(jnp.issubdtype(key.dtype, jnp.floating) for key in keys)
-    if single and real and len(candidates) <= UNROLLED:
-        if len(keys) == 1:
-            found = apart(lambda: _chained_score(keys[0], candidates), keys[0])
-        else:
-            found = apart(lambda: _chained_mixed(keys, candidates), keys[0])
-        return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
+    if single and len(candidates) <= UNROLLED:
+        return first(keys, candidates)
     places = tuple(ordered(key) for key in keys)
     if single:
         taken = first(places, candidates)
@@ -281,12 +252,9 @@ def bits_of(mask: Array) -> Array:
 
 
 def only(mask: Array) -> Array:
-    """The one arm of a mask, int32 `[1, *runs]`; K where it is empty."""
-    arms = len(mask)
-    if arms > UNROLLED:
-        return jnp.min(jnp.where(mask, lax.broadcasted_iota(jnp.int32, mask.shape, 0), arms), axis=0, keepdims=True)
-    arm = jnp.full(mask[:1].shape, arms, jnp.int32)
-    return functools.reduce(lambda arm, k: jnp.where(mask[k : k + 1], k, arm), range(arms), arm)
+    """The one arm of a mask `[K, *runs]`, int32 `[1, *runs]`; K where it is empty."""
+    arm = lax.broadcasted_iota(jnp.int32, mask.shape, 0)
+    return jnp.min(jnp.where(mask, arm, len(mask)), axis=0, keepdims=True)
 
 
 def can_list(arms: int, plays: int) -> bool:
