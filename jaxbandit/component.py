@@ -14,7 +14,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import jax
 import numpy as np
+from jax import Array
 
 from .errors import InputError, unknown_key, unknown_name
 from .struct import register
@@ -122,6 +124,13 @@ class Component:
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+@jax.jit
+def valued(function: Any, at: Array) -> Array:
+    """`function.value(at)`, for functions that differ in their parameters by one program."""
+    made: Array = function.value(at)
+    return made
 
 
 @functools.cache

@@ -99,7 +99,7 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
         return state, counts, recorded, missed[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
-    recorded = {name: jax.ShapeDtypeStruct((1, 1, cells, lanes), np.float32) for name in state.sums}
+    recorded = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
     played = jax.shard_map(
         shard,
         mesh=over,

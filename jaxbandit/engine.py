@@ -304,7 +304,7 @@ def play_on(
 
     Returns:
         The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
-        name, float `[R, 1, *runs]`; and the most plays that any run has missed so far with arms available, int32
+        name, float `[R, *runs]`; and the most plays that any run has missed so far with arms available, int32
         scalar: 0, or its policy's index is not a number.
     """
 
@@ -317,7 +317,7 @@ def play_on(
     def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
         before, state = carry
         state = lax.fori_loop(before, stop, one_round, state)
-        return (stop, state), (state.pulls, {name: total.value for name, total in state.sums.items()})
+        return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
 
     (_, state), (pulls, recorded) = lax.scan(stretch, (first, state), stops)
     offered = stops[-1] * world.plays if state.offered is None else state.offered

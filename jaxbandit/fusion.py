@@ -38,6 +38,14 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
     return lax.switch((~always(witness)).astype(jnp.int32), (branch, never))
 
 
+def once(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tree:
+    """`change(tree)` where `needed`, a scalar, else `tree`: by a loop, whose arrays stay where they are.
+
+    A branch that returns what it was given copies it.
+    """
+    return lax.fori_loop(0, needed.astype(jnp.int32), lambda _, tree: change(tree), tree)
+
+
 def always(*witnesses: Array) -> Array:
     """True, a scalar, in a way that XLA does not see: it depends on the first entry of each of some arrays."""
     words = [_word(array.ravel()[0]) for array in witnesses]

@@ -48,9 +48,8 @@ def in_groups(play_on: Callable[..., Any]) -> Callable[..., Any]:
             return *jax.tree.map(put, tuple(before), tuple(results)), jnp.maximum(most, missed)
 
         counts = jnp.zeros((len(stops), *state.pulls.shape), state.pulls.dtype)
-        sums = {
-            name: jnp.zeros((len(stops), *total.value.shape), total.value.dtype) for name, total in state.sums.items()
-        }
+        values = {name: total.value for name, total in state.sums.items()}
+        sums = jax.tree.map(lambda value: jnp.zeros((len(stops), *value.shape[1:]), value.dtype), values)
         # The last group goes back to be as wide as the others: what it plays again, it plays alike.
         return lax.fori_loop(0, -(-size // width), one, (state, counts, sums, jnp.zeros((), jnp.int32)))
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .component import Component, parameter
+from .component import Component, parameter, valued
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ class Merit(Component):
     def value(self, mu: Array) -> Array:
         """f(mu), float, of the shape of `mu`, whose entries lie in [0, 1]."""
         raise TypeError(f"{type(self).__name__} has no value")
+
+    def at(self, mu: np.ndarray) -> np.ndarray:
+        """f(mu) as it is simulated, float64 of the shape of `mu`."""
+        return np.asarray(valued(self, jnp.asarray(mu, jnp.result_type(float))), np.float64)
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
         """The x in [low, high] of the largest f(x) (x - ratio), arrays `[K, *runs]`; `ratio` broadcasts.
@@ -71,7 +75,7 @@ class Merit(Component):
             InputError: f not positive and finite on [0, 1], or max f / min f above (K-1)/(L-1).
         """
         made = self.with_numbers("problem.merit")
-        values = np.asarray(made.value(jnp.linspace(0.0, 1.0, _CHECKED)), np.float64)
+        values = made.at(np.linspace(0.0, 1.0, _CHECKED))
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from . import randomness
-from .component import Component, parameter
+from .component import Component, parameter, valued
 from .errors import InputError
 from .exact import decimal
 
@@ -97,7 +97,7 @@ class Opportunity(Component):
         if shares is not None:
             return np.broadcast_to(np.array([[float(share)] for share in shares]), mu.shape)
         with jax.enable_x64(True):
-            return np.asarray(self.value(jnp.asarray(mu, jnp.float64)), np.float64)
+            return np.asarray(valued(self, jnp.asarray(mu, jnp.float64)), np.float64)
 
 
 def bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, Array]:

@@ -14,11 +14,12 @@ import numpy as np
 from jax import Array, lax
 
 from .component import derived
+from .fusion import once
 from .policy import Index, Policy
 from .problem import World
 from .randomness import Stream
 from .rounds import Round
-from .selection import lowest
+from .selection import only
 from .struct import struct
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class Course:
     """Where runs stand.
 
     Attributes:
-        debt: plays that each arm is due in this stretch, int32 `[K, *runs]`; none in the last phase.
+        debt: plays that each arm is due in this stretch, int32 `[K, *runs]`; none where 0 or less.
         phase: from 0, int32 `[1, *runs]`.
-        ended: the last round of each phase but the last, or the round now if that goes on, int32 `[phases - 1, *runs]`.
+        ended: the last round of each phase that is over, int32 `[phases - 1, *runs]`.
         memory: what the policy keeps beside, or None.
         rest: the state of what plays in the last phase, or None.
     """
@@ -93,47 +94,57 @@ class Phased(Policy):
 
     def select(self, state: Course, now: Round) -> Array:
         resting = state.phase == len(self.phases) - 1
-
-        def due() -> Array:
-            ready = (state.debt > 0) & now.available
-            return lowest(jnp.where(jnp.any(ready, axis=0, keepdims=True), ready, now.available))
-
-        early = lax.cond(jnp.all(resting), lambda: now.available, due)
-        late = lax.cond(jnp.any(resting), lambda: self.rest(state, now), lambda: early)
-        return jnp.where(resting, late, early)
+        early = lax.cond(jnp.all(resting), lambda: state.phase, lambda: _first_due(state.debt, now.available))
+        late = lax.cond(jnp.any(resting), lambda: only(self.rest(state, now)), lambda: early)
+        return lax.broadcasted_iota(jnp.int32, state.debt.shape, 0) == jnp.where(resting, late, early)
 
     def update(self, state: Course, after: Round, selected: Array) -> Course:
-        number = lax.broadcasted_iota(jnp.int32, state.ended.shape, 0)
-        course = dataclasses.replace(
-            state,
-            debt=jnp.maximum(state.debt - selected.astype(jnp.int32), 0),
-            ended=jnp.where(state.phase <= number, after.t, state.ended),
-            rest=self.next_rest(state, after, selected),
-        )
-        return self._settled(course, after)
+        debt, rest = state.debt - selected.astype(jnp.int32), self.next_rest(state, after, selected)
+        return self._settled(dataclasses.replace(state, debt=debt, rest=rest), after)
 
     def _settled(self, course: Course, after: Round) -> Course:
         """The next stretch begun, where a stretch is over."""
         last = len(self.phases) - 1
+        moving = _idle(course.debt) & (course.phase < last)
 
-        def idle(course: Course) -> Array:
-            return ~jnp.any(course.debt > 0, axis=0, keepdims=True)
+        def settle(course: Course) -> Course:
+            deciding = moving & (course.phase < self.decided)
+            old = course.phase, course.debt, course.memory
 
-        deciding = idle(course) & (course.phase < self.decided)
+            def decide() -> tuple[Array, Array, Any]:
+                made = self.decide(course, after)
+                new = made.phase, made.debt, made.memory
+                return jax.tree.map(lambda new, old: jnp.where(deciding, new, old), new, old)
 
-        def decide() -> Course:
-            made = self.decide(course, after)
-            return jax.tree.map(lambda new, old: jnp.where(deciding, new, old), made, course)
+            phase, debt, memory = lax.cond(jnp.any(deciding), decide, lambda: old)
+            phase = jnp.where(moving & _idle(debt), last, phase)
+            entering = moving & (phase == last)
+            rest = lax.cond(jnp.any(entering), lambda: self.entered(course, after, entering), lambda: course.rest)
+            number = lax.broadcasted_iota(jnp.int32, course.ended.shape, 0)
+            over = (course.phase <= number) & (number < phase)
+            return Course(debt, phase, jnp.where(over, after.t, course.ended), memory, rest)
 
-        before, course = course, lax.cond(jnp.any(deciding), decide, lambda: course)
-        phase = jnp.where(idle(course), last, course.phase)
-        entering = (phase == last) & (before.phase < last)
-        rest = lax.cond(jnp.any(entering), lambda: self.entered(course, after, entering), lambda: course.rest)
-        return dataclasses.replace(course, phase=phase, rest=rest)
+        return once(jnp.any(moving), settle, course)
 
     def phase_rounds(self, state: Course, rounds: Array) -> Array:
-        ends = jnp.concatenate([state.ended, jnp.broadcast_to(rounds, state.phase.shape)])
+        number = lax.broadcasted_iota(jnp.int32, state.ended.shape, 0)
+        ended = jnp.where(state.phase <= number, rounds, state.ended)
+        ends = jnp.concatenate([ended, jnp.broadcast_to(rounds, state.phase.shape)])
         return jnp.diff(ends, axis=0, prepend=jnp.zeros_like(state.phase))
+
+
+def _idle(debt: Array) -> Array:
+    """Whether no arm is due, bool `[1, *runs]`."""
+    return jnp.max(debt, axis=0, keepdims=True) <= 0
+
+
+def _first_due(debt: Array, available: Array) -> Array:
+    """The lowest available arm that is due, or where none is, the lowest available one; int32 `[1, *runs]`."""
+    arms = len(debt)
+    arm = lax.broadcasted_iota(jnp.int32, debt.shape, 0)
+    turn = jnp.where(available, jnp.where(debt > 0, arm, arm + arms), 2 * arms)
+    first = jnp.min(turn, axis=0, keepdims=True)
+    return jnp.where(first < arms, first, first - arms)
 
 
 @struct

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from . import conversions, randomness
@@ -101,7 +100,7 @@ class Problem:
     def fair_chances(self) -> np.ndarray:
         """p*_k = L f(mu_k) / sum f(mu), the one fair policy (002 eq. 4), float64 `[K, J]`."""
         assert self.merit is not None
-        merit = np.asarray(self.merit.value(jnp.asarray(self.means, jnp.result_type(float))), np.float64)
+        merit = self.merit.at(self.means)
         return self.plays * merit / merit.sum(axis=0)
 
     def opportunities(self) -> np.ndarray:

@@ -158,10 +158,7 @@ class Stream:
 
     def normal(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
         """Standard normal, `[slots, *runs]` (Box & Muller 1958); tails reach 6.7 standard deviations."""
-        dtype = jnp.result_type(float)
-        w0, w1 = apart(lambda: self.words(slots, attempt), self.key[0])  # once for both
-        radius = jnp.sqrt(-2.0 * jnp.log((w0.astype(dtype) + 0.5) * 2.0**-32))
-        return radius * _cosine(_unit(w1, w0, dtype))
+        return _normal(*apart(lambda: self.words(slots, attempt), self.key[0]))  # once for both
 
     def beta(self, a: Array, b: Array) -> Array:
         """Beta(a, b) for arrays `[slots, *runs]` of parameters >= 1, exact in distribution: X / (X + Y), both Gamma."""
@@ -181,6 +178,13 @@ class Stream:
         top = jnp.maximum(power_x, power_y)
         x, y = x * jnp.exp(power_x - top), y * jnp.exp(power_y - top)
         return x / (x + y)
+
+
+def _normal(w0: Array, w1: Array) -> Array:
+    """A standard normal number of two words, of the default float dtype."""
+    dtype = jnp.result_type(float)
+    radius = jnp.sqrt(-2.0 * jnp.log((w0.astype(dtype) + 0.5) * 2.0**-32))
+    return radius * _cosine(_unit(w1, w0, dtype))
 
 
 def _cosine(turn: Array) -> Array:
@@ -210,8 +214,11 @@ def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[A
     3 d (log(1 + y) - y + y^2 / 2 - y^3 / 3), in which large shapes lose no digits.
     """
     d = shape - 1.0 / 3.0
-    x = stream.normal(slot, attempt=2 * attempt)
-    u = stream.uniform(slot, attempt=2 * attempt + 1)
+    attempts = jnp.broadcast_to(2 * attempt, slot.shape)
+    both = jnp.concatenate([slot, slot]), jnp.concatenate([attempts, attempts + 1])
+    w0, w1 = apart(lambda: stream.words(*both), stream.key[0])  # a program of one Threefry is compiled sooner
+    x = _normal(w0[: len(slot)], w1[: len(slot)])
+    u = _unit(w0[len(slot) :], w1[len(slot) :], shape.dtype)
     y = x / jnp.sqrt(9.0 * d)
     return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _logarithm_rest(jnp.maximum(y, -1.0)))
 

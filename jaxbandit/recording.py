@@ -16,6 +16,7 @@ from .blocks import Block
 from .groups import Group
 from .metrics import Truth
 from .moments import digits
+from .policy import Policy
 from .stretches import Stretch
 from .tallies import Form, Tally
 
@@ -64,7 +65,7 @@ class Recorder:
                 made.curves[name].add((slice(None), slice(None)), sums[:, number])
                 made.finals[name][...] = finals[number]
         if made.phases is not None:
-            spent = self._group.policy.phase_rounds(last.state.policy, jnp.asarray(last.last, jnp.int32))
+            spent = _spent(self._group.policy, last.state.policy, np.int32(last.last))
             made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
         if made.deepest is not None:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
@@ -78,7 +79,12 @@ class Recorder:
         if len(self._facts.means[0]) < stretch.counts.shape[-2]:
             places = self._block.places()
             truth = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, truth)
-        return dataclasses.replace(truth, sums={name: _exactly(values[:, 0]) for name, values in stretch.sums.items()})
+        return dataclasses.replace(truth, sums={name: _exactly(values) for name, values in stretch.sums.items()})
+
+
+@jax.jit
+def _spent(policy: Policy, state: Any, rounds: Any) -> Array:
+    return policy.phase_rounds(state, rounds)
 
 
 def _exactly(values: Array) -> Array:

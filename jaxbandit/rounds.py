@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from .exact import Quota
+from .fusion import apart
 from .randomness import Stream
 from .struct import static, struct
 
@@ -87,8 +88,12 @@ class Round:
         return unmet(quota, self.pulls).astype(self.deviation.dtype)
 
     def log(self, offset: Any = 0.0) -> Array:
-        """log(t - offset), float scalar, and 0 where that is below 1."""
-        return jnp.log(jnp.maximum(self.t.astype(self.deviation.dtype) - offset, 1.0))
+        """log(t - offset), float as `t`, and 0 where that is below 1."""
+
+        def log() -> Array:
+            return jnp.log(jnp.maximum(self.t.astype(self.deviation.dtype) - offset, 1.0))
+
+        return apart(log, self.t) if self.t.ndim else log()  # a clock of a run's own: else computed for every arm
 
     def deeper(self) -> Round:
         """The same view for a wrapped policy, whose random numbers are its own."""

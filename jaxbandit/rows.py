@@ -7,6 +7,7 @@ on whole vectors of runs. Policies say `jnp.sum(x, axis=0)`, and their program i
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from .fusion import apart
 
 _WRITTEN = 32  # rows up to which they are written out; more are gone through in a loop
+
+_EXACT = ("reduce_max", "reduce_min", "reduce_and", "reduce_or")  # the same in any order
 
 Rows = tuple[Array, ...]
 Combine = Callable[[Rows, Rows], Rows]
@@ -75,7 +78,19 @@ def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Seque
     two, others = _COMBINED[name]
     (whole,) = _reduced(operands, lambda a, b: (two(a[0], b[0]),))
     left = tuple(axis - 1 for axis in params["axes"][1:])
-    return [others(whole, left) if left else whole]
+    if not left:
+        return [whole]
+    if len(left) == whole.ndim and name in _EXACT:
+        whole, left = _folded(whole, two), (0,)
+    return [others(whole, left)]
+
+
+def _folded(row: Array, combine: Callable[[Array, Array], Array]) -> Array:
+    """A row of many entries as one of few that combine to the same, `[n]`: a number at a time those take no time."""
+    parts = math.gcd(row.size, _WRITTEN)
+    if parts == 1:
+        return row.ravel()
+    return _reduced([row.reshape(parts, -1)], lambda a, b: (combine(a[0], b[0]),))[0]
 
 
 def _any_reduces(program: ClosedJaxpr) -> bool:

@@ -31,7 +31,7 @@ class Stretch:
         rounds: those of them that are recorded.
         stops: these, and `last` as often as it takes to fill `STOPS` places, int64 `[STOPS]`.
         counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
-        sums: what the metrics need beside counts, by name, float `[STOPS, 1, cells, lanes]`, on the device.
+        sums: what the metrics need beside counts, by name, float `[STOPS, cells, lanes]`, on the device.
         quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
         missed: plays that some run has missed, 0 where all is well.
         state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.

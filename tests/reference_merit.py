@@ -157,9 +157,10 @@ class FCTSD(Merit, name="fcts-d"):
 class OPFCTSD(FCTSD, name="op-fcts-d"):
     def estimate(self) -> list[float]:  # 002 Alg. 4
         record = list(zip(self.arms.N, self.arms.M, self.arms.S, strict=True))
-        high = self.beta([1.0 + s + (n - m) for n, m, s in record], [1.0 + m - s for n, m, s in record], 1)
-        low = self.beta([1.0 + s for n, m, s in record], [1.0 + n - s for n, m, s in record], 2)
-        return [(a + b) / 2 for a, b in zip(high, low, strict=True)]
+        ones = [1.0 + s + (n - m) for n, m, s in record] + [1.0 + s for n, m, s in record]
+        zeros = [1.0 + m - s for n, m, s in record] + [1.0 + n - s for n, m, s in record]
+        drawn = self.beta(ones, zeros, 1)  # the missing rewards all 1, then all 0
+        return [(a + b) / 2 for a, b in zip(drawn[: self.game.K], drawn[self.game.K :], strict=True)]
 
 
 class CUCBD(Merit, name="cucb-d"):

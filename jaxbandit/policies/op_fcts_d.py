@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import jax.numpy as jnp
 from jax import Array
 
 from ..proportional import Proportional, missing
@@ -19,7 +20,6 @@ class OPFCTSD(Proportional, name="op-fcts-d"):
     def estimate(self, now: Round) -> Array:
         ones, late = now.total, missing(now)
         zeros = now.received.astype(ones.dtype) - ones
-        first, second = now.deeper(), now.deeper().deeper()
-        optimistic = first.random.beta(1.0 + ones + late, 1.0 + zeros)
-        pessimistic = second.random.beta(1.0 + ones, 1.0 + zeros + late)
+        most, least = jnp.concatenate([ones + late, ones]), jnp.concatenate([zeros, zeros + late])
+        optimistic, pessimistic = jnp.split(now.deeper().random.beta(1.0 + most, 1.0 + least), 2)
         return 0.5 * (optimistic + pessimistic)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from ..claims import accuracy, claims, rate, slope
 from ..component import derived, parameter
@@ -52,13 +52,19 @@ class SelfRegulated(BlackBoxed, name="self-regulated"):
     def decide(self, course: Course, after: Round) -> Course:
         known, price = gaps(after), self.penalties
         unclear = (known.most > price + self.beta) & (known.least < price - self.beta)  # 004 Alg. 4, line 6
-        worth = known.least < price
-        least, most = bounds(self.claims.function, self.lipschitz, known.low, known.high)
-        vague = (most - least > self.alpha) & worth  # 004 Alg. 4, line 20
         phase = jnp.where((course.phase == 0) & ~_any(unclear), 1, course.phase)
-        phase = jnp.where((phase == 1) & ~_any(vague), 2, phase)
-        withheld = jnp.where(worth, jnp.maximum(self.claims.rounds(after) - after.pulls, 0), 0)  # lines 33-35
-        return dataclasses.replace(course, phase=phase, debt=jnp.where(phase == 2, withheld, 1))
+
+        def look() -> tuple[Array, Array]:
+            worth = known.least < price
+            least, most = bounds(self.claims.function, self.lipschitz, known.low, known.high)
+            vague = (most - least > self.alpha) & worth  # 004 Alg. 4, line 20
+            withheld = jnp.where(worth, jnp.maximum(self.claims.rounds(after) - after.pulls, 0), 0)  # lines 33-35
+            further = jnp.where((phase == 1) & ~_any(vague), 2, phase)
+            return further, jnp.where(further == 2, withheld, 1)
+
+        sweep = phase, jnp.ones_like(course.debt)
+        phase, debt = lax.cond(jnp.any(phase == 1), look, lambda: sweep)  # f is not asked for while no gap is clear
+        return dataclasses.replace(course, phase=phase, debt=debt)
 
 
 def _any(mask: Array) -> Array:
