@@ -197,7 +197,7 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
         penalties=problem.penalties,
         fair=None if problem.merit is None else problem.fair_chances(),
         plays=problem.plays,
-        binary=binary,
+        binary=binary and not problem.reward.bits,  # of 0 and 1 a draw makes the same
         bits=binary or problem.reward.bits,
         under_way=slots(problem.delay.longest(), horizon),
     )

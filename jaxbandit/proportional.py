@@ -11,7 +11,7 @@ from .component import parameter
 from .errors import InputError
 from .merit import Merit, box_optimum, in_proportion
 from .policy import Policy
-from .rounding import dependent_rounding, pairs
+from .rounding import rounded
 from .rounds import Round
 from .selection import top
 
@@ -56,7 +56,7 @@ class Proportional(Policy):
 
     def drawn(self, now: Round, chances: Array) -> tuple[Array, Array]:
         """Arms drawn with some chances, and these."""
-        return dependent_rounding(chances, now.random.uniform(pairs(len(chances)))), chances
+        return rounded(chances, now.random), chances
 
 
 class Boxed(Proportional):

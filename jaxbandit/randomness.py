@@ -216,9 +216,14 @@ def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[A
     d = shape - 1.0 / 3.0
     attempts = jnp.broadcast_to(2 * attempt, slot.shape)
     both = jnp.concatenate([slot, slot]), jnp.concatenate([attempts, attempts + 1])
-    w0, w1 = apart(lambda: stream.words(*both), stream.key[0])  # a program of one Threefry is compiled sooner
-    x = _normal(w0[: len(slot)], w1[: len(slot)])
-    u = _unit(w0[len(slot) :], w1[len(slot) :], shape.dtype)
+
+    def words() -> tuple[Array, ...]:
+        # Each array is a Threefry of its own: all first words in one, as a smaller program is compiled sooner.
+        return stream.words(*both)[0], stream.words(slot, attempts)[1], stream.words(slot, attempts + 1)[1]
+
+    first, second, last = apart(words, stream.key[0])
+    x = _normal(first[: len(slot)], second)
+    u = _unit(first[len(slot) :], last, shape.dtype)
     y = x / jnp.sqrt(9.0 * d)
     return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _logarithm_rest(jnp.maximum(y, -1.0)))
 

@@ -55,6 +55,7 @@ class Recorder:
 
     def tally(self, last: Stretch) -> Tally:
         """All that was taken in; `last` is the stretch that ends with round T, and its state is read."""
+        assert last.state is not None
         block = self._block
         made = Tally.empty(self._form, *(part.stop - part.start for part in (block.rows, block.seeds)))
         made.pulls[...] = block.unpack(np.asarray(last.state.pulls)).transpose(1, 2, 0)

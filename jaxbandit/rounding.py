@@ -5,6 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
+from .fusion import apart
+from .randomness import Stream
+
 
 def pairs(arms: int) -> int:
     """How many random numbers the rounding of `arms` marginals takes."""
@@ -13,6 +16,12 @@ def pairs(arms: int) -> int:
         arms = -(-arms // 2)
         count += arms
     return count
+
+
+def rounded(marginals: Array, random: Stream) -> Array:
+    """`dependent_rounding` with a round's random numbers."""
+    uniform = apart(lambda: random.uniform(pairs(len(marginals))), marginals)  # once for all its levels
+    return dependent_rounding(marginals, uniform)
 
 
 def dependent_rounding(marginals: Array, uniform: Array) -> Array:

@@ -28,7 +28,7 @@ from .progress import Progress
 from .progress_folder import ProgressFolder
 from .recording import Recorder
 from .setting import Entry, Setting
-from .stretches import played
+from .stretches import played, unplayed
 from .tallies import Form, Tally
 from .until import until
 
@@ -300,7 +300,11 @@ class Simulation:
         inherit = inheriting()
 
         def compiled() -> list[Future[None]]:
-            return [pool.submit(inherit, self._compile, number) for number in range(len(self.groups))]
+            numbers = range(len(self.groups))
+            made = [pool.submit(inherit, self._compile, number) for number in numbers]
+            for number in numbers:  # on a core that is free; else `_compile` will have done it
+                pool.submit(inherit, self._compile_recorder, number)
+            return made
 
         first = compiled()
         wait(first)
@@ -314,12 +318,23 @@ class Simulation:
 
     def _compile(self, number: int) -> None:
         """Compile a group's program by playing no round with it."""
-        group, one = self.groups[number], self.sizes[number]
-        block = cover(one.tall, slice(0, one.wide), one, self.shards)[0]
-        recorder = Recorder(group, dataclasses.replace(self.forms[number], rounds=1), block, self.shards)
-        for stretch in played(group, block, np.zeros(1, np.int64), self.setting, self.metrics, self.mesh):
+        recorder, block = self._recorder(number)
+        group, rounds = self.groups[number], np.zeros(1, np.int64)
+        for stretch in played(group, block, rounds, self.setting, self.metrics, self.mesh):
             recorder.take(stretch)
         recorder.tally(stretch)
+
+    def _compile_recorder(self, number: int) -> None:
+        """Compile what takes in the stretches of a group's blocks."""
+        recorder, block = self._recorder(number)
+        recorder.take(unplayed(self.groups[number], block, self.metrics, self.mesh))
+
+    def _recorder(self, number: int) -> tuple[Recorder, Block]:
+        """A recorder of one round of a group's first block, and that block."""
+        one = self.sizes[number]
+        block = cover(one.tall, slice(0, one.wide), one, self.shards)[0]
+        form = dataclasses.replace(self.forms[number], rounds=1)
+        return Recorder(self.groups[number], form, block, self.shards), block
 
     def _run_block(self, job: Job, bar: Progress) -> Tally | None:
         """Simulate a block; None where all is to stop."""

@@ -34,7 +34,8 @@ class Stretch:
         sums: what the metrics need beside counts, by name, float `[STOPS, cells, lanes]`, on the device.
         quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
         missed: plays that some run has missed, 0 where all is well.
-        state: at the end of round `last`; the next call takes its memory over, so only the last one may be read.
+        state: at the end of round `last`; the next call takes its memory over, so only the last one may be read. None
+            where no engine was called.
     """
 
     last: int
@@ -44,7 +45,24 @@ class Stretch:
     sums: dict[str, Array]
     quota: Quota | None
     missed: int
-    state: engine.State
+    state: engine.State | None
+
+
+def unplayed(group: Group, block: Block, names: list[str], over: Mesh | None) -> Stretch:
+    """What the engine would give of round 0: for compiling what takes stretches in while the engine is compiled.
+
+    Args:
+        group, block, names, over: as for `played`.
+    """
+    stops, shape = np.zeros(STOPS, np.int64), (len(block.cells()), block.lanes().shape[1])
+    counts = jnp.asarray(np.zeros((STOPS, group.arms, *shape), np.int32))
+    sums = {name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float)) for name in metrics.needed(names)}
+    counts, sums = devices.spread((counts, sums), block, over)
+    fractions, quota = group.facts.fractions, None
+    if fractions is not None:
+        rows = QuotaTable(columns(fractions, block.numbers()), 1).rows(0, 1)
+        quota = Quota(*(part[stops] for part in _parts(rows)))
+    return Stretch(0, stops[:1], stops, counts, sums, quota, 0, None)
 
 
 def played(

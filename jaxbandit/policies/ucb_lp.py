@@ -10,7 +10,7 @@ from jax import Array
 from ..component import parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
-from ..rounding import dependent_rounding, pairs
+from ..rounding import rounded
 from ..rounds import Round
 from ..selection import raised
 from . import needs
@@ -35,7 +35,7 @@ class UCBLP(Rule, name="ucb-lp"):
         return super().prepare(problem, horizon)
 
     def select(self, state: Any, now: Round) -> Array:
-        return dependent_rounding(self.marginals(state, now), now.random.uniform(pairs(len(now.pulls))))
+        return rounded(self.marginals(state, now), now.random)
 
     def marginals(self, state: Any, now: Round) -> Array:
         """y_k, float `[K, *runs]`."""
