@@ -71,24 +71,34 @@ def _reduced(keys: Keys, candidates: Array) -> Array:
 
 
 def _chained(keys: Keys, candidates: Array) -> Array:
-    """Arm after arm, vectorised over runs; K, which is no arm, where a candidate has a key that is not a number."""
-    wrong = jnp.zeros(candidates.shape, bool)
-    held = []
-    for key in keys:
-        if jnp.issubdtype(key.dtype, jnp.integer):
-            held.append(jnp.where(candidates, key, jnp.iinfo(key.dtype).min))
-        else:
-            key = jnp.where(candidates, jnp.maximum(key, jnp.finfo(key.dtype).min), -jnp.inf)
-            wrong |= jnp.isnan(key)
-            held.append(key)
-    best, bad = tuple(key[:1] for key in held), wrong[:1]
-    found = jnp.zeros(bad.shape, jnp.int32)
-    for k in range(1, len(candidates)):
-        own = tuple(key[k : k + 1] for key in held)
-        wins, bad = _sooner(own, best, jnp.zeros(found.shape, bool)), bad | wrong[k : k + 1]
+    """Arm after arm, vectorised over runs; K, which is no arm, where a key that decides is not a number."""
+    while len(keys) > 1 and jnp.issubdtype(keys[0].dtype, jnp.integer):  # whole numbers are told from their maximum
+        key, *keys = keys
+        key = jnp.where(candidates, key, jnp.iinfo(key.dtype).min)
+        candidates &= key == jnp.max(key, axis=0, keepdims=True)
+    best = bad = found = None
+    for k in range(len(candidates)):
+        here = candidates[k : k + 1]
+        own, wrong = _held(tuple(key[k : k + 1] for key in keys), here)
+        if k == 0:
+            best, bad, found = own, wrong, jnp.zeros(here.shape, jnp.int32)
+            continue
+        wins, bad = _sooner(own, best, jnp.zeros(here.shape, bool)), bad | wrong
         best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
         found = jnp.where(wins, k, found)
     return jnp.where(bad, len(candidates), found)
+
+
+def _held(keys: Keys, candidate: Array) -> tuple[Keys, Array]:
+    """An arm's keys, below all candidates' where it is none, and whether one is not a number; rows `[1, *runs]`."""
+    held, wrong = [], jnp.zeros(candidate.shape, bool)
+    for key in keys:
+        if jnp.issubdtype(key.dtype, jnp.integer):
+            held.append(jnp.where(candidate, key, jnp.iinfo(key.dtype).min))
+        else:
+            wrong |= candidate & jnp.isnan(key)
+            held.append(jnp.where(candidate, jnp.maximum(key, jnp.finfo(key.dtype).min), -jnp.inf))
+    return tuple(held), wrong
 
 
 def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
@@ -253,6 +263,8 @@ def bits_of(mask: Array) -> Array:
 
 def only(mask: Array) -> Array:
     """The one arm of a mask `[K, *runs]`, int32 `[1, *runs]`; K where it is empty."""
+    if len(mask) <= UNROLLED:
+        return functools.reduce(jnp.minimum, (jnp.where(mask[k : k + 1], k, len(mask)) for k in range(len(mask))))
     arm = lax.broadcasted_iota(jnp.int32, mask.shape, 0)
     return jnp.min(jnp.where(mask, arm, len(mask)), axis=0, keepdims=True)
 
