@@ -24,7 +24,7 @@ from .component import Component, per_arm
 from .errors import InputError, unknown_key, unknown_name
 from .problem import Problem, World
 from .rounds import Round
-from .selection import top
+from .selection import choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ class Index(Policy):
         return jnp.where(now.pulls == 0, jnp.inf, value) if self.initial_pass else value
 
     def select(self, state: Any, now: Round) -> Array:
-        return top((self.score(state, now),), now.plays, now.plays, now.available)
+        return choice(lambda: (self.score(state, now),), now)
 
 
 class Rule(Index):

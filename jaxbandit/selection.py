@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
@@ -12,6 +13,7 @@ from jax import Array, lax
 
 from .exact import Quota
 from .fusion import apart
+from .rounds import Round
 
 Tree = TypeVar("Tree")
 Keys = tuple[Array, ...]
@@ -42,6 +44,10 @@ def first(keys: Keys, candidates: Array) -> Array:
         found = _reduced(keys, candidates)
     else:
         found = apart(lambda: _chained(keys, candidates), keys[0])
+    return _mask(found, candidates)
+
+
+def _mask(found: Array, candidates: Array) -> Array:
     return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
 
 
@@ -72,18 +78,14 @@ def _reduced(keys: Keys, candidates: Array) -> Array:
 
 def _chained(keys: Keys, candidates: Array) -> Array:
     """Arm after arm, vectorised over runs; K, which is no arm, where a key that decides is not a number."""
-    while len(keys) > 1 and jnp.issubdtype(keys[0].dtype, jnp.integer):  # whole numbers are told from their maximum
-        key, *keys = keys
-        key = jnp.where(candidates, key, jnp.iinfo(key.dtype).min)
-        candidates &= key == jnp.max(key, axis=0, keepdims=True)
-    best = bad = found = None
-    for k in range(len(candidates)):
-        here = candidates[k : k + 1]
-        own, wrong = _held(tuple(key[k : k + 1] for key in keys), here)
-        if k == 0:
-            best, bad, found = own, wrong, jnp.zeros(here.shape, jnp.int32)
-            continue
-        wins, bad = _sooner(own, best, jnp.zeros(here.shape, bool)), bad | wrong
+    rows = [_held(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
+    while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
+        most = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # a whole number equals its maximum
+        rows = [_held(held[1:], held[0] == most) for held, _ in rows]
+    best, bad = rows[0]
+    found = jnp.zeros(bad.shape, jnp.int32)
+    for k, (own, wrong) in enumerate(rows[1:], start=1):
+        wins, bad = _sooner(own, best, jnp.zeros(bad.shape, bool)), bad | wrong
         best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
         found = jnp.where(wins, k, found)
     return jnp.where(bad, len(candidates), found)
@@ -180,6 +182,18 @@ def _split(key: Array, room: Array, left: Array, tied: Array) -> tuple[Array, Ar
     start = (low, high, jnp.zeros_like(tied), jnp.zeros_like(tied), left, jnp.asarray(False))
     _, _, above, at, left, _ = lax.while_loop(go_on, step, start)
     return above, at, left
+
+
+def choice(keys: Callable[[], Keys], now: Round) -> Array:
+    """The L available arms of highest keys, as a mask `[K, *runs]`.
+
+    Args:
+        keys: a function that gives the keys of `top`: with one play they are computed where they are compared.
+        now: the round.
+    """
+    if now.plays > 1 or len(now.pulls) > UNROLLED:
+        return top(keys(), now.plays, now.plays, now.available)
+    return _mask(apart(lambda: _chained(keys(), now.available), now.t), now.available)
 
 
 def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:

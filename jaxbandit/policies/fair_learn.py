@@ -12,7 +12,7 @@ from ..exact import decimals, split
 from ..indices import UCB1
 from ..policy import Alias, Index, Policy, Rule
 from ..rounds import Round
-from ..selection import behind_first, top
+from ..selection import Keys, behind_first, choice
 from . import needs
 
 if TYPE_CHECKING:
@@ -37,10 +37,12 @@ class FairLearn(Rule, name="fair-learn"):
         return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
 
     def select(self, state: Any, now: Round) -> Array:
-        extra = now.owed.whole - now.pulls - self.whole  # d > alpha, exactly: by whole rounds, then by what is left
-        behind = (extra >= 1) | ((extra == 0) & (now.owed.rest > self.rest))
-        keys = behind_first(behind, now.owed, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
-        return top(keys, now.plays, now.plays, now.available)
+        def keys() -> Keys:
+            extra = now.owed.whole - now.pulls - self.whole  # d > alpha, exactly: by whole rounds, then by what is left
+            behind = (extra >= 1) | ((extra == 0) & (now.owed.rest > self.rest))
+            return behind_first(behind, now.owed, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
+
+        return choice(keys, now)
 
 
 Alias("fucb", FairLearn, "fair-learn over ucb1 (001 Alg. 3)", base="ucb1")

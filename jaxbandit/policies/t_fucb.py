@@ -13,7 +13,7 @@ from ..component import derived, parameter
 from ..indices import UCB1
 from ..policy import Index, Policy, Rule
 from ..rounds import Round
-from ..selection import top
+from ..selection import choice
 from . import needs
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class TFUCB(Rule, name="t-fucb"):
         return super().prepare(problem, horizon).replace(share=np.array(plays, np.int32))
 
     def select(self, state: Any, now: Round) -> Array:
-        short = now.pulls < self.share
-        index = jnp.where(short, 0.0, self.index(state, now))
-        return top((short.astype(jnp.int32), index), now.plays, now.plays, now.available)
+        def keys() -> tuple[Array, Array]:
+            short = now.pulls < self.share
+            return short.astype(jnp.int32), jnp.where(short, 0.0, self.index(state, now))
+
+        return choice(keys, now)
