@@ -277,10 +277,11 @@ def bits_of(mask: Array) -> Array:
 
 def only(mask: Array) -> Array:
     """The one arm of a mask `[K, *runs]`, int32 `[1, *runs]`; K where it is empty."""
-    if len(mask) <= UNROLLED:
-        return functools.reduce(jnp.minimum, (jnp.where(mask[k : k + 1], k, len(mask)) for k in range(len(mask))))
-    arm = lax.broadcasted_iota(jnp.int32, mask.shape, 0)
-    return jnp.min(jnp.where(mask, arm, len(mask)), axis=0, keepdims=True)
+    arms = len(mask)
+    if arms <= UNROLLED:
+        numbers = (jnp.where(mask[k : k + 1], np.int32(k), np.int32(arms)) for k in range(arms))
+        return functools.reduce(jnp.minimum, numbers)
+    return jnp.min(jnp.where(mask, lax.broadcasted_iota(jnp.int32, mask.shape, 0), arms), axis=0, keepdims=True)
 
 
 def can_list(arms: int, plays: int) -> bool:
