@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -337,8 +338,23 @@ def sample(weights: Array, uniform: Array, candidates: Array) -> Array:
     weights = jnp.where(candidates, weights, 0.0)
     alike = candidates.astype(weights.dtype)
     weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, alike)
+    if len(weights) <= UNROLLED:
+        return _mask(apart(lambda: _drawn(weights, uniform), weights), candidates)
     below = jnp.cumsum(weights, axis=0)
     arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
     last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
     # The last candidate closes the last interval, should uniform * mass round up to mass.
     return lowest((weights > 0) & ((below > uniform * below[-1:]) | last))
+
+
+def _drawn(weights: Array, uniform: Array) -> Array:
+    """The arm whose interval of the sums of weights holds uniform * mass, int32 `[1, *runs]`, arm after arm."""
+    rows = [weights[k : k + 1] for k in range(len(weights))]
+    below = list(itertools.accumulate(rows))
+    point = uniform * below[-1]
+    found = jnp.full(point.shape, -1, jnp.int32)
+    for k, row in enumerate(rows):  # the last candidate, should uniform * mass round up to mass
+        found = jnp.where(row > 0, k, found)
+    for k in reversed(range(len(rows))):
+        found = jnp.where((rows[k] > 0) & (below[k] > point), k, found)
+    return found
