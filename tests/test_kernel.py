@@ -31,7 +31,7 @@ def entry(text):
 
 
 @pytest.mark.parametrize("arms", [1, 5, 40])
-@pytest.mark.parametrize("runs", [(7,), (2, 3)])
+@pytest.mark.parametrize("runs", [(7,), (2, 3), (1, 48)])  # odd, and such that rows are folded
 def test_rows_reduce_as_the_whole(arms, runs):
     rng = np.random.default_rng(arms)
     x = jnp.asarray(rng.integers(-3, 4, (arms, *runs)), jnp.float32)  # ties, and sums without rounding

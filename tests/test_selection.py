@@ -1,6 +1,7 @@
 """Choosing several arms at once: against sorting in NumPy, and dependent rounding against what it promises."""
 
 import itertools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit import selection
+from jaxbandit import rounding, selection
 from jaxbandit.rounding import dependent_rounding, pairs
-from jaxbandit.selection import best, ordered, raised, top
+from jaxbandit.selection import best, choice, ordered, raised, sample, top
 
 K, RUNS = 7, 16
 values = st.sampled_from([-np.inf, -1.5, -1e-30, -0.0, 0.0, 1e-30, 0.25, 0.5, 1.0, np.inf])
@@ -43,6 +44,50 @@ def test_top_is_what_sorting_gives(way, runs):
     for i in range(RUNS):
         order = sorted(np.flatnonzero(open_[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
         assert set(np.flatnonzero(taken[:, i])) == set(order[: count[i]])
+
+
+_chosen = jax.jit(lambda *keys_open: choice(lambda: keys_open[:-1], one_play(keys_open[-1])))
+
+
+def one_play(open_):
+    return SimpleNamespace(plays=1, pulls=jnp.zeros(open_.shape, jnp.int32), available=open_, t=jnp.int32(3))
+
+
+whole = st.lists(st.integers(-1, 2), min_size=K, max_size=K)
+
+
+@given(st.lists(st.tuples(whole, column, masks), min_size=RUNS, max_size=RUNS))
+@settings(deadline=None, max_examples=60)
+def test_one_play_by_a_whole_number_and_a_float_is_what_sorting_gives(runs):
+    first, second, open_ = (np.array([run[i] for run in runs]).T for i in range(3))
+    taken = np.asarray(_chosen(jnp.asarray(first, jnp.int32), jnp.asarray(second, jnp.float32), jnp.asarray(open_)))
+    for i in range(RUNS):
+        order = sorted(np.flatnonzero(open_[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
+        assert np.flatnonzero(taken[:, i]).tolist() == order[:1]
+
+
+def test_only_a_key_that_decides_must_be_a_number():
+    first = jnp.asarray([[0, 0], [1, 1], [1, 0]], jnp.int32)
+    second = jnp.asarray([[jnp.nan, 0.0], [1.0, 2.0], [0.5, 9.0]], jnp.float32)
+    everywhere = jnp.ones((3, 2), bool)
+    assert np.asarray(_chosen(first, second, everywhere)).argmax(axis=0).tolist() == [1, 1]
+    assert not np.asarray(_chosen(-first, second, everywhere))[:, 0].any()  # the arm that comes first has none
+
+
+@pytest.mark.parametrize("arms", [1, 6, 40])
+def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
+    rng = np.random.default_rng(arms)
+    weights = rng.integers(0, 4, (arms, 200)).astype(np.float32)  # sums without rounding, and weights of 0
+    open_ = rng.random((arms, 200)) < 0.7
+    open_[0] = True
+    uniform = rng.random((1, 200), np.float32)
+    uniform[:, :2] = 0.0, 1 - 2.0**-24
+    taken = np.asarray(jax.jit(sample)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(open_)))
+    for i in range(200):
+        mass = np.where(open_[:, i], weights[:, i], 0)
+        mass = mass if mass.any() else open_[:, i].astype(np.float32)
+        point = np.float32(uniform[0, i] * mass.sum())
+        assert np.flatnonzero(taken[:, i]).tolist() == [np.searchsorted(np.cumsum(mass), point, side="right")]
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
@@ -183,6 +228,16 @@ def test_rounding_always_chooses_exactly_as_many(number, arms):
     np.testing.assert_array_equal(chosen.sum(axis=0), plays)
     assert np.all(chosen[y == 1])
     assert not np.any(chosen[y == 0])
+
+
+@pytest.mark.parametrize("arms", [2, 5, 8, 32])
+def test_rounding_pair_by_pair_is_rounding_level_by_level(arms):
+    rng = np.random.default_rng(arms)
+    y = np.stack([random_marginals(rng, arms, 1 + i % arms) for i in range(RUNS)], axis=1)
+    args = jnp.asarray(y, jnp.float32), jnp.asarray(rng.random((pairs(arms), RUNS), np.float32))
+    levels = jax.jit(rounding._level_by_level)(*args)
+    np.testing.assert_array_equal(_rounding(*args), levels)
+    assert np.all(np.asarray(levels).sum(axis=0) == 1 + np.arange(RUNS) % arms)
 
 
 def test_rounding_of_one_arm_and_of_thousands():

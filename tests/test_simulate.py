@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit import engine
+from jaxbandit import engine, recording
 from jaxbandit.blocks import cover, recorded_rounds, size
 from jaxbandit.lanes import LANES
 from jaxbandit.setting import Entry, Setting
@@ -110,6 +110,22 @@ def test_blocks_of_one_simulation_share_a_program():
     whole = jb.simulate(problem, "fucb", horizon=90, seeds=20)
     for name in whole.data_vars:
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+
+
+def test_recorders_compile_beside_engines_what_they_then_use():
+    """What stands for a stretch before one is played has its shapes: nothing is compiled again."""
+    problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=0.05, merit="power")
+    simulation = Simulation(
+        problem,
+        [Entry("fucb", jb.policy("fucb"), "fucb")],
+        Setting(40, 19, metrics=["regret", "unfairness", "reward_regret"]),
+    )
+    recording._judged.clear_cache()
+    simulation._compile_recorder(0)
+    assert recording._judged._cache_size() == 1
+    outcome = simulation.run()
+    assert recording._judged._cache_size() == 1
+    assert outcome.tallies[0].curves["regret"].mean(19)[0, -1] > 0
 
 
 def test_a_failure_stops_the_others_and_an_interruption_is_passed_on():
