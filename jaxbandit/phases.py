@@ -240,33 +240,27 @@ def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> Round:
     )
 
 
-@struct
-class Gaps:
-    """What is known of the means and of their gaps to the best, float `[K, *runs]` (004 Alg. 4, lines 14-19).
+def gaps(after: Round) -> tuple[Array, Array]:
+    """The least and the most that each arm's gap to the best mean may be, from the feedback so far, in [0, 1].
 
-    Attributes:
-        low, high: the ends of the confidence intervals of the means, in [0, 1].
-        least, most: the bounds of the gaps, in [0, 1].
+    [0, 1] for arms never selected. Paper 004, Alg. 4, lines 17-18.
     """
+    mean, radius, seen = after.mean, _radius(after), after.pulls > 0
+    gap = jnp.max(mean, axis=0, keepdims=True) - mean
+    least = jnp.where(seen, jnp.maximum(gap - 2.0 * radius, 0.0), 0.0)
+    return least, jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0)
 
-    low: Any
-    high: Any
-    least: Any
-    most: Any
 
+def intervals(after: Round) -> tuple[Array, Array]:
+    """The ends of the confidence intervals of the means, within [0, 1]; [0, 1] for arms never selected.
 
-def gaps(after: Round) -> Gaps:
-    """Confidence bounds with radius sqrt(2 log T / M_k) from the feedback so far; [0, 1] for arms never selected.
-
-    Paper 004, Alg. 4, lines 14-19.
+    Paper 004, Alg. 4, lines 14-16.
     """
-    horizon = after.horizon.astype(after.deviation.dtype)
-    mean, seen = after.mean, after.pulls > 0
-    radius = jnp.sqrt(2.0 * jnp.log(horizon) / after.samples)
-    gap, inside = jnp.max(mean, axis=0, keepdims=True) - mean, jnp.clip(mean, 0.0, 1.0)
-    return Gaps(
-        jnp.where(seen, jnp.maximum(inside - radius, 0.0), 0.0),
-        jnp.where(seen, jnp.minimum(inside + radius, 1.0), 1.0),
-        jnp.where(seen, jnp.maximum(gap - 2.0 * radius, 0.0), 0.0),
-        jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0),
-    )
+    mean, radius, seen = jnp.clip(after.mean, 0.0, 1.0), _radius(after), after.pulls > 0
+    low = jnp.where(seen, jnp.maximum(mean - radius, 0.0), 0.0)
+    return low, jnp.where(seen, jnp.minimum(mean + radius, 1.0), 1.0)
+
+
+def _radius(after: Round) -> Array:
+    """sqrt(2 log T / M_k), float `[K, *runs]`."""
+    return jnp.sqrt(2.0 * jnp.log(after.horizon.astype(after.deviation.dtype)) / after.samples)

@@ -46,6 +46,6 @@ class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
         return jnp.ones(shape, bool)  # the active arms
 
     def decide(self, course: Course, after: Round) -> Course:
-        leaves = (after.pulls >= self.share) | (gaps(after).least > self.penalties)  # 004 App. B
+        leaves = (after.pulls >= self.share) | (gaps(after)[0] > self.penalties)  # 004 App. B
         active = course.memory & ~leaves
         return dataclasses.replace(course, debt=active.astype(jnp.int32), memory=active)

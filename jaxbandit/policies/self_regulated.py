@@ -12,7 +12,7 @@ from ..claims import accuracy, claims, rate, slope
 from ..component import derived, parameter
 from ..indices import UCB1
 from ..opportunity import bounds
-from ..phases import BlackBoxed, Course, gaps
+from ..phases import BlackBoxed, Course, gaps, intervals
 from ..policy import Index, Policy
 from ..rounds import Round
 from . import needs
@@ -50,14 +50,14 @@ class SelfRegulated(BlackBoxed, name="self-regulated"):
         return prepared.replace(claims=claimed, penalties=needs.penalties(problem, self.name, self.penalties))
 
     def decide(self, course: Course, after: Round) -> Course:
-        known, price = gaps(after), self.penalties
-        unclear = (known.most > price + self.beta) & (known.least < price - self.beta)  # 004 Alg. 4, line 6
+        (least, most), price = gaps(after), self.penalties
+        unclear = (most > price + self.beta) & (least < price - self.beta)  # 004 Alg. 4, line 6
         phase = jnp.where((course.phase == 0) & ~_any(unclear), 1, course.phase)
 
         def look() -> tuple[Array, Array]:
-            worth = known.least < price
-            least, most = bounds(self.claims.function, self.lipschitz, known.low, known.high)
-            vague = (most - least > self.alpha) & worth  # 004 Alg. 4, line 20
+            worth = least < price
+            lower, upper = bounds(self.claims.function, self.lipschitz, *intervals(after))
+            vague = (upper - lower > self.alpha) & worth  # 004 Alg. 4, line 20
             withheld = jnp.where(worth, jnp.maximum(self.claims.rounds(after) - after.pulls, 0), 0)  # lines 33-35
             further = jnp.where((phase == 1) & ~_any(vague), 2, phase)
             return further, jnp.where(further == 2, withheld, 1)
