@@ -1,7 +1,10 @@
-"""Values that XLA is to compute once.
+"""What XLA is to compute once, or only where it is needed.
 
 XLA's CPU compiler fuses what a round computes for a run, `[1, *runs]`, into what follows for every arm, `[K, *runs]`,
 and computes it K times. Only control flow stands between computations, so such a value is computed in a branch.
+
+Elsewhere a branch on a computed truth has the host wait for the device, round after round, which costs more than what
+is spared: there what may not be needed is computed, and selected.
 """
 
 from __future__ import annotations
@@ -38,11 +41,20 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
     return lax.switch((~always(witness)).astype(jnp.int32), (branch, never))
 
 
-def once(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tree:
-    """`change(tree)` where `needed`, a scalar, else `tree`: by a loop, whose arrays stay where they are.
+def either(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
+    """`yes()` where `needed`, a scalar, else `no()`: on CPU only that; elsewhere both, of which one is selected."""
+    if jax.default_backend() == "cpu":
+        return lax.cond(needed, yes, no)
+    return jax.tree.map(functools.partial(jnp.where, needed), yes(), no())
 
-    A branch that returns what it was given copies it.
+
+def once(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tree:
+    """`change(tree)` where `needed`, a scalar, else `tree`: on CPU by a loop, whose arrays stay where they are.
+
+    A branch that returns what it was given copies it. Elsewhere `change` is computed all the same.
     """
+    if jax.default_backend() != "cpu":
+        return either(needed, lambda: change(tree), lambda: tree)
     return lax.fori_loop(0, needed.astype(jnp.int32), lambda _, tree: change(tree), tree)
 
 

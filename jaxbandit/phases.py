@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array, lax
 
 from .component import derived
-from .fusion import once
+from .fusion import either, once
 from .policy import Index, Policy
 from .problem import World
 from .randomness import Stream
@@ -94,8 +94,8 @@ class Phased(Policy):
 
     def select(self, state: Course, now: Round) -> Array:
         resting = state.phase == len(self.phases) - 1
-        early = lax.cond(jnp.all(resting), lambda: state.phase, lambda: _first_due(state.debt, now.available))
-        late = lax.cond(jnp.any(resting), lambda: only(self.rest(state, now)), lambda: early)
+        early = either(jnp.all(resting), lambda: state.phase, lambda: _first_due(state.debt, now.available))
+        late = either(jnp.any(resting), lambda: only(self.rest(state, now)), lambda: early)
         return lax.broadcasted_iota(jnp.int32, state.debt.shape, 0) == jnp.where(resting, late, early)
 
     def update(self, state: Course, after: Round, selected: Array) -> Course:
@@ -116,10 +116,10 @@ class Phased(Policy):
                 new = made.phase, made.debt, made.memory
                 return jax.tree.map(lambda new, old: jnp.where(deciding, new, old), new, old)
 
-            phase, debt, memory = lax.cond(jnp.any(deciding), decide, lambda: old)
+            phase, debt, memory = either(jnp.any(deciding), decide, lambda: old)
             phase = jnp.where(moving & _idle(debt), last, phase)
             entering = moving & (phase == last)
-            rest = lax.cond(jnp.any(entering), lambda: self.entered(course, after, entering), lambda: course.rest)
+            rest = either(jnp.any(entering), lambda: self.entered(course, after, entering), lambda: course.rest)
             number = lax.broadcasted_iota(jnp.int32, course.ended.shape, 0)
             over = (course.phase <= number) & (number < phase)
             return Course(debt, phase, jnp.where(over, after.t, course.ended), memory, rest)

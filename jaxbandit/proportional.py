@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
 from .component import parameter
 from .errors import InputError
+from .fusion import either
 from .merit import Merit, box_optimum, in_proportion
 from .policy import Policy
 from .rounding import rounded
@@ -77,7 +78,7 @@ class Boxed(Proportional):
             return selected, selected.astype(now.deviation.dtype)
 
         rounds = -(-len(now.pulls) // now.plays)
-        return lax.cond(now.t <= rounds, first, lambda: self.drawn(now, self.chances(now)))
+        return either(now.t <= rounds, first, lambda: self.drawn(now, self.chances(now)))
 
 
 def confidence(now: Round, weight: float, samples: Array) -> Array:

@@ -6,10 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
 from ..claims import accuracy, claims, rate, slope
 from ..component import derived, parameter
+from ..fusion import either
 from ..indices import UCB1
 from ..opportunity import bounds
 from ..phases import BlackBoxed, Course, gaps, intervals
@@ -63,7 +64,7 @@ class SelfRegulated(BlackBoxed, name="self-regulated"):
             return further, jnp.where(further == 2, withheld, 1)
 
         sweep = phase, jnp.ones_like(course.debt)
-        phase, debt = lax.cond(jnp.any(phase == 1), look, lambda: sweep)  # f is not asked for while no gap is clear
+        phase, debt = either(jnp.any(phase == 1), look, lambda: sweep)  # f is not asked for while no gap is clear
         return dataclasses.replace(course, phase=phase, debt=debt)
 
 
