@@ -38,9 +38,14 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
+    """Its name, and where the system tells them its family and model: one name may stand for several generations."""
     info = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    return names[0] if names else platform.machine()
+    text = info.read_text() if info.exists() else ""
+    found = [re.search(rf"^{key}\s*: (.*)", text, re.MULTILINE) for key in ("model name", "cpu family", "model")]
+    if not all(found):
+        return platform.machine()
+    name, family, model = (match[1] for match in found if match)
+    return f"{name} (family {family}, model {model})"
 
 
 def save(made: dict[str, Any], folder: Path, name: str = "") -> Path:
