@@ -1,4 +1,4 @@
-"""Reductions over the first axis, row by row.
+"""Reductions over the first axis, and sums along it, row by row.
 
 XLA's CPU compiler reduces the first axis of `[K, *runs]` run by run, a number at a time; row by row it is arithmetic
 on whole vectors of runs. Policies say `jnp.sum(x, axis=0)`, and their program is rewritten as a whole.
@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from .fusion import apart
 
+_AT_ONCE = 4  # rows that a loop over more of them takes at a time (measured)
 _WRITTEN = 32  # rows up to which they are written out; more are gone through in a loop
 
 _EXACT = ("reduce_max", "reduce_min", "reduce_and", "reduce_or")  # the same in any order
@@ -57,8 +58,10 @@ def _applied(equation: Any, operands: list[Any]) -> Sequence[Any]:
 
 
 def _reduces_rows(equation: Any) -> bool:
-    """Whether an operation reduces the first axis of several."""
+    """Whether an operation reduces the first axis of several, or sums along it."""
     name, params = equation.primitive.name, equation.params
+    if name == "cumsum":
+        return equation.invars[0].aval.ndim > 1 and params["axis"] == 0
     if name not in _COMBINED and name not in ("argmax", "reduce"):
         return False
     axes = params["dimensions" if name == "reduce" else "axes"]
@@ -75,6 +78,8 @@ def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Seque
         combine = _elementwise(params["jaxpr"], rows[0].ndim - 1)
         found = _reduced(rows, combine)
         return combine(tuple(jnp.full_like(x, start) for x, start in zip(found, starts, strict=True)), found)
+    if name == "cumsum":
+        return [_summed_up(operands[0], params["reverse"])]
     two, others = _COMBINED[name]
     (whole,) = _reduced(operands, lambda a, b: (two(a[0], b[0]),))
     left = tuple(axis - 1 for axis in params["axes"][1:])
@@ -121,10 +126,26 @@ def _reduced(rows: Sequence[Array], combine: Combine) -> Rows:
     if count <= _WRITTEN:  # apart from what uses it, which may have K rows and would compute it for each
         return apart(lambda: functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(count))), rows[0])
 
-    def one_more(k: Array, found: Rows) -> Rows:
-        return combine(found, tuple(lax.dynamic_index_in_dim(x, k, keepdims=False) for x in rows))
+    step = _AT_ONCE
+    head = count % step or step
 
-    return lax.fori_loop(1, count, one_more, tuple(x[0] for x in rows))
+    def more(i: Array, found: Rows) -> Rows:
+        parts = [lax.dynamic_slice_in_dim(x, head + i * step, step) for x in rows]
+        return functools.reduce(combine, (tuple(x[k] for x in parts) for k in range(step)), found)
+
+    start = functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(head)))
+    return lax.fori_loop(0, count // step - (head == step), more, start)
+
+
+def _summed_up(rows: Array, backwards: bool) -> Array:
+    """The sums of the rows up to each, or from the last row down to it."""
+
+    def one_more(n: Array, made: tuple[Array, Array]) -> tuple[Array, Array]:
+        k = len(rows) - 1 - n if backwards else n
+        total = made[0] + lax.dynamic_index_in_dim(rows, k, keepdims=False)
+        return total, lax.dynamic_update_index_in_dim(made[1], total, k, 0)
+
+    return lax.fori_loop(0, len(rows), one_more, (jnp.zeros_like(rows[0]), jnp.zeros_like(rows)))[1]
 
 
 def _later_larger(a: Rows, b: Rows) -> Rows:

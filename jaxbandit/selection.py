@@ -19,7 +19,8 @@ from .rounds import Round
 Tree = TypeVar("Tree")
 Keys = tuple[Array, ...]
 
-UNROLLED = 32  # arms up to which what is done arm by arm is written out
+UNROLLED = 64  # arms up to which what is done arm by arm is written out; it takes longer to compile (measured)
+_BITS = 32  # arms that fit a word
 # Plays up to which one pass a play is faster than a search over all plays at once, among at most `UNROLLED` arms (there
 # looking at the selected arms alone pays, too) and among more; measured on CPU
 _FEW, _FEW_OF_MANY = 16, 6
@@ -290,7 +291,7 @@ def only(mask: Array) -> Array:
 
 def can_list(arms: int, plays: int) -> bool:
     """Whether `listed` can find the selected arms, and they are few."""
-    return plays < arms <= UNROLLED and plays <= _FEW
+    return plays < arms <= _BITS and plays <= _FEW
 
 
 def listed(selected: Array, plays: int) -> Array:

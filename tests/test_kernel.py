@@ -30,7 +30,7 @@ def entry(text):
     return text.split("ENTRY")[1]
 
 
-@pytest.mark.parametrize("arms", [1, 5, 40])
+@pytest.mark.parametrize("arms", [1, 5, 40, 43])
 @pytest.mark.parametrize("runs", [(7,), (2, 3), (1, 48)])  # odd, and such that rows are folded
 def test_rows_reduce_as_the_whole(arms, runs):
     rng = np.random.default_rng(arms)
@@ -53,6 +53,8 @@ def test_rows_reduce_as_the_whole(arms, runs):
             jnp.max(x, axis=(0, 1)),
             lax.argmax(x, 0, jnp.int32),
             jax.nn.softmax(x, axis=0),
+            jnp.cumsum(x, axis=0),
+            lax.cumsum(x, 0, reverse=True),
             *lax.reduce([x, index], [jnp.float32(-9), jnp.float32(99)], both, (0,)),
         ]
 
