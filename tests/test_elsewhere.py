@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from harness import DISTINCT, MERIT, TRANSFER, trajectory
+from jax import export
 
 import jaxbandit as jb
 from jaxbandit import engine
@@ -46,8 +47,10 @@ def elsewhere(monkeypatch):
     programs = []
 
     def advance(*arguments):
-        programs.append(jax.make_jaxpr(engine.play_on)(*arguments))
-        return jax.jit(engine.play_on)(*arguments)
+        made = jax.jit(engine.play_on)
+        programs.append(jax.make_jaxpr(made)(*arguments))
+        export.export(made, platforms=["cuda", "rocm", "tpu"])(*arguments)  # fails where an operation is not to be had
+        return made(*arguments)
 
     def moved():
         jax.clear_caches()
