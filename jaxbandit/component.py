@@ -126,9 +126,17 @@ class Component:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-@jax.jit
 def valued(function: Any, at: Array) -> Array:
-    """`function.value(at)`, for functions that differ in their parameters by one program."""
+    """`function.value(at)`: for functions that differ in their parameters by one program, where JAX can trace them."""
+    try:
+        return _valued(function, at)
+    except jax.errors.JAXTypeError:  # a user's function of NumPy's, or one that branches on its parameters
+        made: Array = function.value(at)
+        return made
+
+
+@jax.jit
+def _valued(function: Any, at: Array) -> Array:
     made: Array = function.value(at)
     return made
 

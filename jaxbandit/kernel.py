@@ -97,7 +97,7 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
     # A kernel has no scatter, but what a scatter is: one place after the other.
 
     def add(i: Array, book: Array) -> Array:
-        run = _unravelled(i, runs)
+        run = _unravelled(i.astype(jnp.int32), runs)  # a loop counts in int64 where there is float64
         for n in range(len(values)):
             *place, value = (column[(n, *run)] for column in (*where, values))
             held = lax.dynamic_slice(book, (*place, *run), (1,) * book.ndim)

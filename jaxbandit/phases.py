@@ -66,7 +66,8 @@ class Phased(Policy):
     def decide(self, course: Course, after: Round) -> Course:
         """What runs do next that have no arm due in one of the `decided` phases: their phase, debts and memory.
 
-        Those without a debt then are in the last phase. What it says of other runs is not used.
+        Those without a debt then are in the last phase. What it says of other runs, and of the rest of the course, is
+        not used.
         """
         raise TypeError(f"{type(self).__name__} has no decide")
 
@@ -83,7 +84,7 @@ class Phased(Policy):
         return course.rest
 
     def entered(self, course: Course, after: Round, entering: Array) -> Any:
-        """That state where the last phase begins, `entering` bool `[1, *runs]`."""
+        """That state where the last phase begins, `entering` bool `[1, *runs]`; the course is as it was decided."""
         return course.rest
 
     def init(self, world: World, shape: tuple[int, ...]) -> Course:
@@ -119,7 +120,8 @@ class Phased(Policy):
             phase, debt, memory = either(jnp.any(deciding), decide, lambda: old)
             phase = jnp.where(moving & _idle(debt), last, phase)
             entering = moving & (phase == last)
-            rest = either(jnp.any(entering), lambda: self.entered(course, after, entering), lambda: course.rest)
+            decided = dataclasses.replace(course, phase=phase, debt=debt, memory=memory)
+            rest = either(jnp.any(entering), lambda: self.entered(decided, after, entering), lambda: course.rest)
             number = lax.broadcasted_iota(jnp.int32, course.ended.shape, 0)
             over = (course.phase <= number) & (number < phase)
             return Course(debt, phase, jnp.where(over, after.t, course.ended), memory, rest)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array, lax
 
 from . import metrics
-from .blocks import Block
+from .blocks import Block, on_device
 from .groups import Group
 from .metrics import Truth
 from .moments import digits
@@ -66,7 +66,7 @@ class Recorder:
                 made.curves[name].add((slice(None), slice(None)), sums[:, number])
                 made.finals[name][...] = finals[number]
         if made.phases is not None:
-            spent = _spent(self._group.policy, last.state.policy, np.int32(last.last))
+            spent = _spent(on_device(self._group.policy, block.cells()), last.state.policy, np.int32(last.last))
             made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
         if made.deepest is not None:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.

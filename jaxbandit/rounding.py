@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
+from .bits import BITS, word_of
 from .fusion import apart
 from .randomness import Stream
-
-_BITS = 32  # arms up to which it is written out
 
 
 def pairs(arms: int) -> int:
@@ -50,7 +47,7 @@ def dependent_rounding(marginals: Array, uniform: Array) -> Array:
         >>> dependent_rounding(y, u).tolist()
         [True, False, True]
     """
-    if len(marginals) > _BITS:
+    if len(marginals) > BITS:
         return _level_by_level(marginals, uniform)
     word = apart(lambda: _pair_by_pair(marginals, uniform), marginals)
     arm = lax.broadcasted_iota(jnp.uint32, marginals.shape, 0)
@@ -101,5 +98,4 @@ def _pair_by_pair(marginals: Array, uniform: Array) -> Array:
     chosen = [values[0] > 0.5]  # 0 or 1, up to rounding
     for met in reversed(levels):
         chosen = [one for (first, over, _), own in zip(met, chosen, strict=False) for one in _parted(first, over, own)]
-    bits = (chosen[k].astype(jnp.uint32) << np.uint32(k) for k in range(len(marginals)))
-    return functools.reduce(jnp.bitwise_or, bits)
+    return word_of(chosen[: len(marginals)])

@@ -21,7 +21,7 @@ class Round:
     meant; `[K]` for one run, `[K, cells, seeds]` in the engine. Reduce over axis 0 and keep it, and both work.
 
     Attributes:
-        t: the round, counted from 1, int32 scalar.
+        t: the round, counted from 1, int32 scalar; `[1, *runs]` where runs have clocks of their own.
         horizon: T, int32 scalar.
         pulls: N_k(t-1), selections so far, int32.
         received: M_k(t-1), feedbacks arrived so far, int32; the selections themselves without delay.
@@ -88,7 +88,7 @@ class Round:
         return unmet(quota, self.pulls).astype(self.deviation.dtype)
 
     def log(self, offset: Any = 0.0) -> Array:
-        """log(t - offset), float as `t`, and 0 where that is below 1."""
+        """log(t - offset), float, of the shape of `t` and `offset`; 0 where t - offset is below 1."""
 
         def log() -> Array:
             return jnp.log(jnp.maximum(self.t.astype(self.deviation.dtype) - offset, 1.0))

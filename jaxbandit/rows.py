@@ -28,7 +28,7 @@ Combine = Callable[[Rows, Rows], Rows]
 
 
 def by_rows(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program, whose reductions over the first axis go row by row, those in its loops and branches too."""
+    """The same program; reductions over the first axis and sums along it, in loops and branches, too, go row by row."""
 
     def run(*arguments: Array) -> list[Any]:
         values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
@@ -47,7 +47,7 @@ def by_rows(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _applied(equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """What an operation gives, row by row if it reduces the first axis of several."""
+    """What an operation gives, row by row where it `_reduces_rows`."""
     name, params = equation.primitive.name, equation.params
     if _reduces_rows(equation):
         return _row_by_row(name, params, operands)
@@ -99,7 +99,7 @@ def _folded(row: Array, combine: Callable[[Array, Array], Array]) -> Array:
 
 
 def _any_reduces(program: ClosedJaxpr) -> bool:
-    """Whether a program, or one in it, reduces the first axis of several."""
+    """Whether something in a program, or in one in it, `_reduces_rows`."""
     return any(
         _reduces_rows(equation) or any(map(_any_reduces, _programs(equation.params))) for equation in program.jaxpr.eqns
     )

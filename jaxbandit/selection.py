@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from .bits import BITS, word_of
 from .exact import Quota
 from .fusion import apart
 from .rounds import Round
@@ -20,9 +21,8 @@ Tree = TypeVar("Tree")
 Keys = tuple[Array, ...]
 
 UNROLLED = 64  # arms up to which what is done arm by arm is written out; it takes longer to compile (measured)
-_BITS = 32  # arms that fit a word
-# Plays up to which one pass a play is faster than a search over all plays at once, among at most `UNROLLED` arms (there
-# looking at the selected arms alone pays, too) and among more; measured on CPU
+# Plays up to which one pass a play is faster than a search over all plays at once, among at most `UNROLLED` arms (of as
+# many as fit a word looking at the selected arms alone pays, too) and among more; measured on CPU
 _FEW, _FEW_OF_MANY = 16, 6
 
 
@@ -82,6 +82,7 @@ def _reduced(keys: Keys, candidates: Array) -> Array:
 
 def _chained(keys: Keys, candidates: Array) -> Array:
     """Arm after arm, vectorised over runs; K, which is no arm, where a key that decides is not a number."""
+    keys = tuple(jnp.broadcast_to(key, candidates.shape) for key in keys)
     rows = [_held(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
     while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
         most = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # a whole number equals its maximum
@@ -206,7 +207,7 @@ def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
 
     Args:
         keys: floats or integers `[K, *runs]`, the first deciding, later ones its ties. An arm with a key that is not
-            a number takes a place and is left out, so that the run ends with an error.
+            a number, where it decides, takes a place and is left out, so that the run ends with an error.
         count: a number, or integers `[1, *runs]`.
         most: the largest count, a number.
         candidates: bool `[K, *runs]`.
@@ -274,12 +275,6 @@ def lowest(mask: Array) -> Array:
     return first((mask.astype(jnp.int32),), mask)
 
 
-def bits_of(mask: Array) -> Array:
-    """A mask `[K, *runs]` of at most 32 arms in a word, uint32 `[1, *runs]`."""
-    rows = [mask[k : k + 1].astype(jnp.uint32) << np.uint32(k) for k in range(len(mask))]
-    return functools.reduce(jnp.bitwise_or, rows)
-
-
 def only(mask: Array) -> Array:
     """The one arm of a mask `[K, *runs]`, int32 `[1, *runs]`; K where it is empty."""
     arms = len(mask)
@@ -291,12 +286,12 @@ def only(mask: Array) -> Array:
 
 def can_list(arms: int, plays: int) -> bool:
     """Whether `listed` can find the selected arms, and they are few."""
-    return plays < arms <= _BITS and plays <= _FEW
+    return plays < arms <= BITS and plays <= _FEW
 
 
 def listed(selected: Array, plays: int) -> Array:
     """The selected arms in order, int32 `[plays, *runs]`; K where fewer are selected. For at most 32 arms."""
-    word = bits_of(selected)
+    word = word_of([selected[k : k + 1] for k in range(len(selected))])
     found = []
     for _ in range(plays):
         found.append(lax.population_count(~word & (word - jnp.uint32(1))))  # how many bits stand below the lowest

@@ -302,12 +302,13 @@ class Simulation:
         def compiled() -> list[Future[None]]:
             numbers = range(len(self.groups))
             made = [pool.submit(inherit, self._compile, number) for number in numbers]
-            for number in numbers:  # on a core that is free; else `_compile` will have done it
-                pool.submit(inherit, self._compile_recorder, number)
+            beside = [pool.submit(inherit, self._compile_recorder, number) for number in numbers]
+            wait(made)
+            for future in beside:
+                future.cancel()  # no core was free for it, and `_compile` has done it
             return made
 
         first = compiled()
-        wait(first)
         failed = [number for number, future in enumerate(first) if future.exception() is not None]
         for number in failed:
             if len(self.groups[number].entries) == 1:

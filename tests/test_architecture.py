@@ -11,7 +11,7 @@ LAYERS = [
     ["errors", "struct", "fusion", "about"],
     ["rows"],
     ["kernel", "lanes"],
-    ["exact", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
+    ["exact", "bits", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
     ["component", "conversions", "tallies", "until", "rounding"],
     ["rewards", "delays", "merit", "opportunity"],
     ["problem"],

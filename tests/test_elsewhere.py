@@ -70,3 +70,19 @@ def test_others_play_as_a_cpu_does_and_ask_no_more_than_listed(kind, elsewhere):
     (program,) = programs
     loops, branches = ASKING.get(kind, (0, 0))
     assert asking(program.jaxpr) == (1 + loops, branches)  # one is over rounds
+
+
+MORE = [("lfg", 1), ("thompson", 2), ("cucb-d", 2), ("self-regulated", 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "plays"), [("ucb1", 1), ("fair-mmab", 2), *(pytest.param(*more, marks=pytest.mark.slow) for more in MORE)]
+)
+def test_in_float64_with_delay(kind, plays, float64, elsewhere):
+    delay = {"kind": "geometric", "p": 0.2}
+    world = jb.Problem(
+        [0.3, 0.6, 0.5, 0.8], fractions=0.1, penalties=0.3, opportunity="softmax", plays=plays, delay=delay
+    )
+    here = trajectory(world, kind, T, SEEDS)
+    elsewhere[0]()
+    np.testing.assert_array_equal(trajectory(world, kind, T, SEEDS), here)

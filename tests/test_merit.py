@@ -121,6 +121,23 @@ def test_float64(kind, float64):
 # Regrets
 
 
+class Plain(Merit):
+    """Falling, in NumPy, by a branch on its parameter: JAX cannot trace it, but can be told its values."""
+
+    rate: float = 1.0
+
+    def value(self, mu):
+        return np.exp(-self.rate * np.asarray(mu)) if self.rate > 0 else np.ones_like(mu)
+
+
+def test_a_merit_that_is_only_measured_need_not_be_traced():
+    plain, falling = (
+        jb.simulate(problem(merit=merit), "ucb1", horizon=30, seeds=2, metrics=["fairness_regret"])
+        for merit in (Plain(rate=1.2), Falling(rate=1.2))
+    )
+    np.testing.assert_allclose(plain.fairness_regret, falling.fairness_regret, rtol=1e-5)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in MERIT if kind not in ALSO])
 def test_regrets_are_those_of_the_chances(kind):
     """At every round, against the reference's p_k(t) put into 002 eq. 4-6."""

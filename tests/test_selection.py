@@ -66,6 +66,13 @@ def test_one_play_by_a_whole_number_and_a_float_is_what_sorting_gives(runs):
         assert np.flatnonzero(taken[:, i]).tolist() == order[:1]
 
 
+@pytest.mark.parametrize("arms", [3, 70])
+def test_keys_may_be_the_same_for_all_arms(arms):
+    open_ = jnp.ones((arms, 2), bool).at[0, 1].set(False)
+    for key in (jnp.zeros(()), jnp.zeros((1, 2))):
+        assert np.asarray(_chosen(key, open_)).argmax(axis=0).tolist() == [0, 1]
+
+
 def test_only_a_key_that_decides_must_be_a_number():
     first = jnp.asarray([[0, 0], [1, 1], [1, 0]], jnp.int32)
     second = jnp.asarray([[jnp.nan, 0.0], [1.0, 2.0], [0.5, 9.0]], jnp.float32)
