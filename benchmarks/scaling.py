@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--sweeps", nargs="*", default=list(SWEEPS), choices=list(SWEEPS), metavar="SWEEP")
     parser.add_argument("--most", type=int, default=10**6, help="largest value of any sweep but the horizon's")
     parser.add_argument(
-        "--rounds", type=float, default=2e7, help="rounds of ucb1 of ten arms that a point takes, about"
+        "--rounds", type=float, default=1e8, help="rounds of ucb1 of ten arms that a point takes, about"
     )
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON file and the figure")
     parser.add_argument("--point", help=argparse.SUPPRESS)  # what a process of its own measures, as JSON
