@@ -20,7 +20,9 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .fusion import always
-from .rows import by_rows
+from .rewriting import rewritten
+from .roots import Roots
+from .rows import Rows
 
 # Vectors of 512 bits where the machine has them, and no sums by a library, which a kernel cannot call
 _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
@@ -62,8 +64,9 @@ def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         with _inside():
             program, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
         if foreign(program):
-            return function(*arguments)
-        run = jaxpr_as_fun(by_rows(program))
+            leaves = jaxpr_as_fun(rewritten(program, (Roots,)))(*jax.tree.leaves(arguments))
+            return jax.tree.unflatten(jax.tree.structure(shape), leaves)
+        run = jaxpr_as_fun(rewritten(program, (Rows, Roots)))
 
         @jax.jit
         def kernel(*leaves: Array) -> list[Array]:

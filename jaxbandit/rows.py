@@ -1,7 +1,7 @@
 """Reductions over the first axis, and sums along it, row by row.
 
 XLA's CPU compiler reduces the first axis of `[K, *runs]` run by run, a number at a time; row by row it is arithmetic
-on whole vectors of runs. Policies say `jnp.sum(x, axis=0)`, and their program is rewritten as a whole.
+on whole vectors of runs. Policies say `jnp.sum(x, axis=0)`, and their program is rewritten as a whole (`rewriting`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .fusion import apart
 
@@ -23,50 +23,27 @@ _WRITTEN = 32  # rows up to which they are written out; more are gone through in
 
 _EXACT = ("reduce_max", "reduce_min", "reduce_and", "reduce_or")  # the same in any order
 
-Rows = tuple[Array, ...]
-Combine = Callable[[Rows, Rows], Rows]
+Row = tuple[Array, ...]  # of several arrays, one entry each
+Combine = Callable[[Row, Row], Row]
 
 
-def by_rows(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program; reductions over the first axis and sums along it, in loops and branches, too, go row by row."""
+class Rows:
+    """The rule (`rewriting.Rule`) that reductions over the first axis of several, and sums along it, go row by row."""
 
-    def run(*arguments: Array) -> list[Any]:
-        values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
-        values.update(zip(program.jaxpr.invars, arguments, strict=True))
+    def concerns(self, equation: Any) -> bool:
+        name, params = equation.primitive.name, equation.params
+        if name == "cumsum":
+            return equation.invars[0].aval.ndim > 1 and params["axis"] == 0
+        if name not in _COMBINED and name not in ("argmax", "reduce"):
+            return False
+        axes = params["dimensions" if name == "reduce" else "axes"]
+        several = name in _COMBINED  # the first axis, then what is left
+        return equation.invars[0].aval.ndim > 1 and (axes[:1] == (0,) if several else axes == (0,))
 
-        def read(atom: Any) -> Any:
-            return atom.val if isinstance(atom, Literal) else values[atom]
-
-        for equation in program.jaxpr.eqns:
-            results = _applied(equation, [read(atom) for atom in equation.invars])
-            values.update(zip(equation.outvars, results, strict=True))
-        return [read(atom) for atom in program.jaxpr.outvars]
-
-    made: ClosedJaxpr = jax.make_jaxpr(run)(*program.in_avals)
-    return made
-
-
-def _applied(equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """What an operation gives, row by row where it `_reduces_rows`."""
-    name, params = equation.primitive.name, equation.params
-    if _reduces_rows(equation):
-        return _row_by_row(name, params, operands)
-    if "call_jaxpr" in params:  # what has a derivative of its own, which no one asks for here
-        return jaxpr_as_fun(_rewritten(params["call_jaxpr"]))(*operands)
-    made = equation.primitive.bind(*operands, **{key: _rewritten(value) for key, value in params.items()})
-    return made if equation.primitive.multiple_results else [made]
-
-
-def _reduces_rows(equation: Any) -> bool:
-    """Whether an operation reduces the first axis of several, or sums along it."""
-    name, params = equation.primitive.name, equation.params
-    if name == "cumsum":
-        return equation.invars[0].aval.ndim > 1 and params["axis"] == 0
-    if name not in _COMBINED and name not in ("argmax", "reduce"):
-        return False
-    axes = params["dimensions" if name == "reduce" else "axes"]
-    several = name in _COMBINED  # the first axis, then what is left
-    return equation.invars[0].aval.ndim > 1 and (axes[:1] == (0,) if several else axes == (0,))
+    def results(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+        if not self.concerns(equation):
+            return None
+        return _row_by_row(equation.primitive.name, equation.params, operands)
 
 
 def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Sequence[Any]:
@@ -98,18 +75,6 @@ def _folded(row: Array, combine: Callable[[Array, Array], Array]) -> Array:
     return _reduced([row.reshape(parts, -1)], lambda a, b: (combine(a[0], b[0]),))[0]
 
 
-def _any_reduces(program: ClosedJaxpr) -> bool:
-    """Whether something in a program, or in one in it, `_reduces_rows`."""
-    return any(
-        _reduces_rows(equation) or any(map(_any_reduces, _programs(equation.params))) for equation in program.jaxpr.eqns
-    )
-
-
-def _programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
-    parts = [part for value in params.values() for part in (value if isinstance(value, tuple) else (value,))]
-    return [part for part in parts if isinstance(part, ClosedJaxpr)]
-
-
 # How two rows are combined, and what is left of several axes after the first
 _COMBINED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "reduce_sum": (lax.add, lax.reduce_sum),
@@ -120,7 +85,7 @@ _COMBINED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-def _reduced(rows: Sequence[Array], combine: Combine) -> Rows:
+def _reduced(rows: Sequence[Array], combine: Combine) -> Row:
     """The rows of some arrays `[K, *runs]` combined, from the first to the last."""
     count = len(rows[0])
     if count <= _WRITTEN:  # apart from what uses it, which may have K rows and would compute it for each
@@ -129,7 +94,7 @@ def _reduced(rows: Sequence[Array], combine: Combine) -> Rows:
     step = _AT_ONCE
     head = count % step or step
 
-    def more(i: Array, found: Rows) -> Rows:
+    def more(i: Array, found: Row) -> Row:
         parts = [lax.dynamic_slice_in_dim(x, head + i * step, step) for x in rows]
         return functools.reduce(combine, (tuple(x[k] for x in parts) for k in range(step)), found)
 
@@ -148,7 +113,7 @@ def _summed_up(rows: Array, backwards: bool) -> Array:
     return lax.fori_loop(0, len(rows), one_more, (jnp.zeros_like(rows[0]), jnp.zeros_like(rows)))[1]
 
 
-def _later_larger(a: Rows, b: Rows) -> Rows:
+def _later_larger(a: Row, b: Row) -> Row:
     """The pair of a value and its row that `argmax` prefers, `a` being that of an earlier row."""
     later = (b[0] > a[0]) | ((b[0] != b[0]) & (a[0] == a[0]))
     return jnp.where(later, b[0], a[0]), jnp.where(later, b[1], a[1])
@@ -160,12 +125,3 @@ def _elementwise(combine: ClosedJaxpr, axes: int) -> Combine:
     for _ in range(axes):
         function = jax.vmap(function)
     return lambda a, b: tuple(function(*a, *b))
-
-
-def _rewritten(value: Any) -> Any:
-    """A parameter of an operation, the programs in it rewritten where there is something to rewrite."""
-    if isinstance(value, ClosedJaxpr):
-        return by_rows(value) if _any_reduces(value) else value
-    if isinstance(value, tuple) and value and all(isinstance(part, ClosedJaxpr) for part in value):
-        return tuple(map(_rewritten, value))
-    return value

@@ -8,7 +8,7 @@ import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
-    ["errors", "struct", "fusion", "about"],
+    ["errors", "struct", "fusion", "about", "rewriting", "roots"],
     ["rows"],
     ["kernel", "lanes"],
     ["exact", "bits", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],

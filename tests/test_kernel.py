@@ -12,7 +12,10 @@ import jaxbandit as jb
 from jaxbandit import engine, kernel, lanes
 from jaxbandit.lanes import LANES, group
 from jaxbandit.randomness import _logarithm_rest
-from jaxbandit.rows import _any_reduces, by_rows
+from jaxbandit.rewriting import _equations, rewritten
+from jaxbandit.roots import Roots
+from jaxbandit.rounds import root
+from jaxbandit.rows import Rows
 
 LATE = {"kind": "geometric", "p": 0.3}
 MERIT = {"kind": "power", "scale": 1.0, "exponent": 2.0}
@@ -62,19 +65,51 @@ def test_rows_reduce_as_the_whole(arms, runs):
         found = lax.fori_loop(0, 3, lambda _, y: y + jnp.sum(y, axis=0, keepdims=True), x)
         return [*reduced(x), found, lax.cond(x[(0,) * x.ndim] > 0, reduced, lambda x: reduced(-x), x)]
 
+    def reduces(program):
+        return any(map(Rows().concerns, _equations(program)))
+
     program = jax.make_jaxpr(inside)(x)
-    rewritten = by_rows(program)
-    for one, other in zip(jaxpr_as_fun(rewritten)(x), jaxpr_as_fun(program)(x), strict=True):
+    by_rows = rewritten(program, (Rows,))
+    for one, other in zip(jaxpr_as_fun(by_rows)(x), jaxpr_as_fun(program)(x), strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert _any_reduces(program)
-    assert not _any_reduces(rewritten) or len(runs) > 1  # of two axes the second stays
+    assert reduces(program)
+    assert not reduces(by_rows) or len(runs) > 1  # of two axes the second stays
 
 
 def test_argmax_prefers_what_is_not_a_number_as_jax_does():
     x = jnp.asarray([[1.0, jnp.nan, 2.0], [jnp.nan, jnp.nan, 2.0], [5.0, 1.0, jnp.nan]])
-    (found,) = jaxpr_as_fun(by_rows(jax.make_jaxpr(lambda x: lax.argmax(x, 0, jnp.int32))(x)))(x)
+    program = jax.make_jaxpr(lambda x: lax.argmax(x, 0, jnp.int32))(x)
+    (found,) = jaxpr_as_fun(rewritten(program, (Rows,)))(x)
     np.testing.assert_array_equal(found, lax.argmax(x, 0, jnp.int32))
+
+
+BY_ROOTS = {
+    "1 / sqrt": lambda x: 1.0 / jnp.sqrt(x),
+    "rsqrt": lax.rsqrt,
+    "root of a policy": lambda x: jnp.float32(3.0) / root(x),
+    "broadcast": lambda x: x / jnp.sqrt(jnp.sum(x, axis=0, keepdims=True)),
+    "in a function, a branch and a loop": lambda x: lax.fori_loop(
+        0, 2, lambda i, y: lax.cond(i < 1, jax.jit(lambda y: x / jnp.sqrt(y)), lambda y: y, y), x
+    ),
+    "beside a sort": lambda x: jnp.sort(x / jnp.sqrt(x + 1.0), axis=0),  # which is no kernel
+}
+
+
+@pytest.mark.parametrize("name", BY_ROOTS)
+def test_a_division_by_a_root_has_the_same_bits_for_any_number_of_runs(name):
+    def divided(x):
+        return BY_ROOTS[name](x), x  # a kernel has two results or more
+
+    x = jnp.asarray(np.random.default_rng(1).uniform(0.1, 3.0, (2, 1, 256)), jnp.float32)
+    program = compiled(divided, x)
+    assert " rsqrt(" not in program.as_text()
+    whole = np.asarray(program(x)[0])
+    few = compiled(divided, x[..., :16])
+    for start in range(0, 256, 16):
+        part = slice(start, start + 16)
+        np.testing.assert_array_equal(whole[..., part], few(x[..., part])[0])
+    assert any(map(Roots().concerns, _equations(jax.make_jaxpr(divided)(x))))
 
 
 def test_a_loop_is_one_kernel_whatever_it_does_not_read():
