@@ -24,20 +24,23 @@ def digits(values: Any, counted: Any, parts: int = 1) -> Array:
     """What `Moments` takes in of some values: the digits of each and of its square, summed over runs. Traceable.
 
     Args:
-        values: float64 `[..., runs]`, of magnitude below `LARGEST`; 64-bit types have to be enabled.
+        values: float64 `[..., runs]`; 64-bit types have to be enabled.
         counted: which runs there are, the others being padding, bool `[runs]`.
         parts: sum over so many equal parts of the runs, each for itself.
 
     Returns:
-        int64 `[6, ..., parts]`.
+        int64 `[7, ..., parts]`: two digits of the sum, four of the sum of squares, and how many values have none: those
+        that are not a number, or of magnitude `LARGEST` or more.
     """
     values = jnp.where(counted[(None,) * (values.ndim - 1)], values, 0.0)
-    values = values.reshape(*values.shape[:-1], parts, -1)
+    within = jnp.abs(values) < LARGEST  # not so for NaN
+    values = jnp.where(within, values, 0.0)
+    values, within = (part.reshape(*part.shape[:-1], parts, -1) for part in (values, within))
     values = jnp.floor(values * 2.0**_DIGIT) * 2.0**-_DIGIT
     upper = jnp.trunc(values)  # toward 0, and so is the rest
     lower = (values - upper) * 2.0**_DIGIT
     whole, rest = upper.astype(jnp.int64), lower.astype(jnp.int64)
-    own = (whole, rest, *_square(jnp.abs(whole), jnp.abs(rest)))
+    own = (whole, rest, *_square(jnp.abs(whole), jnp.abs(rest)), (~within).astype(jnp.int64))
     zeros = (jnp.zeros((), jnp.int64),) * len(own)
     # One pass over the values for all sums, which an integer sum lets a compiler do in vectors (9 times faster)
     return jnp.stack(lax.reduce(own, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,)))
@@ -113,10 +116,17 @@ class Moments:
         self._squares: dict[int, np.ndarray] = {}
 
     def add(self, where: tuple[slice, ...], sums: np.ndarray) -> None:
-        """Take in the `digits` of values, int64 `[6, *shape[where]]`."""
+        """Take in the `digits` of values, int64 `[7, *shape[where]]`.
+
+        Raises:
+            FloatingPointError: some values have no digits.
+        """
+        *digits, outside = sums
+        if outside.any():
+            raise FloatingPointError("a value is not finite, or beyond the range in which means are exact")
         count = len(_SUM_EXPONENTS)
-        self._take(self._sums, dict(zip(_SUM_EXPONENTS, sums[:count], strict=True)), where)
-        self._take(self._squares, dict(zip(_SQUARE_EXPONENTS, sums[count:], strict=True)), where)
+        self._take(self._sums, dict(zip(_SUM_EXPONENTS, digits[:count], strict=True)), where)
+        self._take(self._squares, dict(zip(_SQUARE_EXPONENTS, digits[count:], strict=True)), where)
 
     def merge(self, where: tuple[slice, ...], other: Moments) -> None:
         """Take in the values that another one of shape `shape[where]` has taken in."""

@@ -226,7 +226,9 @@ class Softmax(_Sound, name="softmax"):
     c: float = parameter(1.0, doc="how much a better arm is owed more")
 
     def value(self, mu: Array) -> Array:
-        return jax.nn.softmax(self.c * mu, axis=0)
+        best = jnp.where(self.c < 0, jnp.min(mu, axis=0, keepdims=True), jnp.max(mu, axis=0, keepdims=True))
+        weight = jnp.exp(self.c * (mu - best))  # differences first: of two large products rounding would be left
+        return weight / jnp.sum(weight, axis=0, keepdims=True)
 
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
         ends = self._share(high, low), self._share(low, high)  # 004 Prop. 1; c < 0 turns them around

@@ -41,8 +41,7 @@ _HEAD = 400  # bytes; a head is shorter
 class ProgressFolder:
     """The folder `unfinished` in a folder of results; a context, in which the run is at work.
 
-    Left by an exception it stays as it is, but for a run of which no block is done, or whose simulation failed by
-    itself and would again: of these nothing is left.
+    Left by an exception it stays as it is, but for a run of which no block is done: of that nothing is left.
 
     Args:
         out: the folder of results.
@@ -99,7 +98,7 @@ class ProgressFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or (kept(self.path.parent) and not issubclass(kind, FloatingPointError)):
+        if kind is None or kept(self.path.parent):
             return
         forget(self.path.parent)
         if self._new:

@@ -9,6 +9,7 @@ where keys are derived, 13 (which pass BigCrush, their Table 2) for draws.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
@@ -157,7 +158,7 @@ class Stream:
         return _unit(*self.words(slots, attempt), dtype=jnp.result_type(float))
 
     def normal(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
-        """Standard normal, `[slots, *runs]` (Box & Muller 1958); tails reach 6.7 standard deviations."""
+        """Standard normal, `[slots, *runs]` (Box & Muller 1958); tails reach `NORMAL_TAIL` standard deviations."""
         return _normal(*apart(lambda: self.words(slots, attempt), self.key[0]))  # once for both
 
     def beta(self, a: Array, b: Array) -> Array:
@@ -178,6 +179,9 @@ class Stream:
         top = jnp.maximum(power_x, power_y)
         x, y = x * jnp.exp(power_x - top), y * jnp.exp(power_y - top)
         return x / (x + y)
+
+
+NORMAL_TAIL = math.sqrt(2 * 33 * math.log(2))  # 6.76: the root of -2 log of the least uniform number, 2^-33
 
 
 def _normal(w0: Array, w1: Array) -> Array:

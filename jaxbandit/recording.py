@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from . import metrics
 from .blocks import Block, on_device
 from .groups import Group
 from .metrics import Truth
-from .moments import digits
+from .moments import LARGEST, digits
 from .policy import Policy
 from .stretches import Stretch
 from .tallies import Form, Tally
@@ -29,18 +30,23 @@ class Recorder:
         form: what there is to keep.
         block: the block.
         shards: devices that it is spread over.
+        labels: of the group's entries, for errors.
     """
 
-    def __init__(self, group: Group, form: Form, block: Block, shards: int):
-        self._group, self._form, self._block = group, form, block
+    def __init__(self, group: Group, form: Form, block: Block, shards: int, labels: Sequence[str]):
+        self._group, self._form, self._block, self._labels = group, form, block, labels
         self._facts = group.facts.at(block.numbers())
         self._parts = shards if block.axis == -1 else 1
-        self._sums: list[np.ndarray] = []  # a call's digits `[6, metrics, rounds, rows]`
+        self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
         self._values: Any = None
         self._deepest: Any = None
 
     def take(self, stretch: Stretch) -> None:
-        """Take in what a stretch recorded, in the order of rounds."""
+        """Take in what a stretch recorded, in the order of rounds.
+
+        Raises:
+            FloatingPointError: a metric was not finite, or beyond the range in which means are exact.
+        """
         recorded = len(stretch.rounds)
         if not recorded or not self._form.metrics:
             return
@@ -51,11 +57,33 @@ class Recorder:
             sums, self._values, self._deepest = _judged(
                 self._form.metrics, self._parts, counts, truth, counted, np.int64(recorded), self._deepest
             )
-        self._sums.append(self._block.summed(np.asarray(sums)[:, :, :recorded]))
+        made = self._block.summed(np.asarray(sums)[:, :, :recorded])
+        self._check(made[-1], stretch.rounds)
+        self._sums.append(made)
+
+    def _check(self, outside: np.ndarray, rounds: np.ndarray) -> None:
+        """Refuse metrics of which some values, so many `[metrics, rounds, rows]`, have no place in a mean."""
+        if not outside.any():
+            return
+        place, number, row = (int(found[0]) for found in np.nonzero(outside.transpose(1, 0, 2)))
+        what = f"{self._form.metrics[number]} at round {rounds[place]}"
+        words = f"is not finite, or of magnitude {LARGEST:.2g} or more, in {outside[number, place, row]} runs"
+        raise FloatingPointError(f"{self._who(row)}: {what} {words}; no mean is taken of such values")
+
+    def _who(self, row: int) -> str:
+        """The policy and instance that a row of the block is of, for errors."""
+        entry, instance = divmod(self._block.rows.start + row, self._group.instances)
+        where = f", instance {instance}" if self._group.instances > 1 else ""
+        return f"policy {self._labels[entry]!r}{where}"
 
     def tally(self, last: Stretch) -> Tally:
-        """All that was taken in; `last` is the stretch that ends with round T, and its state is read."""
+        """All that was taken in; `last` is the stretch that ends with round T, and its state is read.
+
+        Raises:
+            FloatingPointError: rewards were not finite numbers.
+        """
         assert last.state is not None
+        self._check_rewards(last.state.deviation, last.last)
         block = self._block
         made = Tally.empty(self._form, *(part.stop - part.start for part in (block.rows, block.seeds)))
         made.pulls[...] = block.unpack(np.asarray(last.state.pulls)).transpose(1, 2, 0)
@@ -74,6 +102,14 @@ class Recorder:
             made.deepest[...] = np.maximum(every, block.unpack(np.asarray(self._deepest)))
         return made
 
+    def _check_rewards(self, deviation: Array, last: int) -> None:
+        if bool(_finite(deviation)):
+            return
+        strange = ~np.isfinite(self._block.unpack(np.asarray(deviation)))
+        arm, row, _ = (int(found[0]) for found in np.nonzero(strange))
+        words = f"by round {last} the sum of the rewards of arm {arm} is not finite"
+        raise FloatingPointError(f"{self._who(row)}: {words}")
+
     def _truth(self, stretch: Stretch) -> Truth:
         """What metrics are computed from beside counts, for each cell."""
         truth = metrics.truth_of(self._form.metrics, stretch.stops, self._facts, stretch.quota)
@@ -81,6 +117,11 @@ class Recorder:
             places = self._block.places()
             truth = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, truth)
         return dataclasses.replace(truth, sums={name: _exactly(values) for name, values in stretch.sums.items()})
+
+
+@jax.jit
+def _finite(values: Array) -> Array:
+    return jnp.isfinite(values).all()
 
 
 @jax.jit
@@ -108,7 +149,7 @@ def _judged(
     compiler does not compute metrics twice.
 
     Returns:
-        The `digits` of each stop, `[6, metrics, stops, cells, parts]`; metrics at the last one,
+        The `digits` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
         `[metrics, cells, lanes]`; and the largest deficit at these stops and before them.
     """
 
@@ -123,6 +164,6 @@ def _judged(
         return sums, jnp.concatenate([judged[name] for name in names]), deepest
 
     stops, _, cells, lanes = counts.shape
-    sums = jnp.zeros((6, len(names), stops, cells, parts), jnp.int64)
+    sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
     values = jnp.zeros((len(names), cells, lanes), jnp.float64)
     return lax.fori_loop(0, recorded + 1, judge, (sums, values, deepest))

@@ -14,7 +14,7 @@ from jax import Array
 
 from .component import Component, derived, parameter, per_arm
 from .errors import InputError
-from .randomness import Stream
+from .randomness import NORMAL_TAIL, Stream
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -47,6 +47,16 @@ class Reward(Component):
     def support(self, means: np.ndarray) -> tuple[float, float]:
         """The least interval that holds every reward of arms with these means, `[K, J]`."""
         return -np.inf, np.inf
+
+    def reach(self, means: np.ndarray) -> tuple[str, float, float]:
+        """The largest magnitude of a reward, of arms with these means `[K, J]`, and what it comes from.
+
+        Returns:
+            The parameter that decides it and that one's largest value, or "" and the magnitude; and the magnitude,
+            infinity where none is known.
+        """
+        most = float(np.max(np.abs(self.support(means))))
+        return "", most, most
 
     def prepare(self, problem: Problem) -> Reward:
         """Check the parameters against the problem and spread them over arms, `[K, J]`."""
@@ -93,6 +103,10 @@ class Gaussian(Reward, name="gaussian"):
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.sd * random.normal(mean.shape[0])
 
+    def reach(self, means: np.ndarray) -> tuple[str, float, float]:
+        sd = float(np.max(self.sd))
+        return "sd", sd, float(np.max(np.abs(means))) + NORMAL_TAIL * sd
+
 
 class Beta(Reward, name="beta"):
     """Beta(c mu, c (1 - mu)) of concentration c; a point mass where mu is 0 or 1."""
@@ -126,6 +140,10 @@ class Uniform(Reward, name="uniform"):
             return super().prepare(problem)
         _in_unit(self, problem.means)
         return self.replace(width=2 * np.minimum(problem.means, 1 - problem.means))
+
+    def reach(self, means: np.ndarray) -> tuple[str, float, float]:
+        _, _, most = super().reach(means)
+        return "width", float(np.max(self.width)), most
 
     def support(self, means: np.ndarray) -> tuple[float, float]:
         half = np.asarray(self.width if self.width is not None else 2 * np.minimum(means, 1 - means)) / 2

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from . import devices, identity, memory, metrics, processes
@@ -72,7 +73,7 @@ class Simulation:
         self.metrics = metrics.chosen(setting.metrics, problem)
         self.until = until(setting.until, self.metrics)
         for one in {id(own): own for own in self.problems}.values():
-            _check_sums(one, setting.horizon)
+            _check_sums(one, setting.horizon, "reward" in metrics.needed(self.metrics))
         self.prepared = [
             _prepare(entry, own, setting.horizon) for entry, own in zip(entries, self.problems, strict=True)
         ]
@@ -154,7 +155,8 @@ class Simulation:
         Raises:
             InputError: `keep` holds another unfinished run.
             WriteError: a block cannot be written.
-            FloatingPointError: an index was not a number; nothing of such a run is kept.
+            FloatingPointError: an index was not a number, or a metric or a sum of rewards not finite, or too large for
+                its mean to be exact. Blocks that were done before stay in `keep`.
         """
         self._stop.clear()
         begun = time.perf_counter()
@@ -335,12 +337,16 @@ class Simulation:
         one = self.sizes[number]
         block = cover(one.tall, slice(0, one.wide), one, self.shards)[0]
         form = dataclasses.replace(self.forms[number], rounds=1)
-        return Recorder(self.groups[number], form, block, self.shards), block
+        return self._recording(number, block, form), block
+
+    def _recording(self, number: int, block: Block, form: Form) -> Recorder:
+        labels = [self.entries[entry].label for entry in self.groups[number].entries]
+        return Recorder(self.groups[number], form, block, self.shards, labels)
 
     def _run_block(self, job: Job, bar: Progress) -> Tally | None:
         """Simulate a block; None where all is to stop."""
         group, block = self.groups[job.group], job.block
-        recorder, before = Recorder(group, self.forms[job.group], block, self.shards), 0
+        recorder, before = self._recording(job.group, block, self.forms[job.group]), 0
         for stretch in played(group, block, self.rounds, self.setting, self.metrics, self.mesh):
             if self._stop.is_set():
                 return None
@@ -367,20 +373,31 @@ def inheriting() -> Callable[..., Any]:
     return call
 
 
-def _check_sums(problem: Problem, horizon: int) -> None:
+def _check_sums(problem: Problem, horizon: int, drawn: bool) -> None:
     """Refuse a problem whose metrics could leave the range in which their moments are exact.
+
+    Args:
+        problem, horizon: of the simulation.
+        drawn: whether a metric sums the rewards that are drawn.
 
     Raises:
         InputError: naming the key.
     """
+    terms = 4 * horizon * problem.plays
     for name in ("means", "penalties"):
         values = getattr(problem, name)
-        if values is None:
-            continue
-        largest = float(np.abs(values).max())
-        if largest * horizon * problem.plays * 4 > LARGEST:
-            words = f"numbers of at most {LARGEST / (4 * horizon * problem.plays):.3g} with T = {horizon}"
-            raise InputError(f"problem.{name}", largest, words)
+        if values is not None:
+            _check_scale(f"problem.{name}", float(np.abs(values).max()), LARGEST / terms, horizon)
+    # What policies are told of rewards is summed, and so are its squares, in the dtype that is simulated in.
+    most = LARGEST / terms if drawn else float(np.sqrt(np.finfo(jnp.result_type(float)).max / terms))
+    name, scale, reach = problem.reward.reach(problem.means)
+    if 0 < reach < np.inf:
+        _check_scale(f"problem.reward.{name}" if name else "problem.reward", scale, most * (scale / reach), horizon)
+
+
+def _check_scale(key: str, largest: float, most: float, horizon: int) -> None:
+    if largest > most:
+        raise InputError(key, largest, f"numbers of at most {most:.3g} with T = {horizon}")
 
 
 def _prepare(entry: Entry, problem: Problem, horizon: int) -> Policy:

@@ -1,0 +1,103 @@
+"""Values that are not finite, or too large for a mean to be exact, end a run with an error; none is averaged."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+
+MEANS = [0.9, 0.5, 0.1]
+PRICED = {"means": MEANS, "penalties": 0.3, "opportunity": "uniform"}
+SMALL = {"horizon": 30, "seeds": 3, "record": 4}
+
+
+class Lost(jb.Reward):
+    """A reward that is not a number from each arm's third play on."""
+
+    factor: float = float("nan")
+
+    def draw(self, mean, random):
+        return jnp.where(random.t > 1, self.factor, 1.0) * mean
+
+    def check(self, key):
+        """Any factor, for a test."""
+
+
+class Sure(jb.Policy):
+    """The first arm, by a chance that is not a number in round 7."""
+
+    def choose(self, state, now):
+        arm = jnp.arange(len(now.pulls)).reshape(-1, *[1] * (now.pulls.ndim - 1))
+        chances = jnp.where(now.t == 7, jnp.nan, (arm == 0).astype(float))
+        return jnp.broadcast_to(arm == 0, now.pulls.shape), jnp.broadcast_to(chances, now.pulls.shape)
+
+    def select(self, state, now):
+        return self.choose(state, now)[0]
+
+
+@pytest.mark.parametrize("factor", [np.nan, np.inf, 1e30])
+def test_rewards_in_a_metric(factor):
+    problem = {**PRICED, "reward": Lost(factor=factor)}
+    words = r"policy 'uniform-random': utility at round \d+ is not finite, or of magnitude 1\.1e\+12 or more, in \d run"
+    with pytest.raises(FloatingPointError, match=words):
+        jb.simulate(problem, "uniform-random", metrics=["utility"], **SMALL)
+
+
+def test_rewards_that_only_policies_see():
+    problem = {"means": [MEANS, MEANS], "reward": Lost()}
+    words = r"policy 'uniform-random', instance 0: by round 30 the sum of the rewards of arm \d is not finite"
+    with pytest.raises(FloatingPointError, match=words):
+        jb.simulate(problem, ["uniform-random"], metrics=["regret"], **SMALL)
+
+
+def test_chances():
+    problem = {"means": MEANS, "merit": "power"}
+    words = "policy 'Sure': reward_regret at round 10 is not finite"  # the first recorded round after round 7
+    with pytest.raises(FloatingPointError, match=words):
+        jb.simulate(problem, Sure, horizon=30, seeds=3, record=[1, 5, 10, 20])
+
+
+def test_an_index_that_is_not_a_number_is_said_to_be_one():
+    class Undefined(jb.Index):
+        def value(self, state, now):
+            return jnp.where(now.t > 9, jnp.nan, now.mean)
+
+    with pytest.raises(FloatingPointError, match=r"policy 'Undefined': by round \d+ an index was not a number"):
+        jb.simulate({"means": MEANS}, Undefined, metrics=["regret"], **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("reward", "key"),
+    [
+        ({"kind": "gaussian", "sd": 1e13}, "problem.reward.sd"),
+        ({"kind": "gaussian", "sd": [1.0, 1e13, 1.0]}, "problem.reward.sd"),
+        ({"kind": "uniform", "width": 1e25}, "problem.reward.width"),
+    ],
+)
+def test_rewards_too_large_for_the_horizon_are_refused_beforehand(reward, key):
+    with pytest.raises(jb.InputError, match=r"may hold numbers of at most .* with T = 30") as error:
+        jb.simulate({**PRICED, "reward": reward}, "ucb1", **SMALL)
+    assert error.value.key == key
+    most = float(str(error.value).split("at most ")[1].split()[0])
+    name = key.rpartition(".")[2]
+    results = jb.simulate({**PRICED, "reward": {**reward, name: 0.99 * most}}, "ucb1", **SMALL)
+    finals = results.utility_final.values
+    np.testing.assert_allclose(results.utility.values[..., -1], finals.mean(axis=-1), rtol=1e-12)
+
+
+def test_sums_of_squares_stay_finite():
+    problem = {"means": MEANS, "reward": {"kind": "gaussian", "sd": 1e20}}
+    with pytest.raises(jb.InputError, match=r"problem\.reward\.sd holds 1e\+20; it may hold numbers of at most"):
+        jb.simulate(problem, "ucb-v", metrics=["regret"], **SMALL)
+
+
+@pytest.mark.parametrize("c", [1e3, 1e17, 1e20, 1e30, -1e20])
+def test_softmax_of_any_steepness(c):
+    """The share is that of the best arm, or of arms as good; differences of means decide, not rounded products."""
+    means = [0.9, 0.5, 0.9, 0.1] if c > 0 else [0.1, 0.5, 0.1, 0.9]
+    shares = jb.Problem(means, penalties=0.3, opportunity={"kind": "softmax", "c": c}).opportunities()[:, 0]
+    np.testing.assert_allclose(shares, [0.5, 0, 0.5, 0], atol=1e-12)
+    results = jb.simulate(
+        {"means": means, "penalties": 0.3, "opportunity": {"kind": "softmax", "c": c}}, "self-regulated", **SMALL
+    )
+    assert np.isfinite(results.utility_final).all()
