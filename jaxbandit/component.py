@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
@@ -121,16 +121,52 @@ class Component:
         given = {name: getattr(self, name) for name, f in self.parameters().items() if not f.metadata.get("static")}
         return self.replace(**{name: float(value) for name, value in given.items() if isinstance(value, int)})
 
+    def parts(self) -> Iterator[Component]:
+        """The component and those in its fields."""
+        yield self
+        for value in vars(self).values():
+            if isinstance(value, Component):
+                yield from value.parts()
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
+def users(component: Component) -> bool:
+    """Whether some of a component's code, or of those in it, is not of this package, so that a user may change it."""
+    return any(_users(type(part)) for part in component.parts())
+
+
+def _users(cls: type) -> bool:
+    own = [kind for kind in cls.__mro__ if kind.__module__ not in ("builtins", "typing", "abc")]
+    return any(written_elsewhere(kind) or any(map(written_elsewhere, _functions(kind))) for kind in own)
+
+
+def _functions(cls: type) -> Iterator[FunctionType]:
+    """The methods that a class defines, or was given later; not those that a dataclass makes."""
+    for name, value in vars(cls).items():
+        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if isinstance(function, FunctionType) and not (name.startswith("__") and name.endswith("__")):
+            yield function
+
+
+def written_elsewhere(thing: Any) -> bool:
+    """Whether a class or a function is not of this package."""
+    return (getattr(thing, "__module__", None) or "").partition(".")[0] != _PACKAGE
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
 def valued(function: Any, at: Array) -> Array:
     """`function.value(at)`: for functions that differ in their parameters by one program, where JAX can trace them."""
+    if users(function):  # as it is now, whatever was compiled before its helpers were edited
+        held: Array = function.value(at)
+        return held
     try:
         return _valued(function, at)
-    except jax.errors.JAXTypeError:  # a user's function of NumPy's, or one that branches on its parameters
+    except jax.errors.JAXTypeError:  # one that branches on its parameters
         made: Array = function.value(at)
         return made
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from . import conversions
+from . import contracts, conversions
 from .component import Component, derived, parameter, per_arm, positive
 from .errors import InputError
 from .kernel import add_at
@@ -226,10 +226,15 @@ class RewardDependent(Delay, name="reward-dependent"):
         return max(self.one.longest(), self.zero.longest())
 
     def draw(self, reward: Array, random: Stream) -> Array:
-        return jnp.where(reward > 0.5, self.one.draw(reward, random), self.zero.draw(reward, random))
+        return jnp.where(reward > 0.5, drawn(self.one, reward, random), drawn(self.zero, reward, random))
 
     def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
         return means * self.one.cdf(rounds, means) + (1 - means) * self.zero.cdf(rounds, means)
+
+
+def drawn(delay: Delay, reward: Array, random: Stream) -> Array:
+    """`delay.draw`, what it returns checked: rounds, int32, broadcasting to the shape of the rewards."""
+    return contracts.whole(delay, "draw", delay.draw(reward, random), reward.shape, "a delay per reward, in rounds")
 
 
 class EmpiricalDelay(Delay, name="empirical"):

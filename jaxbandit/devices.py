@@ -74,7 +74,7 @@ def advance(
     stops: Any,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
-    """`engine.advance` of a block, by every device of a mesh its shard; `missed` is an array, one a device."""
+    """`engine.advance` of a block, by every device of a mesh its shard; its faults `[devices, ...]`."""
     arguments = (policy, world, key, quotas, origin, horizon, first, stops)
     if over is None:
         return engine.advance(*arguments, state)
@@ -95,8 +95,8 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
 
     def shard(arguments: Any, state: State) -> Any:
         everything = (*arguments, state)
-        state, counts, recorded, missed = kernel.one_kernel(in_groups(engine.play_on))(*everything)
-        return state, counts, recorded, missed[None]
+        state, counts, recorded, faults = kernel.one_kernel(in_groups(engine.play_on, len(engine.FAULTS)))(*everything)
+        return state, counts, recorded, faults[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
     recorded = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}

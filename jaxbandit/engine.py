@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from . import kernel, sums
-from .delays import Feedback, calendar, deliver
+from . import contracts, kernel, sums
+from .component import users
+from .delays import Feedback, calendar, deliver, drawn
 from .exact import Quota
 from .fusion import apart
 from .lanes import in_groups
-from .policy import Policy
+from .policy import Policy, chosen, selected, started, updated
 from .problem import World
 from .randomness import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
 from .rewards import Reward
@@ -39,6 +40,10 @@ class State:
         offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
         sums: those of `SUMS` that are asked for, by name, each a `Sum` of float `[1, *runs]`.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
+        miscounted: how many arms more than it may the policy selected where it first did so, or fewer, int32
+            `[1, *runs]`; None for a policy whose selections are this package's.
+        misdelayed: a delay that was below 0, or longer than the model says that delays are, int32 `[1, *runs]`; 0 for
+            none so far; None for a model of this package.
     """
 
     pulls: Any
@@ -50,6 +55,8 @@ class State:
     offered: Any
     sums: dict[str, sums.Sum]
     deepest: Any
+    miscounted: Any
+    misdelayed: Any
 
 
 @struct
@@ -81,10 +88,12 @@ def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, a
         deviation=totals,
         squares=squares,
         under_way=calendar(Feedback(counts, totals, squares), world.under_way, world.bits),
-        policy=policy.init(world, shape),
+        policy=started(policy, world, shape),
         offered=None if world.availability is None else counts[:1],
         sums={name: sums.nothing((1, *shape[1:])) for name in asked},
         deepest=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if deepest else None,
+        miscounted=counts[:1] if policy.users_selection else None,
+        misdelayed=counts[:1] if users(world.delay) else None,
     )
 
 
@@ -112,13 +121,13 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
     )
 
 
-def chosen(world: World, selected: Array) -> Array:
+def told(world: World, selected: Array) -> Array:
     """What is told of a choice, bool `[K, *runs]`: with one play the arm, int32 `[1, *runs]`, K for none."""
     return only(selected) if world.plays == 1 else selected
 
 
 def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
-    """The rewards of the arms of a choice, as `chosen` tells it, and their delays.
+    """The rewards of the arms of a choice, as `told` tells it, and their delays.
 
     An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
     two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
@@ -142,13 +151,14 @@ def _drawn(world: World, its: tuple[Any, ...], arm: Array, arms: int, here: Any,
     number, mean, model, centre, delay = its
     random = random.of_play(number, None if len(arm) == arms else arm, arms)
     reward, deviation = rewards(mean, model, centre, world.binary, random)
-    rounds = None if delay.immediate else delay.draw(reward, random.towards(DELAY))
+    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
     return Sent(reward, deviation, arm, here, rounds)
 
 
 def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Stream) -> tuple[Array, Array]:
     """The rewards of some plays, whose numbers `random` has, and what the policy is told of them, less their centre."""
-    reward = model.draw(mean, random.towards(REWARD))
+    shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
+    reward = contracts.real(model, "draw", model.draw(mean, random.towards(REWARD)), shape, "a reward per play")
     told = reward
     if binary:  # Agrawal & Goyal 2012, Alg. 2
         told = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
@@ -195,15 +205,34 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
     now = observe(state, world, t, horizon, owed, due, random)
     asked = CHANCES.intersection(state.sums)
 
-    def choose() -> tuple[Array, Array | None]:
+    def choose() -> tuple[Array, Array | None, Array | None]:
         if asked:
-            selected, chances = policy.choose(state.policy, now)
+            mask, chances = chosen(policy, state.policy, now)
         else:
-            selected, chances = policy.select(state.policy, now), None
-        return chosen(world, selected & now.available), chances
+            mask, chances = selected(policy, state.policy, now), None
+        mask = mask & now.available
+        return (
+            told(world, mask),
+            chances,
+            None if state.miscounted is None else _miscounted(state.miscounted, mask, now),
+        )
 
-    choice, chances = apart(choose, horizon)
-    return settle(policy, world, state, now, choice, chances)
+    choice, chances, miscounted = apart(choose, horizon)
+    return settle(policy, world, dataclasses.replace(state, miscounted=miscounted), now, choice, chances)
+
+
+def _miscounted(before: Array, mask: Array, now: Round) -> Array:
+    """How many arms more than it may, or fewer, a policy selected where it first did so."""
+    count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+    return jnp.where(before == 0, count - _offered(now), before)
+
+
+def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
+    """The first delay that was below 0, or beyond the calendar though it ends by the horizon."""
+    beyond = (sent.rounds >= world.under_way) & (sent.rounds <= horizon - t)
+    wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
+    least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)
+    return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
 
 
 def settle(policy: Policy, world: World, state: State, now: Round, choice: Array, chances: Any) -> State:
@@ -211,7 +240,7 @@ def settle(policy: Policy, world: World, state: State, now: Round, choice: Array
 
     Args:
         now: what the choice saw.
-        choice: available arms, as `chosen` tells it.
+        choice: available arms, as `told` tells it.
         chances: p_k(t), float `[K, *runs]`; None where none of `CHANCES` is asked for.
     """
     t, horizon, owed, due, random = now.t, now.horizon, now.owed, now.due, now.random
@@ -219,6 +248,7 @@ def settle(policy: Policy, world: World, state: State, now: Round, choice: Array
     selected = choice
     if world.plays == 1:  # the arm as drawn for: so counts are seen to be updated after the draw, and are in place
         selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
+    misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
     under_way, arrived = arrivals(state, sent, selected, t)
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
@@ -231,9 +261,10 @@ def settle(policy: Policy, world: World, state: State, now: Round, choice: Array
         offered=None if state.offered is None else state.offered + _offered(now),
         sums={name: sums.plus(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
         deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
+        misdelayed=misdelayed,
     )
     after = observe(state, world, t, horizon, owed, due, random)
-    return dataclasses.replace(state, policy=policy.update(state.policy, after, selected))
+    return dataclasses.replace(state, policy=updated(policy, state.policy, after, selected))
 
 
 def _offered(now: Round) -> Array:
@@ -304,8 +335,7 @@ def play_on(
 
     Returns:
         The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
-        name, float `[R, *runs]`; and the most plays that any run has missed so far with arms available, int32
-        scalar: 0, or its policy's index is not a number.
+        name, float `[R, *runs]`; and what went wrong in any run so far, `FAULTS`, int32, 0 where nothing did.
     """
 
     def one_round(before: Array, state: State) -> State:
@@ -320,14 +350,27 @@ def play_on(
         return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
 
     (_, state), (pulls, recorded) = lax.scan(stretch, (first, state), stops)
-    offered = stops[-1] * world.plays if state.offered is None else state.offered
-    return state, pulls, recorded, jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
+    return state, pulls, recorded, _faults(state, world, stops[-1])
+
+
+# What `play_on` says of faults: plays missed though arms were available, for a score that is not a number selects no
+# arm; how many arms too many were selected, and too few; a delay longer than the model's longest, and one below 0.
+FAULTS = ("missed", "too_many", "too_few", "too_long", "below_0")
+
+
+def _faults(state: State, world: World, t: Array) -> Array:
+    offered = t * world.plays if state.offered is None else state.offered
+    missed = jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
+    none = jnp.zeros((), jnp.int32)
+    counted, delayed = (none if part is None else part for part in (state.miscounted, state.misdelayed))
+    most = [missed, *(jnp.max(part) for part in (counted, -counted, delayed, -delayed))]
+    return jnp.maximum(jnp.stack(most), 0)
 
 
 @functools.cache
 def compiled() -> Any:
     """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
-    return kernel.compiled(kernel.one_kernel(in_groups(play_on)), donate_argnames=("state",))
+    return kernel.compiled(kernel.one_kernel(in_groups(play_on, len(FAULTS))), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

@@ -29,6 +29,20 @@ class InputError(ValueError):
         super().__init__(f"{place} holds {shown(held, room)}; it may hold {words}")
 
 
+class ReturnedError(InputError):
+    """What a method of a policy, reward, delay, merit or fairness function returned cannot be used.
+
+    Attributes:
+        key: what the method is of, and its name: `policy 'mine': value`.
+        held: what came, in words.
+        allowed: what is expected, in words.
+    """
+
+    def __init__(self, owner: str, method: str, came: str, expected: str):
+        self.key, self.held, self.allowed = f"{owner}: {method}", came, expected
+        ValueError.__init__(self, _line(f"{owner}: {method} returned {_cut(came, 160)}; expected {expected}"))
+
+
 class WriteError(Exception):
     """A file that could not be written; what was there before still is.
 

@@ -31,6 +31,8 @@ class Group:
         facts: of the rows, likewise.
         instances: J.
         arms: K.
+        program: what its compiled programs are kept by beside their shapes, where users' code is among them
+            (`programs.told_apart`); else None.
     """
 
     entries: tuple[int, ...]
@@ -39,6 +41,7 @@ class Group:
     facts: Facts
     instances: int
     arms: int
+    program: Hashable = None
 
     @property
     def rows(self) -> int:

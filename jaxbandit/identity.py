@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from . import randomness
+from . import canonical, programs, randomness
 from .about import version
-from .component import Component
+from .errors import InputError
 from .groups import Group
-from .problem import Problem
 from .setting import Setting
 
 
-def digest(
-    setting: Setting, asked: tuple[Any, ...], labels: list[str], groups: list[Group], problems: Sequence[Problem]
-) -> str:
+def digest(setting: Setting, asked: tuple[Any, ...], labels: list[str], groups: list[Group], names: list[str]) -> str:
     """A digest of all that decides the results: two runs of one digest have blocks in common, bit for bit.
+
+    That is the program of each group's rounds, users' code and all that it calls in it; the arrays that the policies
+    and the problem made on the host; what is recorded; and the versions of what simulates.
 
     Args:
         setting: with the key, horizon and seeds; how blocks are cut decides nothing.
         asked: what is recorded of the runs, and until when; of a clear `repr`.
         labels: of the entries.
         groups: with every number of the policies and problems.
-        problems: those of the groups.
+        names: of the metrics.
+
+    Raises:
+        InputError: a policy calls back to Python, where its code cannot be compared.
     """
     about = (
         *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),
@@ -38,30 +38,17 @@ def digest(
     )
     made = hashlib.sha256(repr(about).encode())
     for group in groups:
-        leaves, structure = jax.tree.flatten((group.policy, group.world))
-        made.update(str(structure).encode())
+        made.update(_program(group, names).encode())
         facts = group.facts  # of which metrics ask for more than the world holds
+        leaves = jax.tree.leaves((group.policy, group.world))
         for part in (*leaves, facts.means, facts.fractions, facts.penalties, facts.opportunities, facts.plays):
-            array = np.asarray(part)
-            exact = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-            made.update(repr((array.shape, str(array.dtype))).encode() + exact)
-    for kind in dict.fromkeys(_kinds(groups, problems)):
-        made.update(_source(kind).encode())
+            made.update(canonical.array_bytes(part))
     return made.hexdigest()
 
 
-def _kinds(groups: list[Group], problems: Sequence[Problem]) -> Iterator[type]:
-    """The classes of all that is simulated, the users' own among them."""
-    for group in groups:
-        yield from map(type, group.policy.components())
-    for problem in {id(problem): problem for problem in problems}.values():
-        parts = (problem.reward, problem.delay, problem.merit, problem.opportunity)
-        yield from (type(part) for part in parts if isinstance(part, Component))
-
-
-def _source(kind: type) -> str:
-    """The text of a class, so that one that was edited is another; its name where there is no text."""
+def _program(group: Group, names: list[str]) -> str:
     try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return kind.__qualname__
+        return programs.digest_of(group, names)
+    except canonical.OpaqueError as error:
+        words = f"nothing with a policy that calls back to Python ({error}), whose code cannot be compared"
+        raise InputError("keep", group.policy.name, words) from None

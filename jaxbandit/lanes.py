@@ -20,8 +20,13 @@ _BYTES = 40 << 10  # of a group's state: where most policies are fastest (measur
 _LEAST = 64  # runs of a group, at least: four vectors, which pay for going through the operations
 
 
-def in_groups(play_on: Callable[..., Any]) -> Callable[..., Any]:
-    """`engine.play_on`, on CPU of groups of a block's runs in turn; elsewhere as it is."""
+def in_groups(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
+    """`engine.play_on`, on CPU of groups of a block's runs in turn; elsewhere as it is.
+
+    Args:
+        play_on: that function.
+        faults: how many numbers it gives of faults, of which the largest of all groups count.
+    """
 
     @functools.wraps(play_on)
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
@@ -43,15 +48,15 @@ def in_groups(play_on: Callable[..., Any]) -> Callable[..., Any]:
                 return lax.dynamic_update_slice_in_dim(whole, result, i * width, axis)
 
             its = jax.tree.map(part, (policy, world, key, quotas))
-            *results, missed = play_on(*its, *numbers, stops, jax.tree.map(part, state))
+            *results, faults = play_on(*its, *numbers, stops, jax.tree.map(part, state))
             *before, most = made
-            return *jax.tree.map(put, tuple(before), tuple(results)), jnp.maximum(most, missed)
+            return *jax.tree.map(put, tuple(before), tuple(results)), jnp.maximum(most, faults)
 
         counts = jnp.zeros((len(stops), *state.pulls.shape), state.pulls.dtype)
         values = {name: total.value for name, total in state.sums.items()}
         sums = jax.tree.map(lambda value: jnp.zeros((len(stops), *value.shape[1:]), value.dtype), values)
         # The last group goes back to be as wide as the others: what it plays again, it plays alike.
-        return lax.fori_loop(0, -(-size // width), one, (state, counts, sums, jnp.zeros((), jnp.int32)))
+        return lax.fori_loop(0, -(-size // width), one, (state, counts, sums, jnp.zeros(faults, jnp.int32)))
 
     return play
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from . import contracts
 from .component import Component, parameter, valued
 from .errors import InputError
 
@@ -39,7 +40,10 @@ class Merit(Component):
 
     def at(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) as it is simulated, float64 of the shape of `mu`."""
-        return np.asarray(valued(self, jnp.asarray(mu, jnp.result_type(float))), np.float64)
+        made = valued(self, jnp.asarray(mu, jnp.result_type(float)))
+        return np.asarray(
+            jnp.broadcast_to(contracts.real(self, "value", made, mu.shape, "a merit per mean"), mu.shape), np.float64
+        )
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
         """The x in [low, high] of the largest f(x) (x - ratio), arrays `[K, *runs]`; `ratio` broadcasts.
@@ -185,7 +189,7 @@ def box_optimum(merit: Merit, low: Array, high: Array) -> Array:
     """
 
     def ratio_of(x: Array) -> Array:
-        f = merit.value(x)
+        f = contracts.real(merit, "value", merit.value(x), x.shape, "a merit per mean")
         return jnp.sum(f * x, axis=0, keepdims=True) / jnp.sum(f, axis=0, keepdims=True)
 
     def climbing(carry: tuple[Array, Array, Array, Array]) -> Array:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from . import randomness
+from . import contracts, randomness
 from .component import Component, parameter, valued
 from .errors import InputError
 from .exact import decimal
@@ -109,8 +109,10 @@ def bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, 
         low, high: float `[K, *runs]`, in [0, 1].
     """
     if f.has_bounds:
-        return f.bounds(low, high)
-    middle = f.value(0.5 * (low + high))
+        ends = contracts.pair(f, "bounds", f.bounds(low, high), "the least and the largest share per arm")
+        least, most = (contracts.real(f, "bounds", end, low.shape, "a share per arm") for end in ends)
+        return jnp.broadcast_to(least, low.shape), jnp.broadcast_to(most, low.shape)
+    middle = contracts.real(f, "value", f.value(0.5 * (low + high)), low.shape, "a share per arm")
     reach = slope * 0.5 * jnp.sum(high - low, axis=0, keepdims=True)
     return jnp.maximum(middle - reach, 0.0), jnp.minimum(middle + reach, 1.0)
 

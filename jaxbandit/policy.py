@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from .component import Component, per_arm
+from . import contracts
+from .component import Component, per_arm, written_elsewhere
 from .errors import InputError, unknown_key, unknown_name
 from .problem import Problem, World
 from .rounds import Round
@@ -71,7 +72,7 @@ class Policy(Component):
 
         Here 1 for those selected; a policy that selects at random by chances it knows overrides this.
         """
-        selected = self.select(state, now)
+        selected = contracts.mask(self, "select", self.select(state, now), now)
         return selected, selected.astype(now.deviation.dtype)
 
     def update(self, state: Any, after: Round, selected: Array) -> Any:
@@ -92,6 +93,11 @@ class Policy(Component):
         """Whether sums of squares are kept for it."""
         return any(part.needs_squares for part in self.components())
 
+    @property
+    def users_selection(self) -> bool:
+        """Whether its `select` or `choose` is not of this package, so that what they select has to be counted."""
+        return any(map(written_elsewhere, (type(self).select, type(self).choose)))
+
     def components(self) -> Iterator[Policy]:
         """The policy and those it wraps."""
         yield self
@@ -111,7 +117,7 @@ class Index(Policy):
 
     def score(self, state: Any, now: Round) -> Array:
         """The index with arms never selected put first."""
-        value = self.value(state, now)
+        value = contracts.real(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
         return jnp.where(now.pulls == 0, jnp.inf, value) if self.initial_pass else value
 
     def select(self, state: Any, now: Round) -> Array:
@@ -126,10 +132,34 @@ class Rule(Index):
         return self.base.score(state, now.deeper())  # type: ignore[attr-defined]
 
     def init(self, world: World, shape: tuple[int, ...]) -> Any:
-        return self.base.init(world, shape)  # type: ignore[attr-defined]
+        return started(self.base, world, shape)  # type: ignore[attr-defined]
 
     def update(self, state: Any, after: Round, selected: Array) -> Any:
-        return self.base.update(state, after.deeper(), selected)  # type: ignore[attr-defined]
+        return updated(self.base, state, after.deeper(), selected)  # type: ignore[attr-defined]
+
+
+def chosen(policy: Policy, state: Any, now: Round) -> tuple[Array, Array]:
+    """`policy.choose`, what it returns checked: the selected arms, bool `[K, *runs]`, and chances, float, alike."""
+    selected, chances = contracts.pair(
+        policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
+    )
+    chances = contracts.real(policy, "choose", chances, now.pulls.shape, "as second a chance per arm")
+    return contracts.mask(policy, "choose", selected, now), jnp.broadcast_to(chances, now.pulls.shape)
+
+
+def selected(policy: Policy, state: Any, now: Round) -> Array:
+    """`policy.select`, what it returns checked: the selected arms, bool `[K, *runs]`."""
+    return contracts.mask(policy, "select", policy.select(state, now), now)
+
+
+def started(policy: Policy, world: World, shape: tuple[int, ...]) -> Any:
+    """`policy.init`, what it returns checked."""
+    return contracts.arrays(policy, "init", policy.init(world, shape))
+
+
+def updated(policy: Policy, state: Any, after: Round, selected: Array) -> Any:
+    """`policy.update`, what it returns checked."""
+    return contracts.like(policy, "update", policy.update(state, after, selected), state)
 
 
 class Alias:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax import Array
 
+from . import contracts
 from .component import parameter
 from .errors import InputError
 from .fusion import either
@@ -51,9 +52,11 @@ class Proportional(Policy):
 
     def chances(self, now: Round) -> Array:
         """p_k, in proportion to the merit of the estimate, float `[K, *runs]`."""
-        means = self.estimate(now)
+        means = contracts.real(self, "estimate", self.estimate(now), now.pulls.shape, "a mean per arm")
+        means = jnp.broadcast_to(means, now.pulls.shape)
         there = jnp.sum(now.available, axis=0, keepdims=True, dtype=means.dtype)
-        return in_proportion(self.merit.value(means), jnp.minimum(there, float(now.plays)), now.available)
+        merit = contracts.real(self.merit, "value", self.merit.value(means), means.shape, "a merit per mean")
+        return in_proportion(jnp.broadcast_to(merit, means.shape), jnp.minimum(there, float(now.plays)), now.available)
 
     def drawn(self, now: Round, chances: Array) -> tuple[Array, Array]:
         """Arms drawn with some chances, and these."""

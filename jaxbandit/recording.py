@@ -18,6 +18,7 @@ from .groups import Group
 from .metrics import Truth
 from .moments import LARGEST, digits
 from .policy import Policy
+from .programs import PROGRAM
 from .stretches import Stretch
 from .tallies import Form, Tally
 
@@ -94,7 +95,8 @@ class Recorder:
                 made.curves[name].add((slice(None), slice(None)), sums[:, number])
                 made.finals[name][...] = finals[number]
         if made.phases is not None:
-            spent = _spent(on_device(self._group.policy, block.cells()), last.state.policy, np.int32(last.last))
+            with PROGRAM(self._group.program):
+                spent = _spent(on_device(self._group.policy, block.cells()), last.state.policy, np.int32(last.last))
             made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
         if made.deepest is not None:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from . import devices, identity, memory, metrics, processes
+from . import devices, identity, limits, memory, metrics, processes, programs
 from .blocks import Block, Size, cover, recorded_rounds, size
 from .errors import InputError
 from .groups import Group, alone, grouped
-from .moments import LARGEST
 from .outcome import Outcome
 from .policy import Policy
 from .problem import Problem
@@ -29,7 +27,7 @@ from .progress import Progress
 from .progress_folder import ProgressFolder
 from .recording import Recorder
 from .setting import Entry, Setting
-from .stretches import played, unplayed
+from .stretches import failure, played, unplayed
 from .tallies import Form, Tally
 from .until import until
 
@@ -73,7 +71,7 @@ class Simulation:
         self.metrics = metrics.chosen(setting.metrics, problem)
         self.until = until(setting.until, self.metrics)
         for one in {id(own): own for own in self.problems}.values():
-            _check_sums(one, setting.horizon, "reward" in metrics.needed(self.metrics))
+            limits.check_sums(one, setting.horizon, "reward" in metrics.needed(self.metrics))
         self.prepared = [
             _prepare(entry, own, setting.horizon) for entry, own in zip(entries, self.problems, strict=True)
         ]
@@ -96,6 +94,7 @@ class Simulation:
         self.sizes = []
         for number, group in enumerate(groups):
             try:
+                groups[number] = group = programs.told_apart(group, self.metrics)
                 pay, fit = memory.runs_a_block(group, self.forms[number], sums, seeds, self.shards, at_once)
             except InputError:
                 raise
@@ -139,7 +138,7 @@ class Simulation:
         """What tells this run from others; see `identity`."""
         asked = self.until, self.metrics, self.rounds.tolist()
         labels = [entry.label for entry in self.entries]
-        return identity.digest(self.setting, asked, labels, self.groups, self.problems)
+        return identity.digest(self.setting, asked, labels, self.groups, self.metrics)
 
     def run(
         self, progress: bool | Progress = False, keep: Path | None = None, about: Mapping[str, Any] | None = None
@@ -350,9 +349,9 @@ class Simulation:
         for stretch in played(group, block, self.rounds, self.setting, self.metrics, self.mesh):
             if self._stop.is_set():
                 return None
-            if stretch.missed:  # a score that is not a number selects no arm: say so, rather than simulate on
+            if any(stretch.faults.values()):
                 names = " or ".join(repr(self.entries[i].label) for i in group.entries[:3])
-                raise FloatingPointError(f"policy {names}: by round {stretch.last} an index was not a number")
+                raise failure(f"policy {names}", stretch, group)
             recorder.take(stretch)
             bar.add((stretch.last - before) * block.runs)
             before = stretch.last
@@ -371,33 +370,6 @@ def inheriting() -> Callable[..., Any]:
             return function(*arguments)
 
     return call
-
-
-def _check_sums(problem: Problem, horizon: int, drawn: bool) -> None:
-    """Refuse a problem whose metrics could leave the range in which their moments are exact.
-
-    Args:
-        problem, horizon: of the simulation.
-        drawn: whether a metric sums the rewards that are drawn.
-
-    Raises:
-        InputError: naming the key.
-    """
-    terms = 4 * horizon * problem.plays
-    for name in ("means", "penalties"):
-        values = getattr(problem, name)
-        if values is not None:
-            _check_scale(f"problem.{name}", float(np.abs(values).max()), LARGEST / terms, horizon)
-    # What policies are told of rewards is summed, and so are its squares, in the dtype that is simulated in.
-    most = LARGEST / terms if drawn else float(np.sqrt(np.finfo(jnp.result_type(float)).max / terms))
-    name, scale, reach = problem.reward.reach(problem.means)
-    if 0 < reach < np.inf:
-        _check_scale(f"problem.reward.{name}" if name else "problem.reward", scale, most * (scale / reach), horizon)
-
-
-def _check_scale(key: str, largest: float, most: float, horizon: int) -> None:
-    if largest > most:
-        raise InputError(key, largest, f"numbers of at most {most:.3g} with T = {horizon}")
 
 
 def _prepare(entry: Entry, problem: Problem, horizon: int) -> Policy:

@@ -16,9 +16,12 @@ from jax.sharding import Mesh
 
 from . import devices, engine, metrics, randomness
 from .blocks import STOPS, Block, on_device, quota_on_device, rounds_per_call
+from .contracts import owner_of
+from .errors import ReturnedError
 from .exact import Quota, QuotaTable
 from .facts import columns
 from .groups import Group
+from .programs import PROGRAM
 from .setting import Setting
 
 
@@ -33,7 +36,7 @@ class Stretch:
         counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
         sums: what the metrics need beside counts, by name, float `[STOPS, cells, lanes]`, on the device.
         quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
-        missed: plays that some run has missed, 0 where all is well.
+        faults: by name of `engine.FAULTS`, the largest of any run; 0 where all is well.
         state: at the end of round `last`; the next call takes its memory over, so only the last one may be read. None
             where no engine was called.
     """
@@ -44,7 +47,7 @@ class Stretch:
     counts: Array
     sums: dict[str, Array]
     quota: Quota | None
-    missed: int
+    faults: dict[str, int]
     state: engine.State | None
 
 
@@ -62,7 +65,7 @@ def unplayed(group: Group, block: Block, names: list[str], over: Mesh | None) ->
     if fractions is not None:
         rows = QuotaTable(columns(fractions, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Stretch(0, stops[:1], stops, counts, sums, quota, 0, None)
+    return Stretch(0, stops[:1], stops, counts, sums, quota, {}, None)
 
 
 def played(
@@ -77,16 +80,17 @@ def played(
         names: the metrics.
         over: the devices that the block is spread over; None for one.
     """
-    cells, lanes, numbers = block.cells(), block.lanes(), block.numbers()
+    cells, lanes = block.cells(), block.lanes()
     policy, world = on_device((group.policy, group.world), cells)
     words = randomness.run_keys(setting.key, cells[:, None] % group.instances, lanes)
     key = tuple(jnp.asarray(word) for word in words)
     shape = (group.arms, len(cells), lanes.shape[1])
-    state = engine.start(policy, world, shape, "max_deficit" in names, metrics.needed(names))
+    with PROGRAM(group.program):
+        state = engine.start(policy, world, shape, "max_deficit" in names, metrics.needed(names))
     policy, world, key, state = devices.spread((policy, world, key, state), block, over)
     most = rounds_per_call(group.arms, len(cells))
     fractions = group.facts.fractions
-    quotas = _quotas(None if fractions is None else columns(fractions, numbers), most + 1, block)
+    quotas = _quotas(None if fractions is None else columns(fractions, block.numbers()), most + 1, block)
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(rounds):
@@ -97,22 +101,33 @@ def played(
         if last > origin + most:
             origin = first
             quota, device_quota = quotas(first)
-        state, counts, sums, missed = devices.advance(
-            over,
-            block,
-            policy,
-            world,
-            key,
-            device_quota,
-            np.int32(origin),
-            np.int32(setting.horizon),
-            np.int32(first),
-            stops.astype(np.int32),
-            state,
-        )
+        numbers = np.int32(origin), np.int32(setting.horizon), np.int32(first), stops.astype(np.int32)
+        with PROGRAM(group.program):
+            state, counts, sums, faults = devices.advance(
+                over, block, policy, world, key, device_quota, *numbers, state
+            )
         at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
-        yield Stretch(last, recorded, stops, counts, sums, at_stops, int(np.asarray(missed).max()), state)
+        worst = np.asarray(faults).reshape(-1, len(engine.FAULTS)).max(axis=0)
+        found = dict(zip(engine.FAULTS, worst.tolist(), strict=True))
+        yield Stretch(last, recorded, stops, counts, sums, at_stops, found, state)
         first, index = last, index + len(recorded)
+
+
+def failure(policy: str, stretch: Stretch, group: Group) -> Exception:
+    """The error for what went wrong in a block's runs, which are not simulated on."""
+    faults, plays, by = stretch.faults, group.world.plays, f"by round {stretch.last}"
+    if faults["too_many"] or faults["too_few"]:
+        many, few = faults["too_many"], faults["too_few"]
+        came = f"{many} too many" if many else f"{few} too few (an index that is not a number selects no arm)"
+        arms = f"{plays} available arms" if plays > 1 else "1 available arm"
+        return ReturnedError(
+            policy, "select", f"{came} {by}", f"{arms} in each round, or all where fewer are available"
+        )
+    if faults["below_0"] or faults["too_long"]:
+        delay, held = group.world.delay, -faults["below_0"] or faults["too_long"]
+        words = f"0 up to `longest` (here below {group.world.under_way}), or `jaxbandit.delays.NEVER`"
+        return ReturnedError(owner_of(delay), "draw", f"a delay of {held} rounds {by}", words)
+    return FloatingPointError(f"{policy}: {by} an index was not a number")
 
 
 _Quotas = tuple[Quota | None, Quota | None]

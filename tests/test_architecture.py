@@ -9,7 +9,7 @@ import jaxbandit
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
     ["errors", "struct", "fusion", "about", "rewriting", "roots"],
-    ["rows"],
+    ["rows", "contracts", "canonical"],
     ["kernel", "lanes"],
     ["exact", "bits", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
     ["component", "conversions", "tallies", "until", "rounding"],
@@ -26,7 +26,8 @@ LAYERS = [
     ["engine"],
     ["optimum", "blocks", "theory"],
     ["metrics", "bounds", "devices", "groups"],
-    ["memory", "processes", "stretches", "outcome", "identity"],
+    ["programs"],
+    ["memory", "processes", "stretches", "outcome", "identity", "limits"],
     ["recording"],
     ["simulate"],
     ["results", "estimates"],

@@ -209,7 +209,7 @@ def sampled(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int,
         if sums:
             share = policy.chances(now) if isinstance(policy, Proportional) else selected.astype(log_of_it.dtype)
             sums = {name: total + _term(name, world, share) for name, total in sums.items()}
-        after = engine.settle(policy, world, state, now, engine.chosen(world, selected), None)
+        after = engine.settle(policy, world, state, now, engine.told(world, selected), None)
         return (after, log_chance + log_of_it, sums), None
 
     state = engine.begin(policy, world, shape, False, drawn_sums)

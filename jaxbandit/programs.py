@@ -1,0 +1,105 @@
+"""What a group's rounds compute, as a digest: one for programs that compute alike, in any process.
+
+A program is traced for a few runs, from the state before round 1 to the end of a round. So whatever decides it counts:
+the classes of a notebook's cells, their parents, closures, helpers and constants. Tracing also calls every method of
+users' classes for numbers of runs that differ from the number of arms, so that an array with its axes in another order
+meets an error and not a coincidence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import canonical, engine, metrics
+from .blocks import on_device
+from .component import users
+from .errors import InputError
+from .exact import Quota
+from .groups import Group
+from .policy import Policy
+from .problem import World
+
+# Programs that are compiled with users' code are kept by the digest of what that code computes: jax.jit alone knows a
+# function by its object, whatever has become of the helpers and globals that it reads.
+PROGRAM = jax.make_user_context(None)
+
+
+def told_apart(group: Group, names: list[str]) -> Group:
+    """The group with the digest that its compiled programs are kept by, where there is users' code in it.
+
+    Args:
+        group: any.
+        names: of the metrics.
+
+    Raises:
+        ReturnedError: a method returns what cannot be used.
+    """
+    if not (users(group.policy) or users(group.world.reward) or users(group.world.delay)):
+        return group
+    try:
+        program: Any = digest_of(group, names)
+    except canonical.OpaqueError:
+        program = object()  # compiled for this simulation alone
+    return dataclasses.replace(group, program=program)
+
+
+def digest_of(group: Group, names: list[str]) -> str:
+    """What a group's rounds compute, where metrics of these names are kept.
+
+    Raises:
+        canonical.OpaqueError: part of it is computed by calls back to Python.
+        ReturnedError: a method returns what cannot be used.
+    """
+    if isinstance(group.program, str):
+        return group.program
+    fractions = group.facts.fractions
+    columns = None if fractions is None else fractions.shape[1]
+    sums = metrics.needed(names)
+    return digest(group.policy, group.world, group.arms, columns, "max_deficit" in names, sums)
+
+
+def digest(
+    policy: Policy, world: World, arms: int, columns: int | None, deepest: bool = True, asked: tuple[str, ...] = ()
+) -> str:
+    """What the rounds of a policy on a world compute.
+
+    Args:
+        policy, world: prepared, on the host: arrays `[K or 1, W]`.
+        arms: K.
+        columns: of the fractions, `[K, columns]`; None without.
+        deepest, asked: as for `engine.begin`.
+
+    Raises: as for `digest_of`.
+    """
+    cells, lanes = [prime for prime in (3, 5, 7, 11) if prime not in (arms, world.plays)][:2]
+    mine = users(policy) or users(world.reward) or users(world.delay)
+    placed = on_device((policy, world), np.zeros(cells, np.int64))
+    key = tuple(jnp.zeros((1, cells, lanes), jnp.uint32) for _ in range(2))
+    quota = None
+    if columns is not None:
+        shape = (arms, 1 if columns == 1 else cells, 1)
+        quota = Quota(jnp.zeros(shape, jnp.int32), jnp.zeros(shape), jnp.zeros(shape, jnp.int32))
+
+    def rounds(policy: Policy, world: World, key: Any, quota: Any, t: Any, horizon: Any) -> Any:
+        state = engine.begin(policy, world, (arms, cells, lanes), deepest, asked)
+        state = engine.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
+        return state, policy.phase_rounds(state.policy, t) if policy.phases else None
+
+    one = jnp.asarray(1, jnp.int32)
+    with PROGRAM(object() if mine else None):  # users' code is traced anew, whatever was kept of it
+        try:
+            return canonical.digest(jax.make_jaxpr(rounds)(*placed, key, quota, one, one))
+        except InputError as error:
+            error.__notes__ = []  # JAX's, on frames of its own
+            raise
+        except canonical.OpaqueError:
+            raise
+        except Exception as error:
+            if mine:
+                error.add_note(f"This was raised while a round of policy {policy.name!r} was traced.")
+            raise
