@@ -449,7 +449,7 @@ def test_the_command_writes_a_config_that_runs(config, tmp_path, capsys):
     assert [table.get("label") for table in tuned["policies"]] == ["HT", None, "HT, tuned"]
     np.testing.assert_array_equal(tuned["policies"][2]["penalties"], [path.penalties.values[path.attrs["step"]]])
     assert cli.main(["run", str(out / "tuned.toml"), "--out", str(tmp_path / "run")]) == 0
-    assert cli.main(["run", str(config), "--out", str(tmp_path / "run")]) == 0
+    assert cli.main(["run", str(config), "--out", str(tmp_path / "untuned")]) == 0
 
 
 @pytest.mark.parametrize(
