@@ -156,6 +156,7 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
         simulation = configs.simulation(config)
         _ask_for(out, is_output)
         earlier.check(out, config, simulation, force)
+        before = earlier.stamp(out)
         _draw_to_files()
     from . import progress_folder, results, summary, writing
 
@@ -165,13 +166,14 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     told = [f"{out}/ has its results: another process has finished this run"]
     try:
         outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
+        before = ()  # a run that fails may have removed its progress; from here on another process alone does
         with processes.together():
-            if processes.number() == 0 and not _finished(out, config):
+            if processes.number() == 0 and not _finished(out, config, before):
                 data = results.dataset(simulation, outcome, config)
                 names = [path.name for path in writing.write(data, out)]
                 told = _told(data, outcome, names, out, summary)
     except (KeyboardInterrupt, WriteError, ConnectionError) as error:
-        if isinstance(error, WriteError) and _finished(out, config):
+        if isinstance(error, WriteError) and _finished(out, config, before):
             progress_folder.forget(out)  # what this one has put there since
             say(*told)
             return 0
@@ -187,11 +189,11 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     return 0
 
 
-def _finished(out: Path, config: Mapping[str, Any]) -> bool:
+def _finished(out: Path, config: Mapping[str, Any], before: tuple[int, ...]) -> bool:
     """Whether another process has finished the run, and removed its progress, while this one was at work."""
     from . import earlier, progress_folder
 
-    return not progress_folder.begun(out) and earlier.finished(out, config)
+    return not progress_folder.begun(out) and earlier.finished(out, config, before)
 
 
 def _told(data: Any, outcome: Any, names: list[str], out: Path, summary: Any) -> list[str]:

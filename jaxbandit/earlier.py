@@ -62,8 +62,19 @@ def check(out: Path, config: Mapping[str, Any], simulation: Simulation, force: b
     raise InputError("--out", str(out), words)
 
 
-def finished(out: Path, config: Mapping[str, Any]) -> bool:
-    """Whether a folder has the whole results of a config, every file of them."""
+def stamp(out: Path) -> tuple[int, ...]:
+    """What tells the `results.nc` of a folder from one that is written later; empty where there is none."""
+    try:
+        found = (out / RESULTS).stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def finished(out: Path, config: Mapping[str, Any], before: tuple[int, ...]) -> bool:
+    """Whether a folder has the whole results of a config, every file of them, and not those of a stamp."""
+    if stamp(out) in (before, ()):
+        return False
     found = earlier(out)
     if found is None or not found.files or not same(config, found.config):
         return False
