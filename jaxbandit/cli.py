@@ -10,16 +10,21 @@ import tempfile
 import textwrap
 import tomllib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from . import config as configs
+from . import devices, memory, streams
 from .component import Component
 from .errors import InputError, WriteError, unknown_name
+from .outputs import RESULTS, TABLE, is_output
 from .policy import Alias, Policy
+from .streams import say, tell
+
+_LONG = "n" * 200  # a name longer than those of the files that are written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,24 +34,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 2 for bad input, with one message on standard error; 1 where work had to stop; 130 when
         interrupted.
     """
+    with streams.usable():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             return int(parsed.command(parsed))
     except InputError as error:
-        print(f"jaxbandit: {error}", file=sys.stderr)
+        tell(str(error))
         return 2
     except (FloatingPointError, WriteError, ConnectionError) as error:
-        print(f"jaxbandit: {error}", file=sys.stderr)
+        tell(str(error))
         return 1
     except KeyboardInterrupt:
-        print("jaxbandit: interrupted", file=sys.stderr)
+        tell("interrupted")
         return 130
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"jaxbandit: note: {message}", file=sys.stderr)
+    tell(f"note: {message}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="simulate what a config describes", description=_run.__doc__)
     run.set_defaults(command=_run)
     run.add_argument("--until", metavar="METRIC_stderr<x", help="add runs until a metric's standard error is below x")
+    run.add_argument("--force", action="store_true", help="replace the results of another config in DIR")
     resume = commands.add_parser("resume", help="go on with an interrupted run", description=_resume.__doc__)
     resume.set_defaults(command=_resume)
     resume.add_argument("out", type=Path, metavar="DIR", help="what the run was writing to")
@@ -101,18 +112,22 @@ def _run(parsed: argparse.Namespace) -> int:
     """
     config = configs.load(parsed.config, parsed.set)
     if parsed.until is not None:
-        config.setdefault("simulation", {})["until"] = parsed.until
-    return _simulate(config, parsed.out or Path("results") / parsed.config.stem, parsed)
+        configs.table(config, "simulation")
+        config["simulation"]["until"] = parsed.until
+    return _simulate(config, parsed.out or _named_after(parsed.config), parsed, parsed.force)
 
 
 def _resume(parsed: argparse.Namespace) -> int:
     """Go on with a run that was interrupted, in whatever way, and end it as `jaxbandit run` would have."""
     from .progress_folder import unfinished
 
-    if (parsed.out / "results.nc").is_file() and not (parsed.out / "unfinished").exists():
-        print(f"nothing to resume: {parsed.out}/results.nc is complete")
-        return 0
-    about = unfinished(parsed.out)
+    try:
+        if (parsed.out / RESULTS).is_file() and not (parsed.out / "unfinished").exists():
+            say(f"nothing to resume: {parsed.out}/{RESULTS} is complete")
+            return 0
+        about = unfinished(parsed.out)
+    except OSError as error:
+        raise InputError("DIR", str(parsed.out), f"a folder that can be read ({error.strerror})") from None
     for name, here in _made_with().items():
         if about.get(name) != here:
             words = f"a run begun with {name} {here}, as here; end it where it began, or start it with another --out"
@@ -122,7 +137,7 @@ def _resume(parsed: argparse.Namespace) -> int:
         config = tomllib.loads(about["config"])
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
         raise InputError("DIR", str(parsed.out), "an unfinished run with its config; this one has none") from None
-    return _simulate(config, parsed.out, parsed)
+    return _simulate(config, parsed.out, parsed, about.get("force") is True)
 
 
 def _made_with() -> dict[str, str]:
@@ -131,41 +146,63 @@ def _made_with() -> dict[str, str]:
     return {"jaxbandit": _version(), "jax": jax.__version__}
 
 
-def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace) -> int:
-    from . import processes  # late: bad input is refused before JAX and matplotlib load
+def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, force: bool) -> int:
+    from . import earlier, processes  # late: bad input is refused before JAX and matplotlib load
 
+    memory.check_limit()
     processes.connect(parsed.coordinator, parsed.processes, parsed.process_id)
+    devices.check()
     with processes.together():
         simulation = configs.simulation(config)
-        _ask_for(out, ["results.nc"])
-    _draw_to_files()
+        _ask_for(out, is_output)
+        earlier.check(out, config, simulation, force)
+        before = earlier.stamp(out)
+        _draw_to_files()
     from . import progress_folder, results, summary, writing
 
     if (need := simulation.results_bytes()) > 1 << 30:
-        print(f"jaxbandit: note: results will take about {need / 2**30:.1f} GiB of memory", file=sys.stderr)
-    about = {"config": tomli_w.dumps(config), **_made_with()}
+        tell(f"note: results will take about {need / 2**30:.1f} GiB of memory")
+    about = {"config": tomli_w.dumps(config), **_made_with(), **({"force": True} if force else {})}
+    told = [f"{out}/ has its results: another process has finished this run"]
     try:
         outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
+        before = ()  # a run that fails may have removed its progress; from here on another process alone does
         with processes.together():
-            if processes.number() == 0:
+            if processes.number() == 0 and not _finished(out, config, before):
                 data = results.dataset(simulation, outcome, config)
                 names = [path.name for path in writing.write(data, out)]
-    except (KeyboardInterrupt, WriteError, ConnectionError):
+                told = _told(data, outcome, names, out, summary)
+    except (KeyboardInterrupt, WriteError, ConnectionError) as error:
+        if isinstance(error, WriteError) and _finished(out, config, before):
+            progress_folder.forget(out)  # what this one has put there since
+            say(*told)
+            return 0
         if progress_folder.kept(out):
-            print(f"jaxbandit: what is done is kept: `jaxbandit resume {out}` goes on with it", file=sys.stderr)
+            tell(f"what is done is kept: `jaxbandit resume {out}` goes on with it")
         raise
-    if processes.number() == 0:
-        print(summary.table(data, rest=f"{out}/table.csv") if "table.csv" in names else summary.table(data))
-        print(
-            f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
-            f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}"
-        )
-        print(f"wrote {', '.join(names)} to {out}/")
     progress_folder.forget(out)
+    if processes.number() == 0:
+        say(*told)
     if outcome.short is not None:
-        print(f"jaxbandit: {outcome.short}", file=sys.stderr)
+        tell(outcome.short)
         return 1
     return 0
+
+
+def _finished(out: Path, config: Mapping[str, Any], before: tuple[int, ...]) -> bool:
+    """Whether another process has finished the run, and removed its progress, while this one was at work."""
+    from . import earlier, progress_folder
+
+    return not progress_folder.begun(out) and earlier.finished(out, config, before)
+
+
+def _told(data: Any, outcome: Any, names: list[str], out: Path, summary: Any) -> list[str]:
+    return [
+        summary.table(data, rest=f"{out}/{TABLE}") if TABLE in names else summary.table(data),
+        f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
+        f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}",
+        f"wrote {', '.join(names)} to {out}/",
+    ]
 
 
 def _reproduce(parsed: argparse.Namespace) -> int:
@@ -174,52 +211,79 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     Interrupted and started again it goes on with what is not simulated yet.
     """
     out = parsed.out or Path("results") / ("reproduction-quick" if parsed.quick else "reproduction")
+    memory.check_limit()
     _draw_to_files()
+    devices.check()
     from . import report, reproduce  # late: bad input is refused before matplotlib loads
     from .papers import PAPERS, Sizes
 
     if parsed.paper is not None and parsed.paper not in PAPERS:
         raise unknown_name("PAPER", parsed.paper, PAPERS)
-    _ask_for(out, report.FILES)
+    _ask_for(out, report.FILES.__contains__)
     numbers = list(PAPERS) if parsed.paper is None else [parsed.paper]
     whole = reproduce.reproduce(numbers, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
-    print(report.table(whole))
-    print(f"wrote report.html, report.md, claims.json and the figures to {out}/")
+    say(report.table(whole), f"wrote report.html, report.md, claims.json and the figures to {out}/")
     return 0
 
 
 def _tune(parsed: argparse.Namespace) -> int:
-    """Tune the policy that the table [tuning] names, write DIR/tuned.toml, DIR/tuning.nc and the figure."""
+    """Tune the policy that the table [tuning] names, write DIR/tuned.toml, DIR/tuning.nc and the figure.
+
+    What was interrupted starts anew: only simulations are kept and gone on with.
+    """
     config = configs.load(parsed.config, parsed.set)
+    memory.check_limit()
     _draw_to_files()
+    devices.check()
     from .tuning import task as tasks  # late, as in `_run`: with the figure comes matplotlib
 
     job = tasks.task(config)
-    out = parsed.out or Path("results") / parsed.config.stem
-    _ask_for(out, tasks.FILES)
+    out = parsed.out or _named_after(parsed.config)
+    _ask_for(out, tasks.FILES.__contains__)
     made = job.run(progress=sys.stderr.isatty())
     written = tasks.save(job, made, out)
-    print(tasks.summary(job, made))
-    print(f"wrote {', '.join(path.name for path in written)} to {out}/")
+    say(tasks.summary(job, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0
 
 
 def _draw_to_files() -> None:
-    """No window and no display, unless asked for."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
-
-
-def _ask_for(out: Path, files: Sequence[str]) -> None:
-    """Refuse, before work starts, a folder that cannot be written to; leave nothing behind."""
-    if (out.exists() or out.is_symlink()) and not out.is_dir():
-        raise InputError("--out", str(out), "a folder, or a name that is free")
-    for name in files:
-        if (out / name).is_dir():
-            raise InputError("--out", str(out), f"a folder whose {name}, if any, is a file")
-    parent = out
-    while not parent.exists():
-        parent = parent.parent
+    """No window and no display, unless asked for; refuse what was asked for and cannot be, before work starts."""
+    asked = os.environ.setdefault("MPLBACKEND", "Agg")
     try:
+        import matplotlib.pyplot as plt
+
+        plt.close(plt.figure())
+    except (ValueError, ImportError) as error:
+        reason = str(error).partition(";")[0]
+        raise InputError("MPLBACKEND", asked, f"a backend of matplotlib that works here, as Agg ({reason})") from None
+
+
+def _named_after(config: Path) -> Path:
+    """Where results go by default: `results/<config name>`."""
+    if not config.stem.strip("."):  # . and .. are other folders
+        words = (
+            f"a folder; without it results go to results/<config name>, which the name {config.name!r} does not give"
+        )
+        raise InputError("--out", None, words)
+    return Path("results") / config.stem
+
+
+def _ask_for(out: Path, written: Callable[[str], bool]) -> None:
+    """Refuse, before work starts, a folder that cannot be written to; leave nothing behind.
+
+    Args:
+        written: whether a file of such a name may be written into it.
+    """
+    try:
+        if (out.exists() or out.is_symlink()) and not out.is_dir():
+            raise InputError("--out", str(out), "a folder, or a name that is free")
+        for path in sorted(out.iterdir()) if out.is_dir() else []:
+            if written(path.name) and path.is_dir():
+                raise InputError("--out", str(out), f"a folder whose {path.name}, if any, is a file")
+        (out / _LONG).exists()  # and what is written has names that are not too long
+        parent = out
+        while not parent.exists():
+            parent = parent.parent
         with tempfile.TemporaryFile(dir=parent):
             pass
     except OSError as error:
@@ -230,13 +294,13 @@ def _policies(parsed: argparse.Namespace) -> int:
     """Print every policy with its parameters, their defaults and its source."""
     for name, entry in Policy.registry.items():
         if isinstance(entry, Alias):
-            print(f"{name}\n    {entry.summary}")
+            say(f"{name}\n    {entry.summary}")
             continue
         about = f"{inspect.getdoc(entry)}\nsource: {entry.source}"
-        print(f"{name}\n{textwrap.indent(about, '    ')}")
+        say(f"{name}\n{textwrap.indent(about, '    ')}")
         for parameter, field in entry.parameters().items():
             default = "" if field.default is None else f" = {_default(field.default)}"
-            print(f"    {parameter}{default}: {field.metadata.get('doc', '')}")
+            say(f"    {parameter}{default}: {field.metadata.get('doc', '')}")
     return 0
 
 

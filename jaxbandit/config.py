@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,10 @@ from .simulate import Simulation
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # the last for `jaxbandit tune` alone
 SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block", "until")
 _LONGEST = 1 << 26  # bytes of a config
+_PARTS = 100  # of a dotted key; TOML's own reader takes the square of the time of what they are
+_STRING = r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
+_APART = re.compile(rf"(?P<string>{_STRING})|#[^\n]*", re.DOTALL)  # strings and comments, in which dots part no keys
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 _PLACE = 80  # characters of a point of a grid, in an error
 
 
@@ -40,6 +45,8 @@ def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
             text = file.read(_LONGEST + 1)
     except OSError as error:
         raise InputError("CONFIG", str(path), f"a file that can be read ({error.strerror})") from None
+    except ValueError:  # a name that no file may have
+        raise InputError("CONFIG", str(path), "a file that can be read") from None
     if len(text) > _LONGEST:
         raise InputError("CONFIG", str(path), f"a file of at most {_LONGEST >> 20} MiB")
     try:
@@ -53,6 +60,8 @@ def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
 
 def _parsed(text: str) -> dict[str, Any]:
     """TOML; a ValueError in words of one line for any other text."""
+    if _LONG_KEY.search(_APART.sub(lambda found: "s" if found["string"] else "", text)):
+        raise ValueError(f"a key has more than {_PARTS} parts")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -70,6 +79,8 @@ def _apply(config: dict[str, Any], change: str) -> None:
     *path, last = [part.strip() for part in dotted.split(".")]
     if not all([*path, last]):
         raise InputError("--set", change, "section.key=value, a name between any two dots")
+    if len(path) >= _PARTS:
+        raise InputError("--set", change, f"section.key=value, the key of at most {_PARTS} parts")
     place: Any = config
     for part in path:
         if isinstance(place, list):  # policies.0.eta: by number, as they stand in the file

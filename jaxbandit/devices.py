@@ -19,6 +19,7 @@ from jax.sharding import PartitionSpec as Spec
 from . import engine, kernel
 from .blocks import Block
 from .engine import State
+from .errors import InputError
 from .exact import Quota
 from .lanes import in_groups, per_run
 from .policy import Policy
@@ -27,6 +28,21 @@ from .problem import World
 Tree = TypeVar("Tree")
 
 _RUNS = "runs"
+
+
+def check() -> None:
+    """Refuse platforms that JAX was told to use and that have no devices here.
+
+    Raises:
+        InputError: naming the variable of the environment.
+    """
+    config: Any = jax.config
+    try:
+        jax.local_devices()
+    except Exception as error:  # of several kinds, some without a word
+        reason = f" ({str(error).splitlines()[0]})" if str(error) else ""
+        words = f"platforms that JAX finds devices of here, as cpu{reason}"
+        raise InputError("JAX_PLATFORMS", config.jax_platforms, words) from None
 
 
 def mesh() -> Mesh | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import jax
 import numpy as np
@@ -17,9 +19,17 @@ from .groups import Group
 from .lanes import LANES, bytes_of
 from .tallies import Form
 
+resource: ModuleType | None
+try:
+    import resource
+except ImportError:  # elsewhere than on Unix
+    resource = None
+
 _CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)
 _CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_CALENDAR_RUNS` would fit
 _CALENDAR_RUNS = 128
+_LEAST = 1 << 31  # bytes of address space without which JAX cannot begin (1.7 GiB of it taken on 2 cores, measured),
+_COMPILING = 1 << 29  # and what it takes to compile after that (likewise)
 _QUOTA = 96  # bytes of a table's entry at its peak, on the host and on the device (measured)
 
 
@@ -91,9 +101,10 @@ def check_results(groups: list[Group], forms: list[Form], seeds: int) -> None:
     need, room = results_bytes(groups, forms, seeds), host_bytes()
     if need > room:
         rows = sum(group.rows for group in groups)
+        free = f"{room / 2**30:.3g} GiB are free{_under_limit(room)}"
         words = (
             f"runs whose results fit: {rows} configurations and instances x {seeds} seeds take {need / 2**30:.3g} GiB, "
-            f"and {room / 2**30:.3g} GiB are free; fewer seeds, metrics or recorded rounds take less"
+            f"and {free}; fewer seeds, metrics or recorded rounds take less"
         )
         raise InputError("simulation.seeds", seeds, words)
 
@@ -108,12 +119,49 @@ def device_bytes() -> int:
 
 
 def host_bytes() -> int:
-    """The memory that is free here, or what a limit on this process's group leaves of it."""
-    rooms = [_free()]
+    """The memory that is free here, or what a limit on this process or its group leaves of it."""
+    rooms = [_free(), _address_space()]
     group = Path("/sys/fs/cgroup")
     with contextlib.suppress(OSError, ValueError):  # no such limit
         rooms.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
     return max(min(rooms), 1 << 26)
+
+
+def check_limit() -> None:
+    """Refuse a limit on the address space under which JAX itself ends with a segmentation fault.
+
+    Raises:
+        InputError: naming the limit.
+    """
+    limit = _limit()
+    if limit is not None and limit < _LEAST:
+        words = f"at least {_LEAST >> 10}, or unlimited: JAX and its threads take as much before any work"
+        raise InputError("ulimit -v", limit >> 10, words)
+
+
+def _limit() -> int | None:
+    """The limit on this process's address space; None for none."""
+    if resource is None:
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _address_space() -> int:
+    """What such a limit leaves, beside what JAX takes to compile."""
+    limit = _limit()
+    if limit is None:
+        return sys.maxsize
+    taken = 0
+    with contextlib.suppress(OSError):  # elsewhere than on Linux
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return limit - taken - _COMPILING
+
+
+def _under_limit(room: int) -> str:
+    """What to say where it is that limit that leaves no more room."""
+    limit = _limit()
+    return "" if limit is None or _free() <= room else f" under `ulimit -v {limit >> 10}`"
 
 
 def _free() -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from .heat_maps import drawable, heat_maps, scale
 from .heat_maps import heat_map as heat_map
 from .metrics import METRICS
 from .optimum import fair_allocation, penalized_allocation
+from .outputs import SUFFIXES
 from .palette import COLOURS as COLOURS
 from .palette import STYLE, caption, legend, panels, styles, tint
 from .sweeps import sweep, swept_alone
@@ -38,12 +40,17 @@ def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
     written = []
     with plt.rc_context(STYLE):
         for name, figure in figures(results):
-            for suffix in (".png", ".pdf"):
+            for suffix in SUFFIXES:
                 path = folder / f"{name}{suffix}"
                 figure.savefig(path, bbox_inches="tight")
                 written.append(path)
             plt.close(figure)
     return written
+
+
+def files(results: xr.Dataset) -> list[str]:
+    """The names of the files that `draw_all` writes."""
+    return [f"{name}{suffix}" for name, _ in _drawings(results) for suffix in SUFFIXES]
 
 
 def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
@@ -53,22 +60,27 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
     parameter alone, or `sweep-<parameter>` where there are several such; `heat-maps` where a family varies two, or
     `heat-maps-<family>` where several do.
     """
+    return ((name, draw()) for name, draw in _drawings(results))
+
+
+def _drawings(results: xr.Dataset) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """What `figures` gives, not drawn yet; names as `outputs` knows them."""
     if recorded(results) and results.sizes["round"] > 1:
-        yield "curves", curves(results)
-    yield "pulls", pulls(results)
+        yield "curves", partial(curves, results)
+    yield "pulls", partial(pulls, results)
     swept_any = len(swept(results)) > 0 or any(len(places) > MANY for places in groups(results).values())
     if "unfairness" in results and "regret" in results and swept_any:
-        yield "tradeoff", tradeoff(results)
+        yield "tradeoff", partial(tradeoff, results)
     if "phase_rounds" in results:
-        yield "phases", phases(results)
+        yield "phases", partial(phases, results)
     if not recorded(results):
         return
     alone = swept_alone(results)
     for name, x in zip(_file_names("sweep", alone), alone, strict=True):
-        yield name, sweep(results, x)
+        yield name, partial(sweep, results, x)
     maps = list(drawable(results))
     for name, (family, x, y) in zip(_file_names("heat-maps", [family for family, _, _ in maps]), maps, strict=True):
-        yield name, heat_maps(results, x, y, family)
+        yield name, partial(heat_maps, results, x, y, family)
 
 
 def _file_names(kind: str, labels: list[str]) -> list[str]:

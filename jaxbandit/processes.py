@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
+import ipaddress
 import os
 import re
 import socket
@@ -24,9 +26,12 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
+from . import devices
 from .errors import InputError
+from .streams import tell
 from .tallies import Tally
 
+_MOST = 1 << 16  # processes
 _PIECE = 1 << 24  # bytes that a process sends at a time
 _PATIENCE = 300  # seconds that a process waits for the others to come,
 _SILENCE = 5.0  # how long it says nothing of it,
@@ -50,25 +55,30 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
     found = None if coordinator is None else re.fullmatch(r"(?:[^\s:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", coordinator)
     if coordinator is None or found is None or not 0 < int(found[1]) < 1 << 16:
         raise InputError("--coordinator", coordinator, "HOST:PORT of the process of number 0, the same for all")
-    if processes is None or processes < 1:
-        raise InputError("--processes", processes, "a whole number >= 1: how many processes there are")
+    if processes is None or not 0 < processes <= _MOST:
+        raise InputError("--processes", processes, f"how many processes there are, a whole number from 1 to {_MOST}")
     if number is None or not 0 <= number < processes:
         raise InputError("--process-id", number, f"this process's number, from 0 to {processes - 1}")
     if processes == 1:
         return
-    _check_address(coordinator, number)
+    listens = _address(coordinator, number)
     config: Any = jax.config
     config.update("jax_enable_recoverability", True)  # or JAX ends every process where one dies
     config.update("jax_enable_preemption_service", False)  # or a process that is told to end goes on
-    words = f"jaxbandit: process {number} of {processes} waits for the others at {coordinator}, {_PATIENCE} s at most"
-    waiting = threading.Timer(_SILENCE, functools.partial(print, words, file=sys.stderr, flush=True))
+    words = f"process {number} of {processes} waits for the others at {coordinator}, {_PATIENCE} s at most"
+    waiting = threading.Timer(_SILENCE, functools.partial(tell, words))
     waiting.daemon = True
     waiting.start()
     try:
         # Where the others do not come JAX ends the process, with words of its own; it raises nothing then.
-        jax.distributed.initialize(coordinator, processes, number, initialization_timeout=_PATIENCE)
+        jax.distributed.initialize(
+            coordinator, processes, number, initialization_timeout=_PATIENCE, coordinator_bind_address=listens
+        )
+        devices.check()
         with _quiet():
             any_of(False)
+    except InputError:
+        raise
     except (RuntimeError, ValueError) as error:
         raise ConnectionError(f"process {number} lost the others: {str(error).splitlines()[0]}") from None
     finally:
@@ -76,15 +86,53 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
     atexit.register(_part)
 
 
-def _check_address(coordinator: str, number: int) -> None:
-    """Refuse at once what JAX would wait for in vain: a host without an address, a port that is taken."""
+def _address(coordinator: str, number: int) -> str | None:
+    """Where process 0 is to listen; refuses at once what JAX would wait for in vain.
+
+    That is the address given and no other one of this machine: whoever reaches it may take part. Not so where the name
+    means another address here than to others, as a machine's own name often is 127.0.1.1 to itself, or one that is
+    translated on the way.
+
+    Returns:
+        HOST:PORT; None for all addresses of this machine, which is said.
+
+    Raises:
+        ConnectionError: a host without an address, or a port that is taken.
+    """
     host, _, port = coordinator.rpartition(":")
+    bare = host.strip("[]")
     try:
-        family = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][0]
-        if number == 0:
-            socket.create_server(("", int(port)), family=family).close()
+        found = socket.getaddrinfo(bare, int(port), type=socket.SOCK_STREAM)
+        if number > 0:
+            return None
+        addresses = {str(info[4][0]): info[0] for info in found}
+        elsewhere = bare not in {"localhost", *addresses} and all(map(_loops, addresses))
+        if not elsewhere and all(_listens(address, port, family) for address, family in addresses.items()):
+            return os.environ.get("JAX_COORDINATOR_BIND_ADDRESS", coordinator)
+        socket.create_server(("", int(port)), family=found[0][0]).close()
     except OSError as error:
         raise ConnectionError(f"process {number} cannot use {coordinator}: {error.strerror or error}") from None
+    tell(f"note: {bare} is no address of a network of this machine: process 0 listens on all that it has")
+    return None
+
+
+def _loops(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def _listens(address: str, port: str, family: int) -> bool:
+    """Whether this machine has the address.
+
+    Raises:
+        OSError: its port is taken.
+    """
+    try:
+        socket.create_server((address, int(port)), family=family).close()
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            return False
+        raise
+    return True
 
 
 def _part() -> None:

@@ -14,12 +14,11 @@ import hashlib
 import io
 import math
 import os
-import shutil
+import re
 import time
 import tomllib
-import uuid
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,15 +26,20 @@ import numpy as np
 import tomli_w
 
 from .errors import InputError, WriteError
+from .outputs import HEX, is_folder, is_staged, remove, unique
 
 Made = TypeVar("Made")
 
 FOLDER = "unfinished"
-FILES = "files"  # in it: what is written last, until it is moved to its place
+_GONE = ".unfinished"  # what the folder is called while it is removed
+_STAGING = "files-"  # in it, a folder for each process: what is written last, until it is moved to its place
 _ABOUT = "run.toml"
 _FORMAT = "jaxbandit-block-1"
 _ABOUT_FORMAT = ("#", "jaxbandit-run-1")  # a comment to TOML
 _HEAD = 400  # bytes; a head is shorter
+_BLOCK = re.compile(r"group\d+-rows\d+-\d+-seeds\d+-\d+\.block")  # the file of a block, as `simulate.Job` names it
+_FILE = re.compile(rf"{_ABOUT}|{_BLOCK.pattern}|\.(?:{_ABOUT}|{_BLOCK.pattern})\.{HEX}")  # and all that is made
+_STAGED = re.compile(_STAGING + HEX)
 
 
 class ProgressFolder:
@@ -61,6 +65,7 @@ class ProgressFolder:
         self.path, self.run, self.about = out / FOLDER, run, dict(about)
         self.seconds, self.since = 0.0, time.perf_counter()
         self._begun, self._new = False, not out.exists()
+        _check_ours(out)
         try:
             found = _about(self.path / _ABOUT)
         except InputError:  # none, or damaged and written anew: blocks say whose they are
@@ -72,15 +77,11 @@ class ProgressFolder:
             words = "a folder without the unfinished run of another config, version or device"
             ways = f"that one goes on as it began (`jaxbandit resume {out}`), and without {self.path} it is forgotten"
             raise InputError("--out", str(out), f"{words}; {ways}")
-        strange = [path.name for path in self.path.iterdir() if not _ours(path)] if self.path.is_dir() else []
-        if strange:  # the folder goes in the end
-            words = f"a folder whose {FOLDER}, if any, was made by jaxbandit; this one holds {min(strange)!r}"
-            raise InputError("--out", str(out), words)
 
     def _runs(self) -> list[Any]:
         """The runs that the heads of blocks name."""
         runs = []
-        for path in filter(Path.is_file, self.path.glob("*.block")):
+        for path in filter(Path.is_file, _blocks(self.path)):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 head = file.readline(_HEAD).decode("ascii", "replace").split()
                 if len(head) == 5 and head[0] == _FORMAT:
@@ -155,7 +156,7 @@ class ProgressFolder:
         self._write(f"{name}.block", _headed(body.getvalue(), _FORMAT, self.run, name))
 
     def _write(self, name: str, content: bytes) -> None:
-        partial = self.path / f".{name}.{uuid.uuid4().hex}"  # of its own: several processes may share the folder
+        partial = self.path / unique(f".{name}.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             try:
@@ -167,8 +168,45 @@ class ProgressFolder:
             raise WriteError(self.path / name, error) from None
 
 
-def _ours(path: Path) -> bool:
-    return path.name in (_ABOUT, FILES) or path.suffix == ".block" or path.name.startswith(".")
+def _blocks(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.block") if _BLOCK.fullmatch(path.name)]
+
+
+def _check_ours(out: Path) -> None:
+    """Refuse to work in a folder of this name that jaxbandit did not make: it is emptied in the end.
+
+    Raises:
+        InputError: naming what is not of its making.
+    """
+    for name in (FOLDER, _GONE):
+        try:
+            strange = _strange(out / name)
+        except OSError as error:
+            strange = f"cannot be read ({error.strerror})"
+        if strange is not None:
+            words = f"a folder whose {name}, if any, was made by jaxbandit; this one {strange}"
+            raise InputError("--out", str(out), words)
+
+
+def _strange(folder: Path) -> str | None:
+    """Why a folder of progress cannot be of jaxbandit's making; None where it can."""
+    if folder.is_symlink():
+        return "is a symbolic link"
+    if not folder.is_dir():
+        return "is a file" if folder.exists() else None
+    for path in sorted(folder.iterdir()):
+        if not (_STAGED if is_folder(path) else _FILE).fullmatch(path.name):
+            return f"holds {path.name!r}"
+    about = folder / _ABOUT
+    if about.is_file() and not _blocks(folder) and not _begins(about):  # anyone may call a file so
+        return f"holds a {_ABOUT!r} of another kind"
+    return None
+
+
+def _begins(about: Path) -> bool:
+    """Whether a file begins as the table of a run does."""
+    with about.open("rb") as file:
+        return file.readline(_HEAD).startswith(" ".join(_ABOUT_FORMAT).encode())
 
 
 def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:
@@ -183,17 +221,51 @@ def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:
 
 def kept(out: Path) -> int:
     """How many blocks are done and kept in a folder of results."""
-    return sum(1 for _ in (out / FOLDER).glob("*.block"))
+    return len(_blocks(out / FOLDER))
+
+
+def begun(out: Path) -> bool:
+    """Whether a folder of results holds a run that is unfinished."""
+    return (out / FOLDER / _ABOUT).exists()
+
+
+@contextlib.contextmanager
+def staging(out: Path) -> Iterator[Path]:
+    """A folder of this process's own in the progress, for files that are moved to their places when they are whole.
+
+    A kill leaves nothing that is not removed with the progress.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = out / FOLDER / unique(_STAGING)
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    finally:
+        remove(folder, is_staged)
 
 
 def forget(out: Path) -> None:
     """Remove the progress in a folder of results, once they are written: at one stroke, as far as readers see."""
-    gone = out / f".{FOLDER}"
-    shutil.rmtree(gone, ignore_errors=True)
-    with contextlib.suppress(OSError):  # it is not there, or stays
-        if (out / FOLDER).is_dir():
-            (out / FOLDER).replace(gone)
-    shutil.rmtree(gone, ignore_errors=True)
+    path, gone = out / FOLDER, out / _GONE
+    _empty(gone)  # of a call that was killed here
+    with contextlib.suppress(OSError):  # another process was faster; or it stays
+        if is_folder(path) and _strange(path) is None:
+            path.replace(gone)
+    _empty(path)  # where it stayed: what others have put there is left
+    _empty(gone)
+
+
+def _empty(folder: Path) -> None:
+    """Remove a folder of progress, but for what is not of jaxbandit's making."""
+    if not is_folder(folder):
+        return
+    with contextlib.suppress(OSError):  # another process removes it too
+        for path in list(folder.iterdir()):
+            if _STAGED.fullmatch(path.name):
+                remove(path, is_staged)
+        remove(folder, lambda name: _FILE.fullmatch(name) is not None)
 
 
 def unfinished(out: Path) -> dict[str, Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import tomli_w
-import xarray as xr
 
 from . import config as configs
-from . import report, results
+from . import report, results, sealed
 from .about import version
+from .errors import InputError, WriteError
 from .palette import STYLE
 from .papers import PAPERS
 from .papers.experiment import Data, Experiment, Paper, Sizes
@@ -34,12 +35,16 @@ class Task:
     path: Path
 
     def done(self) -> bool:
-        """Whether the results of this very config, by this version, lie there."""
+        """Whether the results of this very config, by this version, lie there whole; what is damaged is said."""
         try:
-            with xr.open_dataset(self.path, engine="h5netcdf") as found:
-                known = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
-        except (OSError, ValueError):
+            found = sealed.load(self.path)
+        except FileNotFoundError:
             return False
+        except (OSError, sealed.DamagedError) as error:
+            words = str(error) if isinstance(error, sealed.DamagedError) else f"{self.path} cannot be read"
+            warnings.warn(f"{words}: simulating it again", stacklevel=2)
+            return False
+        known = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
         return known == (tomli_w.dumps(self.experiment.config), version())
 
     def seconds(self) -> float:
@@ -60,8 +65,8 @@ class Task:
         rounds = len(simulation.entries) * simulation.problem.instances * simulation.setting.seeds
         with parts.part(self.experiment.name, rounds * simulation.setting.horizon, self.seconds()) as bar:
             outcome = simulation.run(bar)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        results.write(results.dataset(simulation, outcome, self.experiment.config), self.path)
+        sealed.unseal(self.path)
+        sealed.seal(self.path, results.write(results.dataset(simulation, outcome, self.experiment.config), self.path))
 
 
 def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = False) -> report.Report:
@@ -78,6 +83,7 @@ def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = 
 
     Raises:
         InputError: before any work, where a config or the conversion log cannot be used.
+        WriteError: a file cannot be written, or what was simulated cannot be read again.
     """
     papers = [PAPERS[number] for number in numbers]
     tasks = {paper.number: _tasks(paper, out, sizes) for paper in papers}
@@ -86,9 +92,15 @@ def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = 
         for task in left:
             task.run(parts)
     formats = {".png": 120} if sizes.quick else {".png": 200, ".pdf": 200}
-    chapters = [_chapter(paper, tasks[paper.number], out, formats) for paper in papers]
-    whole = report.Report(chapters, sizes.quick)
-    report.write(whole, out)
+    try:
+        chapters = [_chapter(paper, tasks[paper.number], out, formats) for paper in papers]
+        whole = report.Report(chapters, sizes.quick)
+        report.write(whole, out)
+    except sealed.DamagedError as error:
+        words = "files as they were written: started again, what was damaged meanwhile is simulated again"
+        raise InputError("--out", str(error), words) from None
+    except OSError as error:
+        raise WriteError(Path(error.filename or out), error) from None
     return whole
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 from pathlib import Path
@@ -162,10 +163,13 @@ def kind(policy: Policy) -> str:
     return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
 
 
-def write(results: xr.Dataset, path: Path) -> None:
+def write(results: xr.Dataset, path: Path) -> str:
     """Write `results.nc` (netCDF-4) whole or not at all: under another name first, then renamed.
 
     It is made in memory, so that a disk that fills up meets a plain write and not the library in the middle of a file.
+
+    Returns:
+        The SHA-256 of the file.
 
     Raises:
         WriteError: it cannot be written; a file that was there before still is.
@@ -185,3 +189,4 @@ def write(results: xr.Dataset, path: Path) -> None:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise WriteError(path, error) from None
+    return hashlib.sha256(made.getbuffer()).hexdigest()

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import xarray as xr
 
 from . import grids, plots, results
+from .earlier import LISTED, earlier
 from .errors import WriteError
-from .progress_folder import FILES, FOLDER
+from .outputs import RESULTS, TABLE
+from .progress_folder import staging
 
 
 def write(data: xr.Dataset, out: Path) -> list[Path]:
     """Write `results.nc`, `table.csv` where there is a grid, and the figures, each whole or not at all.
 
     They are made in a folder of the progress and moved from there, so that a kill in the middle leaves nothing behind
-    that is not removed with it.
+    that is not removed with it. `results.nc` comes first and names the others in an attribute: whatever happens
+    meanwhile, each file that is there is listed. What an earlier run listed and this one does not write is removed.
 
     Returns:
         The files.
@@ -24,17 +26,18 @@ def write(data: xr.Dataset, out: Path) -> list[Path]:
     Raises:
         WriteError: a file cannot be written; `results.nc` comes first.
     """
-    made = out / FOLDER / FILES
+    names = [RESULTS, *([TABLE] if grids.parameters(data) else []), *plots.files(data)]
     try:
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        results.write(data, made / "results.nc")
-        first = _move([made / "results.nc"], out)
-        return first + _move([*_table(data, made), *plots.draw_all(data, made)], out)
+        with staging(out) as made:
+            results.write(data.assign_attrs({LISTED: " ".join(names)}), made / RESULTS)
+            before = earlier(out)
+            for name in () if before is None else before.files:
+                if name not in names:
+                    (out / name).unlink(missing_ok=True)
+            first = _move([made / RESULTS], out)
+            return first + _move([*_table(data, made), *plots.draw_all(data, made)], out)
     except OSError as error:
         raise WriteError(out, error) from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _move(files: list[Path], out: Path) -> list[Path]:
@@ -44,5 +47,5 @@ def _move(files: list[Path], out: Path) -> list[Path]:
 def _table(data: xr.Dataset, out: Path) -> list[Path]:
     if not grids.parameters(data):
         return []
-    grids.table(data).to_csv(out / "table.csv", index=False)
-    return [out / "table.csv"]
+    grids.table(data).to_csv(out / TABLE, index=False)
+    return [out / TABLE]

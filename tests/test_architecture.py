@@ -8,8 +8,8 @@ import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
-    ["errors", "struct", "fusion", "about", "rewriting", "roots"],
-    ["rows", "contracts", "canonical"],
+    ["errors", "struct", "fusion", "about", "outputs", "rewriting", "roots"],
+    ["rows", "contracts", "canonical", "sealed", "streams"],
     ["kernel", "lanes"],
     ["exact", "bits", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
     ["component", "conversions", "tallies", "until", "rounding"],
@@ -33,7 +33,7 @@ LAYERS = [
     ["results", "estimates"],
     ["grids"],
     ["config"],
-    ["api"],
+    ["api", "earlier"],
     ["palette"],
     ["heat_maps", "sweeps"],
     ["plots"],

@@ -128,12 +128,14 @@ def test_results_nc_is_what_the_interface_says(done):
         "compile_seconds",
         "run_seconds",
         "rounds_per_second",
+        "files",
     }
     assert set(about) == told | {"plays"}
     assert tomllib.loads(about["config"]) == tomllib.loads(TOML)
     assert about["jaxbandit_version"] == metadata.version("jaxbandit")
     assert about["jax_version"] == jax.__version__
     assert jax.devices()[0].platform in about["device"]
+    assert sorted(about["files"].split()) == names(done[0])
     assert about["run_seconds"] > 0
     assert about["compile_seconds"] >= 0
     assert about["rounds_per_second"] == pytest.approx(4 * 5 * 200 / about["run_seconds"])
@@ -149,7 +151,7 @@ def test_running_twice_gives_the_same_data(there, done):
     assert run("--out", "two", "--set", "simulation.block=2") == 0
     one, two = opened(done[0]), opened(there / "two")
     xr.testing.assert_identical(one.drop_attrs(deep=False), two.drop_attrs(deep=False))
-    assert run("--out", "two", *QUICK, "simulation.key=4") == 0  # over what is there
+    assert run("--force", "--out", "two", *QUICK, "simulation.key=4") == 0  # over what is there
     assert not opened(there / "two").pulls.equals(one.pulls)
 
 

@@ -1,5 +1,6 @@
 """What cannot fit is refused before any work; blocks shrink to what fits; and estimates are those of what is taken."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -94,6 +95,24 @@ def test_tables_of_fractions_that_differ_by_row_count_too(monkeypatch):
 def test_the_memory_of_a_host_is_what_its_limits_leave():
     assert 1 << 26 <= memory.host_bytes() < 1 << 50
     assert memory.device_bytes() <= memory.host_bytes() * 1.1
+
+
+@pytest.mark.skipif(memory.resource is None, reason="no limits")
+def test_a_limit_on_the_address_space_is_heeded_and_named(monkeypatch):
+    setting = {"horizon": 100, "seeds": 2 * 10**6, "record": 5}
+    simulation(**setting)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    limit = taken + (600 << 20)
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (limit, limit))
+    assert memory.host_bytes() < 1 << 28
+    assert memory.device_bytes() < 1 << 28
+    with pytest.raises(jb.InputError, match=rf"GiB are free under `ulimit -v {limit >> 10}`; fewer seeds"):
+        simulation(**setting)
+    simulation(**{**setting, "seeds": 1000})
+    for most, fits in ((3_000_000 << 10, True), ((2 << 30) - 1, False)):
+        monkeypatch.setattr(memory.resource, "getrlimit", lambda which, most=most: (most, most))
+        with contextlib.nullcontext() if fits else pytest.raises(jb.InputError, match=r"^ulimit -v holds 2097151; "):
+            memory.check_limit()
 
 
 @pytest.mark.slow

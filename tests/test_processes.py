@@ -98,8 +98,28 @@ def alone(**setting):
     return results.dataset(simulation, simulation.run(), {}).drop_attrs()
 
 
+# Process 0 writes down where it listens, as the system has it, once it has met the others.
+LISTENS = """
+from jaxbandit import processes
+connect = processes.connect
+def connected(coordinator, *others):
+    connect(coordinator, *others)
+    port, lines = int(coordinator.rpartition(":")[2]), []
+    for name in ("tcp", "tcp6"):
+        lines += [line.split() for line in open(f"/proc/self/net/{name}").readlines()[1:]]
+    places = [line[1].split(":")[0] for line in lines if line[3] == "0A" and int(line[1].split(":")[1], 16) == port]
+    if NUMBER == 0:
+        open("listens.txt", "w").write(" ".join(sorted(set(places))))
+processes.connect = connected
+"""
+
+
 def test_two_processes_give_what_one_does(there):
-    codes, out, error = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2))
+    before = LISTENS if Path("/proc/self/net/tcp").is_file() else ""
+    codes, out, error = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2, before=before))
+    if before:
+        (place,) = (there / "listens.txt").read_text().split()  # 127.0.0.1, and be it as an IPv6 address
+        assert place in ("0100007F", "0000000000000000FFFF00000100007F")
     assert (codes, error) == ([0, 0], ["", ""])
     assert out[0].splitlines()[-1].startswith("wrote results.nc, table.csv")
     assert out[1] == ""
@@ -201,6 +221,7 @@ def test_where_a_process_is_given_a_bad_folder_both_stop_with_a_message(there, n
         (["--processes", "2"], "--coordinator holds None; it may hold HOST:PORT"),
         (["--coordinator", "here", "--processes", "2", "--process-id", "0"], "--coordinator holds 'here'"),
         (["--coordinator", "localhost:1"], "--processes holds None"),
+        (["--coordinator", "localhost:1", "--processes", str(10**12), "--process-id", "0"], "--processes holds 1000"),
         (["--coordinator", "localhost:1", "--processes", "0", "--process-id", "0"], "--processes holds 0"),
         (["--coordinator", "localhost:1", "--processes", "2"], "--process-id holds None"),
         (["--coordinator", "localhost:1", "--processes", "2", "--process-id", "5"], "--process-id holds 5"),
@@ -243,3 +264,37 @@ def test_a_port_that_is_taken_is_said(there, capsys):
         where = ["--coordinator", f"127.0.0.1:{other.getsockname()[1]}", "--processes", "2", "--process-id", "0"]
         assert main(["run", "config.toml", *where]) == 1
     assert "Address already in use" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "known", "everywhere"),
+    [
+        ("127.0.0.1", None, False),
+        ("localhost", ["127.0.0.1"], False),
+        ("node7", ["127.0.0.1"], True),  # a machine's own name, which means another address to others
+        ("node7", ["192.0.2.1"], True),  # an address that this machine does not have: it is translated on the way
+        ("192.0.2.1", None, True),
+        ("[::1]", None, False),
+    ],
+)
+def test_process_0_listens_where_it_was_told_as_far_as_it_can(monkeypatch, capsys, host, known, everywhere):
+    if host == "[::1]" and not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6")
+    if known is not None:
+        families = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in known]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: families)
+    asked = {}
+    monkeypatch.setattr(processes.jax.distributed, "initialize", lambda *_, **options: asked.update(options))
+    monkeypatch.setattr(processes.jax.config, "update", lambda *_: None)
+    monkeypatch.setattr(processes.atexit, "register", lambda _: None)
+    where = f"{host}:{free_port()}"
+    processes.connect(where, 2, 0)
+    assert asked["coordinator_bind_address"] == (None if everywhere else where)
+    note = f"jaxbandit: note: {host} is no address of a network of this machine: process 0 listens on all that it has\n"
+    assert capsys.readouterr().err == (note if everywhere else "")
+    processes.connect(where, 2, 1)
+    assert asked["coordinator_bind_address"] is None  # process 0 alone listens
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:77")  # JAX's own word
+    processes.connect(where, 2, 0)
+    assert asked["coordinator_bind_address"] == (None if everywhere else "127.0.0.1:77")

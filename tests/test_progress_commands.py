@@ -25,6 +25,9 @@ CLI = {
 }
 
 
+HEX = "0123456789abcdef" * 2  # as in names of which each is given once
+
+
 @pytest.fixture
 def there(tmp_path, monkeypatch):
     """A working folder with a config in it; figures cost nothing."""
@@ -45,8 +48,8 @@ def regret():
     return jb.simulate(CLI["problem"], "ucb1", **CLI["simulation"])
 
 
-def run(*changes, out="made"):
-    return cli.main(["run", "small.toml", "--out", out, "--set", "simulation.key=0", *changes])
+def run(*changes, out="made", options=()):
+    return cli.main(["run", "small.toml", *options, "--out", out, "--set", "simulation.key=0", *changes])
 
 
 KEPT = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it\n"
@@ -71,7 +74,9 @@ def test_resume_ends_what_was_interrupted(there, regret, capsys):
     assert capsys.readouterr().err == f"{KEPT}jaxbandit: interrupted\n"
     assert names(there / "made") == [FOLDER]
     assert len(blocks(there / "made")) == 2
-    for rest in (".group0.block.half", "files/results.nc", "files/pulls.png"):  # of a kill
+    block, staging = "group0-rows0-1-seeds2-4.block", f"files-{HEX}"
+    # What a kill leaves.
+    for rest in (f".{block}.{HEX}", f"{staging}/.results.nc.5", f"{staging}/results.nc", f"{staging}/pulls.png"):
         path = there / "made" / FOLDER / rest
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"half")
@@ -132,19 +137,21 @@ def test_progress_goes_at_one_stroke(there, regret, capsys, monkeypatch):
     class Killed(BaseException):
         pass
 
-    def killed(path, *_, **__):
-        held = list(Path(path).glob("*.block"))
-        if held:
-            held[0].unlink()
+    unlink = Path.unlink
+
+    def killed(path, missing_ok=False):
+        unlink(path, missing_ok)
+        if path.suffix == ".block":
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", killed)
+        patch.setattr(Path, "unlink", killed)
         with pytest.raises(Killed):
             run()
+    assert len(list((there / "made" / f".{FOLDER}").glob("*.block"))) == 2
     assert cli.main(["resume", "made"]) == 0
     assert "nothing to resume" in capsys.readouterr().out
-    assert run("simulation.key=1") == 0
+    assert run("simulation.key=1", options=["--force"]) == 0
     assert names(there / "made") == ["pulls.png", "results.nc"]
 
 
@@ -235,7 +242,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(there, regret, capsys, mo
     before = contents(there / "made")
     capsys.readouterr()
     with full(most):
-        assert run() == 1
+        assert run(options=["--force"]) == 1
     told = capsys.readouterr().err.splitlines(keepends=True)
     assert told[-1].startswith("jaxbandit: made/")
     assert told[-1].endswith(f"{path} cannot be written: File too large\n")
@@ -244,7 +251,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(there, regret, capsys, mo
     assert before.items() <= after.items()
     assert len(blocks(there / "made")) == done
     assert not [name for name in after if name.name.startswith(".")]
-    assert cli.main(["resume", "made"] if done else ["run", "small.toml", "--out", "made"]) == 0
+    assert cli.main(["resume", "made"] if done else ["run", "small.toml", "--force", "--out", "made"]) == 0
     assert_same(opened(there / "made"), regret)
     assert names(there / "made") == ["pulls.png", "results.nc"]
 
@@ -259,7 +266,7 @@ def test_a_disk_that_is_full_at_the_figures_has_the_results(there, regret, capsy
     capsys.readouterr()
     monkeypatch.setattr(plots, "draw_all", large)
     with full(10**5):
-        assert run() == 1
+        assert run(options=["--force"]) == 1
     assert capsys.readouterr().err == f"{KEPT}jaxbandit: made cannot be written: File too large\n"
     assert_same(opened(there / "made"), regret)
     assert (there / "made" / "pulls.png").read_bytes() == figure

@@ -151,7 +151,7 @@ def test_a_disk_that_fills_up_at_a_figure(there):
     most = len(before["results.nc"]) + 2000
     assert max(map(len, before.values())) > most
 
-    code, out, err = ended(*run("made", "small.toml"), program=("-c", LIMITED, str(most)))
+    code, out, err = ended(*run("made", "small.toml"), "--force", program=("-c", LIMITED, str(most)))
     assert (code, out) == (1, "")
     assert err.splitlines() == [KEPT, "jaxbandit: made cannot be written: File too large"]
     after = {path.name: path.read_bytes() for path in (there / "made").iterdir() if path.is_file()}

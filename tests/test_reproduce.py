@@ -5,6 +5,7 @@ import math
 import re
 from statistics import NormalDist
 
+import h5py
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from jaxbandit import config as configs
 from jaxbandit.papers import PAPERS, Sizes, drawing
 from jaxbandit.papers.evidence import FAILED, REPRODUCED, UNDECIDED, Claim, Margin, decide, over_runs
 from jaxbandit.papers.experiment import FOLDER, Drawn, Experiment, Paper
+from jaxbandit.progress import Parts
 
 SIZES = [Sizes(), Sizes(quick=True)]
 
@@ -191,3 +193,119 @@ def test_a_bound_out_of_reach_is_told_in_words():
 def test_bad_requests_are_refused_before_work(arguments, words, capsys):
     assert cli.main(["reproduce", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+# Data that were damaged or altered.
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """A folder with a reproduction in it."""
+    place = tmp_path_factory.mktemp("reproduced")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PAPERS, "tiny", tiny([]))
+        reproduce.reproduce(["tiny"], place, Sizes(quick=True))
+    return place
+
+
+@pytest.fixture
+def data(reproduced, monkeypatch):
+    """A file of its data; what is done to it is undone."""
+    monkeypatch.setitem(PAPERS, "tiny", tiny([]))
+    path = reproduced / "tiny" / "data" / "seeds-6.nc"
+    digest = path.with_name("seeds-6.nc.sha256")
+    held = path.read_bytes(), digest.read_bytes()
+    yield path
+    for file in (path, digest):
+        if file.is_symlink() or file.exists():
+            file.unlink()
+    path.write_bytes(held[0])
+    digest.write_bytes(held[1])
+
+
+def task_of(path):
+    tasks = reproduce._tasks(PAPERS["tiny"], path.parents[2], Sizes(quick=True))
+    return next(task for task in tasks if task.path == path)
+
+
+def tripled(path):
+    """Other numbers, by a sound hand."""
+    with h5py.File(path, "r+") as file:
+        file["regret_final"][...] *= 3
+
+
+DAMAGE = {
+    "tripled": tripled,
+    "short": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "text": lambda path: path.write_text("precious"),
+    "of another experiment": lambda path: path.write_bytes(path.with_name("seeds-4.nc").read_bytes()),
+    "no digest": lambda path: path.with_name("seeds-6.nc.sha256").unlink(),
+    "an empty digest": lambda path: path.with_name("seeds-6.nc.sha256").write_text(""),
+    "a digest that is no text": lambda path: path.with_name("seeds-6.nc.sha256").write_bytes(b"\xff" * 99),
+}
+
+
+def test_any_byte_that_is_flipped_is_noticed(data):
+    task, held, rng = task_of(data), data.read_bytes(), np.random.default_rng(2)
+    assert task.done()
+    for place in rng.integers(len(held), size=70):
+        damaged = bytearray(held)
+        damaged[place] ^= 1 << rng.integers(8)
+        data.write_bytes(damaged)
+        with pytest.warns(UserWarning, match=r"seeds-6\.nc is damaged or was altered: simulating it again$"):
+            assert not task.done()
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_data_that_were_damaged_are_simulated_again_and_it_is_said(reproduced, data, capsys, kind):
+    before = (reproduced / "claims.json").read_text()
+    DAMAGE[kind](data)
+    assert cli.main(["reproduce", "tiny", "--quick", "--out", str(reproduced)]) == 0
+    told = capsys.readouterr().err
+    words = "has no digest beside it" if kind == "no digest" else "is damaged or was altered"
+    assert told == f"jaxbandit: note: {data} {words}: simulating it again\n"
+    assert (reproduced / "claims.json").read_text() == before
+    assert cli.main(["reproduce", "tiny", "--quick", "--out", str(reproduced)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_data_that_are_damaged_meanwhile_are_not_drawn(reproduced, data, capsys, monkeypatch):
+    """Between the first look and the figures."""
+    chapter = reproduce._chapter
+
+    def later(*arguments):
+        tripled(data)
+        return chapter(*arguments)
+
+    monkeypatch.setattr(reproduce, "_chapter", later)
+    assert cli.main(["reproduce", "tiny", "--quick", "--out", str(reproduced)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "seeds-6.nc is damaged or was altered" in told
+
+
+def test_a_kill_between_data_and_their_digest_is_gone_on_with(reproduced, data, monkeypatch):
+    task = task_of(data)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reproduce.sealed, "seal", interrupt)
+        with pytest.raises(KeyboardInterrupt), Parts(1.0, False) as parts:
+            task.run(parts)
+    with pytest.warns(UserWarning, match="no digest"):
+        assert not task.done()
+    with Parts(1.0, False) as parts:
+        task.run(parts)
+    assert task.done()
+
+
+def test_a_reproduction_on_a_disk_that_is_full_says_so(reproduced, data, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", str(reproduced / "report.md"))
+
+    monkeypatch.setattr(reproduce.report, "write", full)
+    assert cli.main(["reproduce", "tiny", "--quick", "--out", str(reproduced)]) == 1
+    assert capsys.readouterr().err == f"jaxbandit: {reproduced}/report.md cannot be written: No space left on device\n"

@@ -15,7 +15,7 @@ import jaxbandit as jb
 from jaxbandit import cli, randomness, tuning
 from jaxbandit.errors import InputError
 from jaxbandit.policy import Alias, Policy
-from jaxbandit.tuning import estimators, softening, trajectories
+from jaxbandit.tuning import estimators, figure, softening, task, trajectories
 from jaxbandit.tuning.parameters import Tunable, estimators_of
 
 MEANS, TAU, PENALTIES, T = [0.9, 0.2], [Fraction(11, 20), Fraction(2, 5)], [0.2, 0.45], 6
@@ -449,7 +449,7 @@ def test_the_command_writes_a_config_that_runs(config, tmp_path, capsys):
     assert [table.get("label") for table in tuned["policies"]] == ["HT", None, "HT, tuned"]
     np.testing.assert_array_equal(tuned["policies"][2]["penalties"], [path.penalties.values[path.attrs["step"]]])
     assert cli.main(["run", str(out / "tuned.toml"), "--out", str(tmp_path / "run")]) == 0
-    assert cli.main(["run", str(config), "--out", str(tmp_path / "run")]) == 0
+    assert cli.main(["run", str(config), "--out", str(tmp_path / "untuned")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -469,3 +469,47 @@ def test_a_bad_table_is_refused_and_nothing_written(change, key, config, tmp_pat
     assert cli.main(["tune", str(config), "--out", str(tmp_path / "made"), "--set", change]) == 2
     assert capsys.readouterr().err.startswith(f"jaxbandit: {key} holds")
     assert not (tmp_path / "made").exists()
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    """A tuning of one step, and what came of it."""
+    job = task.task({**tomllib.loads(TOML), "tuning": {**tomllib.loads(TOML)["tuning"], "steps": 1, "check": 1}})
+    return job, job.run()
+
+
+FILES = ["tuned.toml", "tuning.nc", "tuning.pdf", "tuning.png"]
+HEX = "0123456789abcdef" * 2
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_a_kill_has_left_of_a_tuning_goes_with_the_next_one(tuned, tmp_path):
+    left, mine = tmp_path / f".tuning-{HEX}", tmp_path / f".tuning-{HEX[::-1]}"
+    for folder in (left, mine, tmp_path / ".tuning-mine"):
+        folder.mkdir()
+        for name in (*FILES, ".tuning.nc.123"):
+            (folder / name).write_bytes(b"half")
+    (mine / "thesis.txt").write_text("precious")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "tuning.nc").write_text("precious")
+    (tmp_path / f".tuning-{'0' * 32}").symlink_to(tmp_path / "elsewhere")
+    assert sorted(path.name for path in task.save(*tuned, tmp_path)) == FILES
+    assert names(tmp_path) == sorted([*FILES, ".tuning-mine", mine.name, f".tuning-{'0' * 32}", "elsewhere"])
+    assert names(mine) == ["thesis.txt"]
+    assert len(names(tmp_path / ".tuning-mine")) == 5
+    assert names(tmp_path / "elsewhere") == ["tuning.nc"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_tuning_that_cannot_be_written_leaves_nothing(tuned, tmp_path, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(figure, "draw", fail)
+        with pytest.raises(jb.WriteError if isinstance(error, OSError) else KeyboardInterrupt):
+            task.save(*tuned, tmp_path / "made")
+    assert names(tmp_path / "made") == []

@@ -12,6 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from .. import config as configs
+from .. import sealed
 from ..problem import Problem
 from .evidence import Claim
 
@@ -73,8 +74,7 @@ class Data:
 
     def __getitem__(self, name: str) -> xr.Dataset:
         if name not in self._read:
-            with xr.open_dataset(self.files[name], engine="h5netcdf") as results:
-                self._read[name] = results.load()
+            self._read[name] = sealed.load(self.files[name])
         return self._read[name]
 
     def __contains__(self, name: str) -> bool:

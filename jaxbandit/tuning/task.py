@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,8 @@ import xarray as xr
 from .. import config as configs
 from ..about import version
 from ..api import table
-from ..errors import InputError, unknown_key, unknown_name
+from ..errors import InputError, WriteError, unknown_key, unknown_name
+from ..outputs import HEX, remove, unique
 from ..results import write
 from ..setting import Entry
 from ..simulate import Simulation
@@ -24,6 +25,8 @@ from .tune import Tuned, tune
 _HOW = ("steps", "temperature", "width", "learning_rate", "constraint", "common", "check")
 KEYS = ("policy", "parameters", "objective", "estimator", "horizon", "seeds", *_HOW)
 FILES = ("tuned.toml", "tuning.nc", "tuning.png", "tuning.pdf")
+_STAGING = re.compile(rf"\.tuning-{HEX}")  # where they are made
+_PARTIAL = re.compile(r"\.tuning\.nc\.\d+")  # of `results.write`
 
 
 @dataclass(frozen=True)
@@ -101,16 +104,33 @@ def summary(job: Task, made: Tuned) -> str:
 
 
 def save(job: Task, made: Tuned, out: Path) -> list[Path]:
-    """Write the tuned config, the trajectory and its figure into a folder: all of them, or none."""
+    """Write the tuned config, the trajectory and its figure into a folder, each whole or not at all.
+
+    Raises:
+        WriteError: one cannot be written.
+    """
     from . import figure
 
     trajectory: xr.Dataset = made.trajectory.assign_attrs(
         config=tomli_w.dumps(dict(job.config)), jaxbandit_version=version(), policy=job.entry.label, step=made.step
     )
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out, prefix=".tuning-") as folder:
-        there = Path(folder)
-        (there / "tuned.toml").write_text(tomli_w.dumps(job.tuned(made)))
-        write(trajectory, there / "tuning.nc")
-        figure.draw(made.trajectory, there)
-        return [(there / name).replace(out / name) for name in FILES]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for left in filter(_STAGING.fullmatch, [path.name for path in out.iterdir()]):  # of a call that was killed
+            remove(out / left, _made)
+        there = out / unique(".tuning-")
+        there.mkdir()
+        try:
+            (there / "tuned.toml").write_text(tomli_w.dumps(job.tuned(made)))
+            write(trajectory, there / "tuning.nc")
+            figure.draw(made.trajectory, there)
+            return [(there / name).replace(out / name) for name in FILES]
+        finally:
+            remove(there, _made)
+    except OSError as error:
+        raise WriteError(out, error) from None
+
+
+def _made(name: str) -> bool:
+    """Whether `save` makes a file of this name."""
+    return name in FILES or _PARTIAL.fullmatch(name) is not None

@@ -91,6 +91,8 @@ def tune(
     seeds, and the parameters of the best of these are the result. The price of a `Budget` follows the policy itself,
     too, so that it is the policy that meets the budget, whatever the soft one does.
 
+    A call that is interrupted keeps nothing: the next one starts anew.
+
     Args:
         problem, policy, parameters, objective, estimator, horizon, seeds, temperature, width, key: as for
             `value_and_gradient`; the parameters start from what the policy holds, or the values given.
