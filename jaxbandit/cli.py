@@ -19,7 +19,7 @@ import tomli_w
 from . import config as configs
 from . import devices, memory, streams
 from .component import Component
-from .errors import InputError, WriteError, unknown_name
+from .errors import InputError, ReturnedError, WriteError, unknown_name
 from .outputs import RESULTS, TABLE, is_output
 from .policy import Alias, Policy
 from .streams import say, tell
@@ -172,7 +172,7 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
                 data = results.dataset(simulation, outcome, config)
                 names = [path.name for path in writing.write(data, out)]
                 told = _told(data, outcome, names, out, summary)
-    except (KeyboardInterrupt, WriteError, ConnectionError) as error:
+    except (KeyboardInterrupt, FloatingPointError, ReturnedError, WriteError, ConnectionError) as error:
         if isinstance(error, WriteError) and _finished(out, config, before):
             progress_folder.forget(out)  # what this one has put there since
             say(*told)

@@ -107,7 +107,8 @@ def test_nothing_done_leaves_nothing(there, capsys):
 def test_what_was_done_before_a_simulation_failed_is_kept(there, capsys):
     with stopping(2, FloatingPointError("an index was not a number")):
         assert run() == 1
-    assert answer(capsys).startswith("jaxbandit: an index was not a number\n")
+    kept = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it\n"
+    assert answer(capsys) == kept + "jaxbandit: an index was not a number\n"
     assert len(blocks(there / "made")) == 2
     assert not (there / "made" / "results.nc").exists()
     assert cli.main(["resume", "made"]) == 0  # here nothing fails a second time
