@@ -12,6 +12,7 @@ fair-learn fucb f-ts fair-mmab hard-threshold-ucb soft-threshold-ucb lfg t-fucb 
 self-regulated fairness-aware-etc discounted-ucb sliding-window-ucb discounted-thompson""".split()
 RANDOM_INDICES = ("uniform-random", "epsilon-greedy", "calibrated-thompson")  # may state chances themselves
 SURE = 9.0  # standard errors: a false alarm in 1e18
+DRAWN = 2e-5
 
 
 class Case:
@@ -160,12 +161,14 @@ def chosen_by_index(table):
 
 
 def stated_chances(one):
-    """p_k, [J, K], of a policy that selects by the same chances in every round; None for any other."""
+    """p_k, [J, K], of a policy that selects by the same chances in every round, in a list; none of any other."""
     if one.awake is not None:
-        return None
+        return []
     if one.kind == "fair-random":  # 001 sec. 3.1
-        return one.tau_float + (1 - one.tau_float.sum(axis=1, keepdims=True)) / one.K
-    return None
+        return [one.tau_float + (1 - one.tau_float.sum(axis=1, keepdims=True)) / one.K]
+    if one.kind == "uniform-random":
+        return [np.full((one.J, one.K), one.L / one.K)]
+    return []
 
 
 def opportunity_optimum(one):
@@ -224,7 +227,8 @@ def reward_sum_faults(one, total, earned, room):
         step = 0.5
     else:
         return []
-    room = room + 2e-5 * plays * (step if kind != "bernoulli" else 0)
+    largest = 1e-7 * np.abs(one.mu).max()  # means in float32
+    room = room + plays * (DRAWN * step + largest if kind != "bernoulli" else 0)
     low = np.maximum(low, earned - SURE * step * plays**0.5) - room
     high = np.minimum(high, earned + SURE * step * plays**0.5) + room
     faults = []

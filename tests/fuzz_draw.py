@@ -36,6 +36,10 @@ SHAPES = [
     (4, 4, 1, 2),
 ]
 ONE_PLAY = [shape for shape in SHAPES if shape[1] == 1]
+# What most configs have, as programs are compiled for shapes, and for the calendar of delays: powers of 2 up to T
+HOME = (3, 1, 1, 4)
+HOME_MANY = (5, 3, 1, 4)
+HOME_HORIZONS = [40, 57, 64]
 HORIZONS = [1, 2, 3, 5, 9, 16, 31, 40, 57, 64, 80, 100, 111, 119, 200, 300]
 
 # Sensible and edge values of the parameters of policies; any other parameter keeps its default.
@@ -78,34 +82,37 @@ def built(kind):
     return policy(kind)
 
 
-def draw(seed, number=0, attempt=0, extra=0.25):
+def draw(seed, number=0, attempt=0, home=0.6):
     """Config `number` of a campaign, as tables: {"simulation": ..., "problem": ..., "policies": [...]}.
 
     The number alone decides the first policy, the delay and the reward, in such an order that each policy meets each
-    delay and each reward. So nothing need be remembered to steer, or to go on with a campaign.
+    delay and each reward, in few pairs of them. So nothing need be remembered to steer, or to go on with a campaign.
 
     Args:
         seed: of the campaign.
         number: which config.
         attempt: 0; 1, 2, ... where the attempts before were refused. Edges become rarer.
-        extra: chance of a second policy on the same problem.
+        home: chance of a config that differs in numbers only from others of its policy, delay and reward; the rest
+            may have any shape, base, second policy, sleeping arms, and lack what the problem needs not.
     """
     rng = np.random.default_rng([seed, number, attempt])
     policies, rewards, delays = kinds()
     turn, place = divmod(number, len(policies))
     kind = policies[place]
     delay = delays[(turn + place) % len(delays)]
-    reward = rewards[(turn + turn // len(rewards) + 3 * place) % len(rewards)]
-    if delay == "reward-dependent" and (attempt or rng.random() < 0.8):
-        reward = "bernoulli"  # it has no other
-    return Drawing(rng, attempt).config(kind, reward, delay, extra)
+    cycle = max(len(delays), len(rewards))
+    reward = rewards[(turn % cycle + turn // (4 * cycle) + place) % len(rewards)]
+    if attempt >= 3 or delay == "reward-dependent" and (attempt or rng.random() < 0.8):
+        reward = "bernoulli"  # every policy and delay takes it, and that delay no other
+    return Drawing(rng, attempt, home).config(kind, reward, delay)
 
 
 class Drawing:
     """One config under construction."""
 
-    def __init__(self, rng, attempt):
+    def __init__(self, rng, attempt, home):
         self.rng, self.plain = rng, attempt >= 2
+        self.home = self.chance(home)
 
     def pick(self, values):
         return values[int(self.rng.integers(len(values)))]
@@ -120,22 +127,27 @@ class Drawing:
     def number(self, low=0.0, high=1.0, digits=3):
         return round(float(self.rng.uniform(low, high)), digits)
 
-    def config(self, kind, reward, delay, extra):
-        one = not has_many_plays(kind) or self.chance(0.3)
-        self.K, self.L, self.J, self.S = self.pick(ONE_PLAY if one else SHAPES)
-        self.T = self.pick(HORIZONS)
+    def config(self, kind, reward, delay):
+        one = not has_many_plays(kind) or self.chance(0.5)
+        home = HOME if one else HOME_MANY
+        self.K, self.L, self.J, self.S = home if self.home else self.pick(ONE_PLAY if one else SHAPES)
+        self.T = self.pick(HOME_HORIZONS if self.home else HORIZONS)
         chosen = [self.policy(kind)]
-        if self.chance(extra):
+        if not self.home and self.chance(0.25):
             others = [name for name in Policy.registry if self.L == 1 or has_many_plays(name)]
             chosen.append(self.policy(self.pick(others)))
         problem = self.problem(reward, delay)
         return {"simulation": self.simulation(problem), "problem": problem, "policies": chosen}
 
     def simulation(self, problem):
-        made = {"horizon": self.T, "seeds": self.S, "key": self.pick([0, 1, 7, 2**32, 2**63, int(self.rng.integers(99))])}
+        made = {
+            "horizon": self.T,
+            "seeds": self.S,
+            "key": self.pick([0, 1, 7, 2**32, 2**63, int(self.rng.integers(99))]),
+        }
         rounds = sorted({self.T, *self.rng.integers(1, self.T + 1, 3).tolist()})
         made["record"] = self.pick(["all", 1, 4, 8, rounds])
-        if self.chance(0.15):
+        if not self.home and self.chance(0.2):
             made["metrics"] = self.metrics(problem)
         if "ties" in {field.name for field in dataclasses.fields(Setting)}:
             made["ties"] = self.pick(["lowest", "random"])
@@ -161,7 +173,7 @@ class Drawing:
         if not unit:
             made["means"] = np.round(np.asarray(made["means"]) * self.pick([7, -2, 300]) - 1, 3).tolist()
         made["delay"] = self.delay(delay)
-        if self.chance(0.2):
+        if not self.home and self.chance(0.4):
             made["availability"] = self.availability()
         made["fractions"] = self.fractions()
         made["penalties"] = self.penalties()
@@ -170,7 +182,7 @@ class Drawing:
             if self.L == 1:
                 made["opportunity"] = self.opportunity()
         for name in ("fractions", "penalties", "merit", "opportunity"):
-            if self.edge(0.08):
+            if not self.home and self.edge(0.15):
                 made.pop(name, None)
         return made
 
@@ -276,7 +288,11 @@ class Drawing:
             return kind
         most = (self.K - 1) / (self.L - 1) - 1 if self.L > 1 else 1000.0
         scale = self.pick([0.0, 2.0, 3.5, 1000.0, 0.3])
-        return {"kind": kind, "scale": min(scale, round(0.99 * most, 3)), "exponent": self.pick([1, 2, 4, 2.5])}
+        return {
+            "kind": kind,
+            "scale": min(scale, round(0.99 * most, 3)),
+            "exponent": 4 if self.home else self.pick([1, 2, 2.5]),
+        }
 
     def opportunity(self):
         kind = self.pick(list(Opportunity.registry))
@@ -297,12 +313,12 @@ class Drawing:
         fields = type(made).parameters()
         for slot in ("base", "black_box"):
             alias = inspect.isclass(Policy.registry[kind]) is False
-            if slot in fields and not alias and self.chance(0.6):
+            if slot in fields and not alias and not self.home and self.chance(0.8):
                 table[slot] = self.pick(bases(kind, slot))
                 inner = built(table[slot])
                 self.parameters(table, inner.name, [n for n in type(inner).parameters() if n not in fields])
         self.parameters(table, made.name, fields)
-        if "merit" in fields and self.chance(0.1):
+        if "merit" in fields and not self.home and self.chance(0.1):
             table["merit"] = {"kind": "power", "scale": 0.2, "exponent": 2}
         return table
 

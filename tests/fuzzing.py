@@ -68,30 +68,28 @@ class Coverage:
         """By family, the kind that ran least and how often."""
         policies, rewards, delays = kinds()
         every = {"policy": policies, "reward": rewards, "delay": delays, "metric": list(METRICS)}
-        return {
-            family: min((self.ran[family, name], name) for name in names) for family, names in every.items()
-        }
+        return {family: min((self.ran[family, name], name) for name in names) for family, names in every.items()}
 
     def uncovered(self):
-        """Pairs of a policy and a delay or reward that never ran, with the last refusal of such a config."""
+        """Pairs of a policy and a delay or reward that never ran, with the last refusal of such a config, if any."""
         policies, rewards, delays = kinds()
         pairs = [(kind, "delay", name) for kind in policies for name in delays]
         pairs += [(kind, "reward", name) for kind in policies for name in rewards]
-        return {pair: self.refused.get(pair, "never drawn") for pair in pairs if not self.ran[pair]}
+        return {pair: self.refused.get(pair) for pair in pairs if not self.ran[pair]}
 
 
 def _kind(value):
     return value["kind"] if isinstance(value, dict) else value
 
 
-def tried(seed, number, coverage, extra=0.25):
+def tried(seed, number, coverage, home=0.6):
     """Draw, simulate and judge config `number`; draw it again where it is refused.
 
     Returns:
         The config, its dataset (None where all attempts were refused) and the faults.
     """
     for attempt in range(ATTEMPTS):
-        config = draw(seed, number, attempt, extra)
+        config = draw(seed, number, attempt, home)
         try:
             results = simulated(config)
         except jb.InputError as error:
