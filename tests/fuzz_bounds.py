@@ -7,9 +7,12 @@ import numpy as np
 
 from jaxbandit.policy import Policy, policy
 
-BY_INDEX = """ucb1 kl-ucb thompson moss ucb-v explore-then-commit successive-elimination opse cucb-d mp-ts-d eta-fucb
-fair-learn fucb f-ts fair-mmab hard-threshold-ucb soft-threshold-ucb lfg t-fucb ucb-pllp constant-opportunity
-self-regulated fairness-aware-etc discounted-ucb sliding-window-ucb discounted-thompson""".split()
+BY_INDEX = (
+    *("ucb1", "kl-ucb", "thompson", "moss", "ucb-v", "explore-then-commit", "successive-elimination", "opse"),
+    *("cucb-d", "mp-ts-d", "eta-fucb", "fair-learn", "fucb", "f-ts", "fair-mmab", "lfg", "t-fucb", "ucb-pllp"),
+    *("hard-threshold-ucb", "soft-threshold-ucb", "constant-opportunity", "self-regulated", "fairness-aware-etc"),
+    *("discounted-ucb", "sliding-window-ucb", "discounted-thompson"),
+)
 RANDOM_INDICES = ("uniform-random", "epsilon-greedy", "calibrated-thompson")  # may state chances themselves
 SURE = 9.0  # standard errors: a false alarm in 1e18
 DRAWN = 2e-5

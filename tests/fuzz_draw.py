@@ -44,6 +44,7 @@ HORIZONS = [1, 2, 3, 5, 9, 16, 31, 40, 57, 64, 80, 100, 111, 119, 200, 300]
 
 # Sensible and edge values of the parameters of policies; any other parameter keeps its default.
 PARAMETERS = {
+    "J": [1],
     "a": [0, 3.0, 0.5, -1.0],
     "alpha": [0, 0.5, 2, 1e6],
     "b": [1, 0.5, 100],
@@ -102,16 +103,16 @@ def draw(seed, number=0, attempt=0, home=0.6):
     delay = delays[(turn + place) % len(delays)]
     cycle = max(len(delays), len(rewards))
     reward = rewards[(turn % cycle + turn // (4 * cycle) + place) % len(rewards)]
-    if attempt >= 3 or delay == "reward-dependent" and (attempt or rng.random() < 0.8):
+    if attempt >= 3 or (delay == "reward-dependent" and (attempt or rng.random() < 0.8)):
         reward = "bernoulli"  # every policy and delay takes it, and that delay no other
-    return Drawing(rng, attempt, home).config(kind, reward, delay)
+    return Drawing(rng, attempt, home, turn // cycle, place).config(kind, reward, delay)
 
 
 class Drawing:
     """One config under construction."""
 
-    def __init__(self, rng, attempt, home):
-        self.rng, self.plain = rng, attempt >= 2
+    def __init__(self, rng, attempt, home, cycle, place):
+        self.rng, self.plain, self.cycle, self.place = rng, attempt >= 2, cycle, place
         self.home = self.chance(home)
 
     def pick(self, values):
@@ -128,10 +129,11 @@ class Drawing:
         return round(float(self.rng.uniform(low, high)), digits)
 
     def config(self, kind, reward, delay):
-        one = not has_many_plays(kind) or self.chance(0.5)
+        one = not has_many_plays(kind) or (self.cycle % 2 == 0 if self.home else self.chance(0.4))
         home = HOME if one else HOME_MANY
         self.K, self.L, self.J, self.S = home if self.home else self.pick(ONE_PLAY if one else SHAPES)
         self.T = self.pick(HOME_HORIZONS if self.home else HORIZONS)
+        self.fields = type(built(kind)).parameters()
         chosen = [self.policy(kind)]
         if not self.home and self.chance(0.25):
             others = [name for name in Policy.registry if self.L == 1 or has_many_plays(name)]
@@ -211,17 +213,17 @@ class Drawing:
 
     def reward(self, kind, unit):
         table = {"kind": kind}
-        if kind == "gaussian" and not self.chance(0.2):
+        if kind == "gaussian" and (self.home or self.chance(0.8)):
             table["sd"] = self.one_or_all([0.1, 0.0, 1.0, 0.5, 30.0, 1e6 if not self.plain else 2.0])
-        if kind == "beta" and self.chance(0.6):
+        if kind == "beta" and (self.home or self.chance(0.6)):
             table["concentration"] = self.one_or_all([0.001, 0.5, 1.0, 3.0, 1000.0])
-        if kind == "uniform" and (not unit or self.edge(0.4)):
+        if kind == "uniform" and (not unit or self.place % 2 or (not self.home and self.edge(0.4))):
             table["width"] = self.one_or_all([0.0, 0.1, 1.0, 5.0])
         return table if len(table) > 1 or self.chance(0.5) else kind
 
     def one_or_all(self, values):
-        """A number, K numbers, or a row an instance."""
-        if self.chance(0.5):
+        """A number, K numbers, or a row an instance; at home K numbers, for each of these is another program."""
+        if not self.home and self.chance(0.5):
             return self.pick(values)
         row = [self.pick(values) for _ in range(self.K)]
         if self.J > 1 and self.chance(0.3):
@@ -246,8 +248,11 @@ class Drawing:
         return kind if self.chance(0.5) else {"kind": kind}
 
     def empirical(self):
-        table = [[self.pick([0, 1, 3, 6, 7, 40, 5000]) for _ in range(self.pick([1, 4]))] for _ in range(self.K)]
-        made = {"kind": "empirical", "table": table if self.chance(0.5) else table[0]}
+        table = [
+            [self.pick([0, 1, 3, 6, 7, 40, 5000]) for _ in range(self.pick([1, 4]) if not self.home else 3)]
+            for _ in range(self.K)
+        ]
+        made = {"kind": "empirical", "table": table if self.home or self.chance(0.5) else table[0]}
         if self.chance(0.3):  # a table of seconds, beside it clicks in a week
             seconds = [[60 * 60 * value for value in row] for row in table]
             made |= {"table": seconds, "clicks": [[self.pick([0, 1, 20, 300]) for _ in row] for row in table]}
@@ -296,6 +301,8 @@ class Drawing:
 
     def opportunity(self):
         kind = self.pick(list(Opportunity.registry))
+        if self.home and "penalties" in self.fields:  # the policies of 004 are programs of f
+            kind = list(Opportunity.registry)[self.place % len(Opportunity.registry)]
         some = {
             "softmax": {"c": [1.0, 0.0, -3.0, 50.0, -50.0, 10.0]},
             "power": {"c": [2.0, 0.0, 0.5, 1.0, 8.0]},
@@ -316,16 +323,17 @@ class Drawing:
             if slot in fields and not alias and not self.home and self.chance(0.8):
                 table[slot] = self.pick(bases(kind, slot))
                 inner = built(table[slot])
-                self.parameters(table, inner.name, [n for n in type(inner).parameters() if n not in fields])
-        self.parameters(table, made.name, fields)
+                self.parameters(table, inner, [n for n in type(inner).parameters() if n not in fields])
+        self.parameters(table, made, fields)
         if "merit" in fields and not self.home and self.chance(0.1):
             table["merit"] = {"kind": "power", "scale": 0.2, "exponent": 2}
         return table
 
-    def parameters(self, table, owner, names):
+    def parameters(self, table, made, names):
         for name in names:
-            values = POSITIVE.get(owner, {}).get(name, PARAMETERS.get(name))
-            if values is not None and name not in table and self.chance(0.4):
+            values = POSITIVE.get(made.name, {}).get(name, PARAMETERS.get(name))
+            other = self.home and getattr(made, name) is None  # its default is another program
+            if values is not None and name not in table and not other and self.chance(0.4):
                 table[name] = self.pick(values)
 
 

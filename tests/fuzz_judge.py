@@ -76,7 +76,7 @@ def numbers(case):
     if np.any(np.diff(rounds) <= 0) or rounds[0] < 1 or rounds[-1] != case.T:
         faults.append(f"recorded rounds {rounds}")
     asked = case.simulation["record"]
-    if asked == "all" and len(rounds) != case.T or isinstance(asked, list) and set(rounds) != {*asked, case.T}:
+    if (asked == "all" and len(rounds) != case.T) or (isinstance(asked, list) and set(rounds) != {*asked, case.T}):
         faults.append(f"recorded rounds {rounds} where {asked} were asked for")
     for name in [str(name).removesuffix("_final") for name in results.data_vars if str(name).endswith("_final")]:
         final, stderr = results[f"{name}_final"].values, results[f"{name}_stderr"].values
@@ -89,7 +89,7 @@ def numbers(case):
             if not np.all(np.isnan(stderr)):
                 faults.append(f"{name}_stderr of one run is {stderr}")
             continue
-        own = final.std(axis=-1, ddof=1) / case.S**0.5
+        own = np.where(np.isfinite(size), final.std(axis=-1, ddof=1), np.nan) / case.S**0.5
         off = np.abs(stderr[..., -1] - own)
         if np.any(off > 1e-9 * own + EXACT * size + QUANTUM):
             faults.append(f"{name}_stderr at T is {stderr[..., -1]}, of {name}_final {own}")
@@ -114,14 +114,14 @@ def facts(case):
 
 
 def pulls(one):
-    """Counts of plays: whole, not negative, L a round, an arm at most once a round, none of an arm that is never there."""
+    """Counts of plays: whole, L a round, an arm at most once a round, none of an arm that is never there."""
     N, T, L = one.N, one.T, one.L
     faults = []
     if one.results.pulls.dtype.kind not in "iu":
         faults.append(f"pulls are {one.results.pulls.dtype}")
     if np.any(N < 0) or np.any(N > T):
         faults.append("pulls outside 0..T")
-    if one.awake is None and np.any(N.sum(axis=-1) != L * T) or np.any(N.sum(axis=-1) > L * T):
+    if (one.awake is None and np.any(N.sum(axis=-1) != L * T)) or np.any(N.sum(axis=-1) > L * T):
         faults.append(f"pulls do not sum to L T = {L * T}: {N.sum(axis=-1)}")
     if one.awake is not None:
         if np.any(np.where(one.awake[:, None] == 0, N, 0)):
@@ -177,7 +177,8 @@ def counted(one):
         if curve is not None and (name != "regret" or full) and np.any(np.diff(curve, axis=-1) < -room * 10):
             faults.append(f"{name} falls: {curve}")
     regret, penalized, unfair, worst = map(one.curve, ("regret", "penalized_regret", "unfairness", "max_deficit"))
-    if regret is not None and full and (np.any(regret < -room) or one.awake is None and np.any(regret > spread + room)):
+    above = one.awake is None and regret is not None and np.any(regret > spread + room)
+    if regret is not None and full and (above or np.any(regret < -room)):
         faults.append(f"regret outside 0..{spread}: {regret}")
     if penalized is not None and np.any(penalized < -room * (1 + one.price.max())):
         faults.append(f"penalized_regret below 0: {penalized}")
@@ -241,7 +242,7 @@ def anything(one):
 
 
 def selections(one):
-    """Both regrets where p_k(t) is the 0/1 selection; of several plays the first is exact only if one arm is left out."""
+    """Both regrets where p_k(t) is the 0/1 selection; with several plays the first is exact if one arm is left out."""
     p, mu, N, T = one.shares[:, None], one.mu[:, None], one.N, one.T
     target = (p * mu).sum(axis=-1)
     (_, high), _ = anything(one)
@@ -288,7 +289,7 @@ def invariants(one):
     if one.kind == "fair-mmab":
         holds = "J" not in table and all(x < Fraction(one.L, one.K) for row in tau for x in row)
     else:
-        fucb = one.kind == "fucb" or one.kind == "fair-learn" and table.get("base", "ucb1") == "ucb1"
+        fucb = one.kind == "fucb" or (one.kind == "fair-learn" and table.get("base", "ucb1") == "ucb1")
         equal = all(len(set(row)) == 1 and row[0] < Fraction(1, one.K) for row in tau)
         holds = fucb and not table.get("alpha") and one.L == 1 and equal
     # tau t - N is a multiple of 1 / denominator, so that below 1 means at most 1 - 1 / denominator.

@@ -13,8 +13,10 @@ from jaxbandit.metrics import METRICS
 
 ATTEMPTS = 5  # configs drawn for a number before it counts as refused
 # Policies that know the horizon: their curves are not those of a shorter simulation.
-KNOWING = """explore-then-commit moss successive-elimination opse naive t-fucb fcucb-d op-fcucb-d fairx-ucb exp3
-constant-opportunity self-regulated fairness-aware-etc""".split()
+KNOWING = (
+    *("explore-then-commit", "moss", "successive-elimination", "opse", "naive", "t-fucb", "fcucb-d", "op-fcucb-d"),
+    *("fairx-ucb", "exp3", "constant-opportunity", "self-regulated", "fairness-aware-etc"),
+)
 
 
 def simulated(config):
