@@ -178,8 +178,9 @@ def opportunity_optimum(one):
     """The utility of the optimum of 004 Lemma 1: two numbers an instance that it lies between.
 
     Arms worth their opportunities (gap below lambda) get floor(T f_i) plays, the rest goes to the best arms, and lambda
-    is paid for what is missed. Two things leave it open: a product T f_i within 1e-9 of a whole number where f is
-    irrational, and whether the rest, spread over several best arms, is in whole plays or in parts of them.
+    is paid for what is missed. Three things leave it open: a product T f_i within 1e-9 of a whole number where f is
+    irrational; one within 1e-12 below it where f is 0.3333333333333333, written for a third; and whether the rest, spread
+    over several best arms, is in whole plays or in parts of them.
     """
     low, high = [], []
     for mean, f, price in zip(one.mean, one.exact_owed, one.exact_price, strict=True):
@@ -191,7 +192,8 @@ def opportunity_optimum(one):
 
 
 def _optimum(T, mean, f, price, best, slack, whole):
-    owed = [T * x + slack * (Fraction(0) if isinstance(x, Fraction) else 1e-9) for x in f]
+    known = max(slack, 0) * Fraction(1, 10**12)  # leaves whole numbers what they are
+    owed = [T * x + (known if isinstance(x, Fraction) else slack * 1e-9) for x in f]
     plays = [x // 1 if best - mu < a else 0 for x, mu, a in zip(owed, mean, price, strict=True)]
     rest = T - sum(plays)
     kept = [k for k, mu in enumerate(mean) if mu == best]
