@@ -179,8 +179,8 @@ def opportunity_optimum(one):
 
     Arms worth their opportunities (gap below lambda) get floor(T f_i) plays, the rest goes to the best arms, and lambda
     is paid for what is missed. Three things leave it open: a product T f_i within 1e-9 of a whole number where f is
-    irrational; one within 1e-12 below it where f is 0.3333333333333333, written for a third; and whether the rest, spread
-    over several best arms, is in whole plays or in parts of them.
+    irrational; one within 1e-12 below it where f is 0.3333333333333333, written for a third; and whether the rest,
+    spread over several best arms, is in whole plays or in parts of them.
     """
     low, high = [], []
     for mean, f, price in zip(one.mean, one.exact_owed, one.exact_price, strict=True):

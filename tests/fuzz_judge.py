@@ -199,7 +199,7 @@ def ever(one, curve):
     if most is None or final is None:
         return []
     faults, room = [], ROUNDED * (1 + one.tau_float.max() * one.T)
-    if np.any(most < final - room):
+    if np.any(most < final):
         faults.append("max_deficit_ever below max_deficit_final")
     if np.any(most.mean(axis=-1)[:, None] < curve - room):
         faults.append("the mean of max_deficit_ever lies below a recorded mean")
