@@ -1,15 +1,19 @@
 """A campaign of random configs: draw, simulate, judge, and count what was covered."""
 
+import tomllib
 import traceback
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
 from fuzz_draw import draw, kinds
 from fuzz_judge import judge, judge_prefix
 
 import jaxbandit as jb
+from jaxbandit import config as configs
 from jaxbandit.metrics import METRICS
+from jaxbandit.results import dataset
 
 ATTEMPTS = 5  # configs drawn for a number before it counts as refused
 # Policies that know the horizon: their curves are not those of a shorter simulation.
@@ -25,6 +29,21 @@ def simulated(config):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
         return jb.simulate(config["problem"], config["policies"], **config["simulation"])
+
+
+def reloaded_faults(results):
+    """The config that a dataset holds describes the simulation that made it."""
+    simulation = configs.simulation(tomllib.loads(results.attrs["config"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        again = dataset(simulation, simulation.run(), {})
+    numbers = [name for name in results.data_vars if results[name].dtype.kind in "iuf"]
+    other = [
+        str(name)
+        for name in numbers
+        if name not in again or not np.array_equal(results[name].values, again[name].values, equal_nan=True)
+    ]
+    return [f"the dataset's own config gives other {', '.join(other)}"] if other else []
 
 
 def shortened(config, results):
@@ -101,6 +120,11 @@ def tried(seed, number, coverage, home=0.6):
             return config, None, [f"raises {traceback.format_exc(limit=-3)}"]
         coverage.add(config, results)
         faults = judge(config, results)
+        if number % 3 == 0:
+            try:
+                faults += reloaded_faults(results)
+            except Exception:
+                faults.append(f"the dataset's own config raises {traceback.format_exc(limit=-1)}")
         cut = shortened(config, results)
         if cut is not None:
             try:

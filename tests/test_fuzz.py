@@ -208,3 +208,9 @@ def test_a_curve_of_another_simulation_is_found():
         values[0, 0, t - 1] += 1e-6
 
     assert fuzzing.judge_prefix(planted(whole, "regret", change), shorter, plain) != []
+
+
+def test_a_dataset_with_another_config_is_found(results):
+    assert fuzzing.reloaded_faults(results) == []
+    other = fuzzing.simulated({**CONFIG, "simulation": {**CONFIG["simulation"], "key": 2}})
+    assert "pulls" in fuzzing.reloaded_faults(results.assign_attrs(config=other.attrs["config"]))[0]
