@@ -33,9 +33,9 @@ def simulated(config):
 
 def reloaded_faults(results):
     """The config that a dataset holds describes the simulation that made it."""
-    simulation = configs.simulation(tomllib.loads(results.attrs["config"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
+        simulation = configs.simulation(tomllib.loads(results.attrs["config"]))
         again = dataset(simulation, simulation.run(), {})
     numbers = [name for name in results.data_vars if results[name].dtype.kind in "iuf"]
     other = [
