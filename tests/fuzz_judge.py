@@ -7,7 +7,7 @@ Tolerances, relative to the largest term of a sum (`scale`):
 - EXACT, 1e-12: sums of at most 12 products in float64 err by some 30 roundings of 1.1e-16; 1e-12 leaves a factor 300.
 - CHANCES, 4e-6: chances are float32 numbers, each off by some tens of roundings of 6e-8; their regrets are summed.
 - `fuzz_bounds.DRAWN`, 2e-5: sums of drawn rewards are float32 sums of up to 300 terms, off by at most 300 * 6e-8.
-- ROUNDED, 2e-7: `max_deficit_ever` comes from float32 deficits, of one or two roundings of 6e-8.
+- ROUNDED, 2e-7: `max_deficit_ever`, and steps of the regrets of chances, are float32: one or two roundings of 6e-8.
 
 And absolute: QUANTUM, 1e-12, as means over runs are sums of multiples of 2^-40 (9.1e-13), so that sums of runs do not
 depend on their order. Of metrics so small nothing can be told.
@@ -174,8 +174,8 @@ def counted(one):
     room = EXACT * (np.abs(one.mu).max() + 1) * one.K * one.T
     full = one.awake is None or mu.min() >= 0  # with fewer plays than L and negative means it may fall
     for name in RISING:
-        curve = one.curve(name)
-        if curve is not None and (name != "regret" or full) and np.any(np.diff(curve, axis=-1) < -room * 10):
+        curve, slack = one.curve(name), room * 10 if name == "regret" else ROUNDED * one.T * one.L
+        if curve is not None and (name != "regret" or full) and np.any(np.diff(curve, axis=-1) < -slack):
             faults.append(f"{name} falls: {curve}")
     regret, penalized, unfair, worst = map(one.curve, ("regret", "penalized_regret", "unfairness", "max_deficit"))
     above = one.awake is None and regret is not None and np.any(regret > spread + room)
