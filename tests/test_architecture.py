@@ -8,7 +8,7 @@ import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
-    ["errors", "struct", "fusion", "about"],
+    ["errors", "struct", "fusion", "about", "plain"],
     ["rows"],
     ["kernel", "lanes"],
     ["exact", "bits", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
@@ -31,7 +31,7 @@ LAYERS = [
     ["simulate"],
     ["results", "estimates"],
     ["grids"],
-    ["config"],
+    ["config", "description"],
     ["api"],
     ["palette"],
     ["heat_maps", "sweeps"],
