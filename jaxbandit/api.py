@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 import xarray as xr
 
 from . import config as configs
+from .component import boolean
 from .description import Given, described, settled, settled_policy
 from .errors import InputError, named
 from .policy import Policy, policy
@@ -76,8 +76,7 @@ def simulate(
         >>> int(results.pulls.sum("arm").max())
         100
     """
-    if not isinstance(progress, bool | np.bool_):
-        raise InputError("progress", progress, "true or false")
+    shown = boolean(progress, "progress")
     setting = Setting(horizon, seeds, key, record, metrics, block, until)
     setting.check()
     folder = _folder(keep)
@@ -94,10 +93,10 @@ def simulate(
     config = described(simulation, problem, given, grid)
     text = tomli_w.dumps(config)  # before the run: what fails here is known by now
     if folder is None:
-        outcome = simulation.run(bool(progress))
+        outcome = simulation.run(shown)
     else:
         try:
-            outcome = simulation.run(bool(progress), folder, {"config": text})
+            outcome = simulation.run(shown, folder, {"config": text})
         except InputError as error:
             key = "keep" if error.key == "--out" else error.key
             raise InputError(key, error.held, error.allowed) from None

@@ -21,7 +21,7 @@ from jax import Array
 
 from .errors import InputError, unknown_key, unknown_name
 from .exact import decimal, written
-from .plain import is_masked, plain
+from .plain import counts, is_masked, plain
 from .struct import register
 
 
@@ -259,6 +259,30 @@ def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float
     if strange or not np.all((low <= numbers) & (numbers <= high) & (np.abs(numbers) <= 1e30)):  # NaN is not
         raise InputError(key, value, words)
     return numbers
+
+
+def boolean(value: Any, key: str) -> bool:
+    """True or false, NumPy's and JAX's among them.
+
+    Raises:
+        InputError: anything else.
+    """
+    held = plain(value)
+    if not isinstance(held, bool):
+        raise InputError(key, value, "true or false")
+    return held
+
+
+def whole_number(value: Any, key: str, least: int = 1) -> int:
+    """A whole number, NumPy's and JAX's among them.
+
+    Raises:
+        InputError: anything else, or a number below `least`.
+    """
+    held = plain(value)
+    if not counts(held, least):
+        raise InputError(key, value, f"a whole number >= {least}")
+    return int(held)
 
 
 def positive(value: Any, key: str, words: str) -> None:

@@ -146,11 +146,11 @@ def kind_of(policy: Policy) -> str:
     return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
 
 
-def policy(kind: str | type[Policy] | Policy, **parameters: Any) -> Policy:
+def policy(kind: str | Mapping[str, Any] | type[Policy] | Policy, **parameters: Any) -> Policy:
     """A policy by name, with its parameters and those of its base index side by side.
 
     Args:
-        kind: a name that `jaxbandit policies` prints, or a class of one's own.
+        kind: a name that `jaxbandit policies` prints, a class of one's own, or a table `{"kind": ..., ...}`.
         **parameters: the policy's; `base` or `black_box` (a name, class or instance) where it takes an index, and the
             index's.
 
@@ -172,6 +172,9 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
             raise InputError(f"{key}.{next(iter(given))}", next(iter(given.values())), "nothing beside an instance")
         _check_able(type(kind), kind, key)
         return kind
+    if isinstance(kind, Mapping):
+        given = {**{name: value for name, value in kind.items() if name not in ("kind", "label")}, **given}
+        kind = kind.get("kind")
     if isinstance(kind, str) and kind not in Policy.registry:
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
     entry: Any = Policy.registry[kind] if isinstance(kind, str) else kind
@@ -190,7 +193,7 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     fits, default = _SLOTS[slot], fields[slot].default
     base = given.get(slot, default)
     if isinstance(base, Mapping):  # its parameters in a table of its own
-        base = _build(base.get("kind"), {n: v for n, v in base.items() if n != "kind"}, f"{key}.{slot}")
+        base = _build(base, {}, f"{key}.{slot}")
     named = Policy.registry.get(base) if isinstance(base, str) else base
     chosen: Any = type(base) if isinstance(base, Policy) else named
     if not fits(chosen):
