@@ -140,18 +140,19 @@ def _kind(policy: Any) -> str:
     """A policy as the coordinate `kind` of results names it."""
     if not isinstance(policy, str) or policy in Policy.registry:
         return kind_of(policy_of(policy))
-    known = {*Policy.registry, *_names(Policy)}
+    known = {*Policy.registry, *_own_names(Policy)}
     for part in policy.split("/"):
         if part not in known:
             raise unknown_name("kind", policy, known)
     return policy
 
 
-def _names(family: type[Policy]) -> Iterator[str]:
-    """The names of all policies, those that are not registered among them."""
+def _own_names(family: type[Policy]) -> Iterator[str]:
+    """The names of policies of the user's own, which need not be registered."""
     for one in family.__subclasses__():
-        yield one.name
-        yield from _names(one)
+        if not one.__module__.startswith("jaxbandit."):
+            yield one.name
+        yield from _own_names(one)
 
 
 def _is_for(bound: Bound, problem: Problem) -> bool:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from numbers import Number
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
-from .component import writable
+from .component import Component, writable
 from .delays import Delay
 from .exact import written
 from .merit import Merit
 from .opportunity import Opportunity
 from .plain import plain
-from .policy import Policy
+from .policy import Alias, Policy
 from .problem import Problem
 from .rewards import Reward
 from .setting import Entry
 from .simulate import Simulation
+
+_OF_PROBLEMS = (Reward, Delay, Merit, Opportunity)
 
 Given = list[tuple[Any, list[Entry]]]  # what was given for each policy, or grid of them, and what is simulated of it
 
@@ -35,9 +38,9 @@ def described(simulation: Simulation, problem: Any, given: Given, grid: Any) -> 
     if setting.until is not None:
         simulated["until"] = setting.until
     made: dict[str, Any] = {"simulation": simulated}
-    made["problem"] = problem.as_table() if isinstance(problem, Problem) else _table(problem, _exact_names())
+    made["problem"] = problem.as_table() if isinstance(problem, Problem) else writable(problem)
     if grid is not None:
-        made["grid"] = _table(grid, _exact_names())
+        made["grid"] = writable(grid)
     made["policies"] = [_policy(value, entries) for value, entries in given]
     return made
 
@@ -53,58 +56,54 @@ def policy_table(policy: Policy) -> dict[str, Any]:
     return {name: [held] if isinstance(held, list) else held for name, held in flat.items()}  # a bare list is a grid
 
 
-def settled(value: Any, key: str = "") -> Any:
-    """A table given in Python with Python's own numbers in it, which are what is simulated and what is recorded.
+def settled(value: Any, key: str = "", exact: Collection[str] = ("fractions",)) -> Any:
+    """What was given in Python, as a config holds it: this is what is simulated, and what is recorded.
 
-    Fractions become what a config holds for exactly them. Components and classes stay.
+    Components and classes stay as they are, but for the policies that a config can name.
+
+    Args:
+        key: where it stands.
+        exact: the keys whose numbers count as they were written.
     """
     if isinstance(value, Mapping):
-        return {name: settled(part, str(name)) for name, part in value.items()}
-    if isinstance(value, list):
-        return [settled(part, key) for part in value]
-    if value is not None and key.rpartition(".")[2] == "fractions":
-        return written(value, "problem.fractions")
-    return plain(value)
+        below = _read_exactly(value) or exact
+        return {name: settled(part, str(name), below) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [settled(part, key, exact) for part in value]
+    kind = value if isinstance(value, type) else type(value)
+    if issubclass(kind, Policy) and Policy.registry.get(kind.name) is kind:
+        return writable(value)
+    if isinstance(value, str | Component) or value is None:
+        return value
+    if key.rpartition(".")[2] in exact:
+        return written(value, f"problem.{key}")
+    held = plain(value)
+    return float(held) if isinstance(held, Fraction | Decimal) else held
 
 
 def settled_policy(given: Mapping[str, Any]) -> dict[str, Any]:
     """`settled` for the table of a policy, in which a list is a grid and any other row of numbers one point of it."""
-    read = {name: plain(part) for name, part in given.items()}
+    read: dict[str, Any] = settled(given, exact=())
     return {
         name: tuple(part) if isinstance(part, list) and not isinstance(given[name], list) else part
         for name, part in read.items()
     }
 
 
+def _read_exactly(table: Mapping[str, Any]) -> set[str]:
+    """The keys of a table whose numbers count as they were written; none where it is not a table that tells."""
+    if set(table) == {"scale", "horizon_power"}:
+        return set(table)
+    kind = table.get("kind")
+    named = [family.registry.get(kind) for family in (Policy, *_OF_PROBLEMS)] if isinstance(kind, str) else [kind]
+    named = [made.policy if isinstance(made, Alias) else made for made in named]
+    classes = [made for made in named if isinstance(made, type) and issubclass(made, Component)]
+    return {name for made in classes for name, field in made.parameters().items() if field.metadata.get("exact")}
+
+
 def _policy(value: Any, entries: list[Entry]) -> dict[str, Any]:
     """The table of a policy; of a grid its lists."""
     if len(entries) == 1:
         return {"label": entries[0].label, **policy_table(entries[0].policy)}
-    fields = {name: field for part in entries[0].policy.components() for name, field in part.parameters().items()}
-    exact = {name for name, field in fields.items() if field.metadata.get("exact")}
     points = {name: [part] if isinstance(part, tuple) else part for name, part in value.items()}
-    return {**_table(points, exact), "label": entries[0].family}
-
-
-def _exact_names() -> set[str]:
-    """The keys of a problem whose numbers are read exactly."""
-    known = [made for family in (Reward, Delay, Merit, Opportunity) for made in family.registry.values()]
-    return {name for made in known for name, field in made.parameters().items() if field.metadata.get("exact")}
-
-
-def _table(value: Mapping[str, Any], exact: Collection[str]) -> dict[str, Any]:
-    """What was given as TOML writes it; `exact` are the keys whose numbers are read exactly."""
-    made: dict[str, Any] = {}
-    for name, part in value.items():
-        if part is not None:
-            own = str(name).rpartition(".")[2]
-            made[str(name)] = _written(part, exact, own in exact or set(value) == {"scale", "horizon_power"})
-    return made
-
-
-def _written(part: Any, exact: Collection[str], exactly: bool) -> Any:
-    if isinstance(part, Mapping):
-        return _table(part, exact)
-    if isinstance(part, list | tuple):
-        return [_written(one, exact, exactly) for one in part]
-    return written(part, "") if exactly and isinstance(part, Number) else writable(part)
+    return {**writable(points), "label": entries[0].family}

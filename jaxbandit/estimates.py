@@ -15,6 +15,7 @@ from .metrics import METRICS
 
 CONFIDENCE = 1.96  # standard errors on each side: 95 %
 
+_BESIDE = ("family", "kind", "phase_name")  # coordinates along `policy`, with those of grids, which have a `key`
 _OF_PROBLEMS = ("means", "fractions", "penalties", "opportunities")  # along `policy` only where a grid varies them
 
 P = ParamSpec("P")
@@ -53,16 +54,13 @@ def whole(results: Any) -> xr.Dataset:
 
 def _along(results: xr.Dataset, name: str) -> xr.Dataset:
     """The results with a dimension that a selection has removed."""
-    fixed = [
-        str(key)
-        for key, held in results.coords.items()
-        if key in ("family", "kind", "phase_name") or "key" in held.attrs
-    ]
-    moved = results.reset_coords(fixed if name == "policy" else [])
-    apart = [key for key in _OF_PROBLEMS if key in moved and name == "policy"]
-    grown = moved.drop_vars(apart).expand_dims(name).assign({key: moved[key] for key in apart})
-    whole = grown.set_coords(fixed).transpose("policy", "instance", ..., missing_dims="ignore")
-    return whole
+    beside: list[str] = []  # what stands beside the labels has lost the dimension, too;
+    apart: list[str] = []  # what a problem holds may have had none
+    if name == "policy":
+        beside = [str(key) for key, held in results.coords.items() if key in _BESIDE or "key" in held.attrs]
+        apart = [key for key in _OF_PROBLEMS if key in results]
+    grown = results.reset_coords(beside).drop_vars(apart).expand_dims(name).assign({key: results[key] for key in apart})
+    return grown.set_coords(beside).transpose("policy", "instance", ..., missing_dims="ignore")
 
 
 def recorded(results: xr.Dataset) -> list[str]:

@@ -306,7 +306,7 @@ def cloud(axis: Any, part: xr.Dataset, x: Any, y: Any, name: str, look: dict[str
 def phases(results: xr.Dataset) -> Figure:
     """The share of the rounds that each policy spends in each of its phases, means over runs (004 Fig. 2)."""
     if "phase_rounds" not in results:
-        raise InputError("results", "no phases", "results of a policy that plays in phases, as self-regulated")
+        raise InputError("results", results.kind.values.tolist(), "a policy that plays in phases, as self-regulated")
     having = (results.phase_rounds >= 0).any(("instance", "seed", "phase")).values
     results = results.isel(policy=having)
     metric = leading(results)

@@ -299,7 +299,8 @@ def value_and_gradient(
     """An expected objective and its gradient in some of a policy's parameters.
 
     Args:
-        problem: a `Problem`, or the keys of a config's `[problem]` table; instances share the parameters, and the objective is the mean over them.
+        problem: a `Problem`, or the keys of a config's `[problem]` table; instances share the parameters, and the
+            objective is the mean over them.
         policy: a name, a table or a `Policy`, its parameters where the gradient is taken.
         parameters: names, as `["penalties"]`; `merit.scale` for one of the merit function; or a mapping from names to
             values, a number or K numbers. A parameter of which the policy holds one number an arm has K derivatives.

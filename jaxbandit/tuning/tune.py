@@ -135,6 +135,7 @@ def tune(
     )
     problem, horizon, seeds = program.problem, program.horizon, program.checked_seeds(seeds)
     steps, check = whole_number(steps, "steps"), whole_number(check, "check")
+    shown = boolean(progress, "progress")
     common = None if common is None else boolean(common, "common")
     if finite(learning_rate, "learning_rate", "a number >= 0", 0.0).ndim:
         raise InputError("learning_rate", learning_rate, "a number >= 0")
@@ -142,9 +143,7 @@ def tune(
     ascent = _Ascent(program, optimizer, learning_rate, steps)
     made: list[Step] = []
     checks = 1 + -(-steps // check)
-    with Progress(
-        (steps + 1 + checks) * seeds * problem.instances * horizon, problem.plays, shown=boolean(progress, "progress")
-    ) as bar:
+    with Progress((steps + 1 + checks) * seeds * problem.instances * horizon, problem.plays, shown=shown) as bar:
         each = seeds * problem.instances * horizon
         for number in range(steps + 1):
             values, first = ascent.values(), 0 if common else number * seeds
@@ -179,7 +178,7 @@ class _Ascent:
         if optimizer is None:
             self._pace = "learning_rate", learning_rate
             optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
-        if not isinstance(optimizer, optax.GradientTransformation):
+        if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
             raise InputError("optimizer", optimizer, "an optimizer of optax, as optax.adam(0.05)")
         self._optax, self._optimizer, self._program = optax, optimizer, program
         self._free = {one.name: one.free(one.start) for one in program.tunables}
