@@ -59,8 +59,9 @@ def _along(results: xr.Dataset, name: str) -> xr.Dataset:
     if name == "policy":
         beside = [str(key) for key, held in results.coords.items() if key in _BESIDE or "key" in held.attrs]
         apart = [key for key in _OF_PROBLEMS if key in results]
-    grown = results.reset_coords(beside).drop_vars(apart).expand_dims(name).assign({key: results[key] for key in apart})
-    return grown.set_coords(beside).transpose("policy", "instance", ..., missing_dims="ignore")
+    grown = results.reset_coords(beside).drop_vars(apart).expand_dims(name)
+    grown = grown.assign({key: results[key].variable for key in apart}).set_coords(beside)
+    return grown.transpose("policy", "instance", ..., missing_dims="ignore")
 
 
 def recorded(results: xr.Dataset) -> list[str]:

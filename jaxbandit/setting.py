@@ -90,7 +90,7 @@ class Setting:
             raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}: means are exact up to that")
         names = self.metrics
         if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
-            example = names if isinstance(names, str) else "regret"
+            example = names if isinstance(names, str) and names.isidentifier() and len(names) < 40 else "regret"
             raise InputError("simulation.metrics", names, f'a list of names, as ["{example}"]')
 
 
