@@ -48,10 +48,10 @@ def simulate(
         policies: a name, a `Policy`, a table `{"kind": ..., ...}`, a list of these, or a mapping from labels to them.
         horizon: T, rounds.
         seeds: runs of each policy and instance.
-        key: the only source of randomness, an integer in [0, 2^64) or a key of `jax.random`. Run i of instance j
+        key: the only source of randomness, an integer in [0, 2^64) or one key of `jax.random`. Run i of instance j
             draws the same numbers whatever the batch, the block or the device, and under every policy.
         record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
-            of rounds.
+            of rounds, an array, a Series or a range among them.
         metrics: names of `jaxbandit.metrics.METRICS`; default: all that the problem defines.
         block: runs simulated together; default: what suits the device. Results do not depend on it.
         grid: lists of values for keys of the problem, which is then given as a table, as

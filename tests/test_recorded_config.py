@@ -103,7 +103,7 @@ CASES = {
         "self-regulated",
     ),
     "tables of delays": (
-        jb.Problem([0.9, 0.5], delay={"kind": "empirical", "table": np.array([[1, 2], [3, 40]])}),
+        {"means": [0.9, 0.5], "delay": {"kind": "empirical", "table": np.array([[1, 2], [3, 40]])}},
         "ucb1",
     ),
     "delays by reward": (
