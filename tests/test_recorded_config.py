@@ -172,3 +172,22 @@ def test_a_class_that_no_config_can_name_is_told_when_its_config_is_read():
     results = jb.simulate(owing(), Nameless(), horizon=40, seeds=3, record=3)
     with pytest.raises(jb.InputError, match=r"policies\[0\]\.kind holds 'Nameless'; it may hold one of"):
         config.simulation(tomllib.loads(results.attrs["config"]))
+
+
+def test_rows_keep_their_order():
+    """One row per instance, as many as arms: transposed, other arms would be kept."""
+    problem = jb.Problem([MEANS[0]] * 3, fractions=0.3)
+    dear = np.array([[0.0, 0.0, 5.0], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
+    results = jb.simulate(problem, jb.policy(HARD, penalties=dear), horizon=200, seeds=1, record=3)
+    assert tomllib.loads(results.attrs["config"])["policies"][0]["penalties"] == [dear.tolist()]
+    assert_given_again(results)
+
+
+@pytest.mark.filterwarnings("ignore:c_regret grows")
+@pytest.mark.parametrize("given", [THIRD, LONG, [THIRD, LONG, SINGLE]])
+def test_fractions_are_recorded_exactly(given):
+    problem = jb.Problem(MEANS, fractions=given)
+    for one in (problem, {"means": MEANS, "fractions": given}):
+        results = jb.simulate(one, "ucb1", horizon=40, seeds=3, record=3)
+        made = config.simulation(tomllib.loads(results.attrs["config"])).problem
+        assert made.fractions.ravel().tolist() == problem.fractions.ravel().tolist()
