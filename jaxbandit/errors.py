@@ -122,8 +122,9 @@ def _nearest(name: str, names: list[str]) -> str | None:
     folded = {_folded(known): known for known in names if len(known) <= _WORD}
     same = folded.get(_folded(name))
     meant = [known for known in _SYNONYMS.get(_folded(name), ()) if known in names]
-    alike = difflib.get_close_matches(_folded(name), folded, n=1)
-    return same or next(iter(meant), None) or (folded[alike[0]] if alike else None)
+    alike = difflib.get_close_matches(name, folded.values(), n=1)
+    alike = alike or [folded[near] for near in difflib.get_close_matches(_folded(name), folded, n=1)]
+    return next(iter([*([same] if same else []), *meant, *alike]), None)
 
 
 def _folded(name: str) -> str:
