@@ -9,16 +9,20 @@ in `jaxbandit.optimum`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import numpy as np
 
-from .errors import InputError
+from .component import finite, whole_number
+from .errors import InputError, named, unknown_name
+from .metrics import METRICS
 from .opportunity import PiecewiseLinear
-from .problem import Problem
+from .policy import Policy, kind_of
+from .policy import policy as policy_of
+from .problem import Problem, problem_of
 from .rewards import Gaussian
 from .theory.guarantees import fair_learn_deficit as fair_learn_deficit
 from .theory.guarantees import fair_ucb_regret as fair_ucb_regret
@@ -83,17 +87,20 @@ class Bound:
         """The bound in some rounds of runs that end at the horizon.
 
         Args:
-            problem: J instances.
+            problem: J instances, a `Problem` or a table.
             horizon: T.
-            rounds: `[R]`, up to T.
+            rounds: `[R]`, whole numbers from 1 to T.
 
         Returns:
             `[R, J]`, float64, in the metric's unit; infinite (0 on the lower side) in rounds of which it says nothing.
 
         Raises:
-            InputError: the theorem is not for the problem.
+            InputError: the theorem is not for the problem, or rounds are no such numbers.
         """
-        t = np.atleast_1d(np.asarray(rounds))
+        problem, horizon = problem_of(problem), whole_number(horizon, "horizon")
+        t, words = np.atleast_1d(np.asarray(rounds)), f"whole numbers from 1 to T = {horizon}"
+        if finite(t, "rounds", words, 1, horizon).ndim > 1 or np.any(t != np.floor(t)):
+            raise InputError("rounds", rounds, words)
         when = {"every round": (t,), "the horizon": (np.array([horizon]),), "constant": ()}[self.at]
         found = np.asarray(self.function(*self.arguments(problem), *when), np.float64)
         found = found if self.at == "every round" else found.reshape(1, -1)
@@ -102,21 +109,50 @@ class Bound:
         return np.where(told, np.broadcast_to(found, (len(t), problem.instances)), silent)
 
 
-def bounds_for(problem: Problem, kind: str, metric: str) -> list[Bound]:
+@named
+def bounds_for(problem: Problem | Mapping[str, Any], kind: str | Policy, metric: str) -> list[Bound]:
     """The bounds of `BOUNDS` on a metric of a policy that are for a problem.
 
     Args:
-        problem: the problem.
-        kind: the policy, as the coordinate `kind` of a results dataset names it: "fair-learn" for `fucb`,
-            "fair-learn/thompson" for `f-ts`.
+        problem: the problem, a `Problem` or a table.
+        kind: the policy: a name or a `Policy`, or as the coordinate `kind` of a results dataset names it, which is
+            "fair-learn" for `fucb` and "fair-learn/thompson" for `f-ts`.
         metric: a name of `jaxbandit.metrics.METRICS`.
+
+    Returns:
+        The bounds; none where no theorem is for them.
+
+    Raises:
+        InputError: no problem, policy or metric.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.1)
         >>> [bound.source for bound in bounds_for(problem, "fair-learn", "r_regret")]
         ['001 Theorem 3', '001 Theorem 5']
     """
-    return [bound for bound in BOUNDS if bound.metric == metric and bound.covers(kind) and _is_for(bound, problem)]
+    problem, known = problem_of(problem), _kind(kind)
+    if metric not in METRICS:
+        raise unknown_name("metric", metric, METRICS)
+    return [bound for bound in BOUNDS if bound.metric == metric and bound.covers(known) and _is_for(bound, problem)]
+
+
+def _kind(policy: Any) -> str:
+    """A policy as the coordinate `kind` of results names it."""
+    if not isinstance(policy, str) or policy in Policy.registry:
+        return kind_of(policy_of(policy))
+    known = {*Policy.registry, *_own_names(Policy)}
+    for part in policy.split("/"):
+        if part not in known:
+            raise unknown_name("kind", policy, known)
+    return policy
+
+
+def _own_names(family: type[Policy]) -> Iterator[str]:
+    """The names of policies of the user's own, which need not be registered."""
+    for one in family.__subclasses__():
+        if not one.__module__.startswith("jaxbandit."):
+            yield one.name
+        yield from _own_names(one)
 
 
 def _is_for(bound: Bound, problem: Problem) -> bool:

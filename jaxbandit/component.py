@@ -10,7 +10,8 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
+from decimal import Decimal
+from numbers import Real
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,6 +20,8 @@ import numpy as np
 from jax import Array
 
 from .errors import InputError, unknown_key, unknown_name
+from .exact import decimal, written
+from .plain import counts, is_masked, plain
 from .struct import register
 
 
@@ -30,13 +33,15 @@ def parameter(
     doc: str = "",
     static: bool = False,
     smooth: bool = False,
+    exact: bool = False,
 ) -> Any:
     """A parameter of a component: its default, the range it must lie in (ends included) and what it means.
 
     With `static` it is part of the structure: programs are compiled for its value. With `smooth` the scores of arms,
-    or their chances, are smooth in it for given counts and rewards, so that it can be tuned by gradients.
+    or their chances, are smooth in it for given counts and rewards, so that it can be tuned by gradients. With `exact`
+    the number that was written counts, as `jaxbandit.exact.decimal` reads it, and it may be a ratio, as "1/3".
     """
-    about = {"low": low, "high": high, "doc": doc, "static": static, "smooth": smooth}
+    about = {"low": low, "high": high, "doc": doc, "static": static, "smooth": smooth, "exact": exact}
     return dataclasses.field(default=default, metadata=about)
 
 
@@ -46,7 +51,11 @@ def derived() -> Any:
 
 
 class Component:
-    """A named, parametrised building block. `class Mine(Policy, name="mine")` also registers the name."""
+    """A named, parametrised building block.
+
+    `class Mine(Policy, name="mine")` also registers the name. A name is one class's: to give it to another class takes
+    `override=True`, beside `name`. A class that is defined again (a notebook's cell that is run again) keeps its name.
+    """
 
     family: ClassVar[str] = "component"
     name: ClassVar[str] = ""
@@ -56,7 +65,9 @@ class Component:
 
         def __init__(self, **parameters: Any) -> None: ...
 
-    def __init_subclass__(cls, name: str | None = None, **kwargs: Any):
+    def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
+        if name is not None:
+            _check_name(cls, name, override)
         super().__init_subclass__(**kwargs)
         dataclasses.dataclass(frozen=True)(cls)
         register(cls)
@@ -93,7 +104,26 @@ class Component:
         for name in given:
             if name not in made.parameters():
                 raise unknown_key(f"{key}.{name}", given[name], [*made.parameters(), "kind"])
-        return made(**given)
+        return made.built(given, key)
+
+    @classmethod
+    def built(cls, given: Mapping[str, Any], key: str) -> Self:
+        """The component with some parameters, ratios as "1/3" read where they are exact; `key` is for errors."""
+        fields = cls.parameters()
+        read = {
+            name: _with_ratios(value, f"{key}.{name}") if fields[name].metadata.get("exact") else value
+            for name, value in given.items()
+        }
+        return cls(**read)
+
+    def as_table(self) -> dict[str, Any]:
+        """The table that describes it as a config does; a component among its parameters is a table in it."""
+        made: dict[str, Any] = {"kind": self.name}
+        for name, field in self.parameters().items():
+            value = getattr(self, name)
+            if value is not None:
+                made[name] = written(value, name) if field.metadata.get("exact") else writable(value)
+        return made
 
     def check(self, key: str) -> None:
         """Refuse parameters that are no finite numbers or outside their range.
@@ -107,6 +137,8 @@ class Component:
                 value.check(key)  # its parameters stand beside
             elif value is not None:
                 _check_range(value, field, f"{key}.{name}")
+            elif field.default is not None:
+                raise InputError(f"{key}.{name}", None, _range(field))
 
     def check_numbers(self, key: str) -> None:
         """`check`, and refuse lists."""
@@ -116,10 +148,19 @@ class Component:
                 raise InputError(f"{key}.{name}", getattr(self, name), "a number")
 
     def with_numbers(self, key: str) -> Self:
-        """`check_numbers`, and the component with floats for whole numbers, which may be longer than JAX takes."""
+        """`check_numbers`, and the component with floats for its numbers, whatever their types.
+
+        What is part of the structure keeps Python's own type.
+        """
         self.check_numbers(key)
-        given = {name: getattr(self, name) for name, f in self.parameters().items() if not f.metadata.get("static")}
-        return self.replace(**{name: float(value) for name, value in given.items() if isinstance(value, int)})
+        read: dict[str, Any] = {}
+        for name, field in self.parameters().items():
+            value = getattr(self, name)
+            if not field.metadata.get("static"):
+                read[name] = float(value) if isinstance(value, Real | Decimal) else plain(value)
+            elif hasattr(value, "dtype"):  # an array is no part of a structure
+                read[name] = decimal(value, f"{key}.{name}") if field.metadata.get("exact") else plain(value)
+        return self.replace(**read)
 
     def parts(self) -> Iterator[Component]:
         """The component and those in its fields."""
@@ -183,26 +224,68 @@ def _parameters(cls: type[Component]) -> Mapping[str, dataclasses.Field[Any]]:
     return MappingProxyType({f.name: f for f in fields if not f.metadata.get("derived")})
 
 
+def _check_name(cls: type[Component], name: Any, override: bool) -> None:
+    """Refuse a name that is none, or that another class has."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise InputError(f"{cls.__qualname__}.name", name, "a string, as it is to stand in configs")
+    held = cls.registry.get(name)
+    again = getattr(held, "__module__", None), getattr(held, "__qualname__", None)
+    if held is None or override or again == (cls.__module__, cls.__qualname__):
+        return
+    owner = f"{held.__module__}.{held.__qualname__}" if isinstance(held, type) else "an alias"
+    words = f"a name that no other {cls.family} has ({name!r} is {owner}); override=True beside it takes it over"
+    raise InputError(f"{cls.__qualname__}.name", name, words)
+
+
+def writable(value: Any) -> Any:
+    """A value as TOML writes it: nothing but numbers, words, lists and tables."""
+    if isinstance(value, Component):
+        return value.as_table()
+    if isinstance(value, type):
+        return getattr(value, "name", value.__name__)
+    held = plain(value)
+    if isinstance(held, Mapping):
+        return {str(name): writable(part) for name, part in held.items() if part is not None}
+    if isinstance(held, list):
+        return [writable(part) for part in held]
+    if isinstance(held, str | bool | int | float):
+        return held
+    return float(held) if isinstance(held, Real | Decimal) else str(held)
+
+
+def _with_ratios(value: Any, key: str) -> Any:
+    """Numbers as they are, with a ratio of a config, as "1/3", read."""
+    if isinstance(value, list):
+        return [_with_ratios(part, key) for part in value]
+    return decimal(value, key) if isinstance(value, str) else value
+
+
 def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
     low, high = field.metadata.get("low"), field.metadata.get("high")
     least, most = -math.inf if low is None else low, math.inf if high is None else high
     if type(value) in (int, float) and least <= value <= most and abs(value) <= 1e30:
         return  # what nearly every point of a grid is
-    words = {
-        (False, False): "finite numbers",
-        (True, False): f"numbers >= {low:g}" if low is not None else "",
-        (False, True): f"numbers <= {high:g}" if high is not None else "",
-        (True, True): f"numbers from {low:g} to {high:g}" if low is not None and high is not None else "",
-    }[low is not None, high is not None]
-    finite(value, key, words, least, most)
+    finite(value, key, _range(field), least, most)
+
+
+def _range(field: dataclasses.Field[Any]) -> str:
+    """What a parameter may hold, in words."""
+    low, high = field.metadata.get("low"), field.metadata.get("high")
+    if low is not None and high is not None:
+        return f"numbers from {low:g} to {high:g}"
+    if low is not None:
+        return f"numbers >= {low:g}"
+    return "finite numbers" if high is None else f"numbers <= {high:g}"
 
 
 def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float = math.inf) -> np.ndarray:
     """A number, or nested lists of them, as float64; `words` say what the key may hold.
 
     Raises:
-        InputError: other than real numbers (strings and booleans are none), out of range, or above 1e30.
+        InputError: other than real numbers (strings and booleans are none), masked, out of range, or above 1e30.
     """
+    if is_masked(value):
+        raise InputError(key, value, f"{words}, none of them masked")
     try:
         parts = np.asarray(value, dtype=object)
         numbers = parts.astype(np.float64)
@@ -212,6 +295,30 @@ def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float
     if strange or not np.all((low <= numbers) & (numbers <= high) & (np.abs(numbers) <= 1e30)):  # NaN is not
         raise InputError(key, value, words)
     return numbers
+
+
+def boolean(value: Any, key: str) -> bool:
+    """True or false, NumPy's and JAX's among them.
+
+    Raises:
+        InputError: anything else.
+    """
+    held = plain(value)
+    if not isinstance(held, bool):
+        raise InputError(key, value, "true or false")
+    return held
+
+
+def whole_number(value: Any, key: str, least: int = 1) -> int:
+    """A whole number, NumPy's and JAX's among them.
+
+    Raises:
+        InputError: anything else, or a number below `least`.
+    """
+    held = plain(value)
+    if not counts(held, least):
+        raise InputError(key, value, f"a whole number >= {least}")
+    return int(held)
 
 
 def positive(value: Any, key: str, words: str) -> None:
@@ -228,18 +335,17 @@ def positive(value: Any, key: str, words: str) -> None:
         raise InputError(key, value, words)
 
 
-def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None) -> np.ndarray:
-    """A number, K numbers or one row of K an instance, as a scalar, `[K, 1]` or `[K, J]`; exact ratios stay so.
+def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None, exact: bool = False) -> np.ndarray:
+    """A number, K numbers or one row of K an instance, as a scalar, `[K, 1]` or `[K, J]`.
 
     Args:
+        exact: keep the entries of an object array, which are ratios; else all are float64.
         held: what an error shows, where `value` is no longer what the user wrote.
 
     Raises:
         InputError: any other shape.
     """
-    array = np.asarray(value)
-    exact = array.dtype == object and array.size and isinstance(array.flat[0], Fraction)
-    array = array if exact else array.astype(np.float64)
+    array = np.asarray(value) if exact else np.asarray(value).astype(np.float64)
     if array.ndim == 0:
         return array
     if array.shape == (arms,):

@@ -127,9 +127,6 @@ def simulation(config: Mapping[str, Any]) -> Simulation:
             raise InputError(f"simulation.{name}", None, "a whole number >= 1")
     setting = Setting(**given)
     setting.check()
-    names = setting.metrics
-    if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
-        raise InputError("simulation.metrics", names, 'a list of names, as ["regret"]')
     made = problems(table(config, "problem"), config.get("grid"), setting.key)
     return Simulation(made[0][1], crossed(entries(config.get("policies"), setting.horizon), made), setting)
 
@@ -173,7 +170,7 @@ def crossed(policies: list[Entry], problems: list[tuple[dict[str, Any], Problem]
     if len(problems) == 1:
         return policies
     _few(len(policies) * len(problems), "grid", None)
-    return _distinct(
+    return distinct(
         [
             dataclasses.replace(
                 entry,
@@ -202,10 +199,15 @@ def entries(tables: Any, horizon: int) -> list[Entry]:
         if not isinstance(table, Mapping):
             raise InputError(key, table, 'a table with a kind, as { kind = "ucb1" }')
         made += list(_grid(dict(table), key, horizon))
-    return _distinct(made)
+    return distinct(made)
 
 
-def _distinct(made: list[Entry]) -> list[Entry]:
+def distinct(made: list[Entry]) -> list[Entry]:
+    """The entries, if no two have one label.
+
+    Raises:
+        InputError: naming the label.
+    """
     for label, times in Counter(entry.label for entry in made).items():
         if times > 1:
             raise InputError("policies.label", label, "a name of its own for each policy")

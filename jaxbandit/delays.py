@@ -22,6 +22,7 @@ from . import contracts, conversions
 from .component import Component, derived, parameter, per_arm, positive
 from .errors import InputError
 from .kernel import add_at
+from .plain import is_masked, plain
 from .randomness import Stream
 from .struct import struct
 
@@ -246,7 +247,9 @@ class EmpiricalDelay(Delay, name="empirical"):
 
     table: Any = parameter(None, doc="recorded delays, a list for all arms or one list an arm; or the path of a log")
     clicks: Any = parameter(None, doc="clicks in a week beside each delay in seconds; default: delays are in rounds")
-    click_rate: Any = parameter(0.05, doc="share of page visits that end in a click, for a log or with clicks")
+    click_rate: Any = parameter(
+        0.05, doc="share of page visits that end in a click, for a log or with clicks", exact=True
+    )
     recorded: Any = derived()  # all tables, one after the other, and an end mark: int32 [n + 1]
     start: Any = derived()  # where an arm's table begins, int32 [K, 1]
     size: Any = derived()  # how long it is, int32 [K, 1]
@@ -295,7 +298,10 @@ class EmpiricalDelay(Delay, name="empirical"):
 
 
 def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarray]:
-    """One list for all arms, or a list an arm, as int64 arrays."""
+    """One list for all arms, or one list per arm, as int64 arrays."""
+    if is_masked(value):
+        raise InputError(key, value, f"{words}, none of them masked")
+    value = value if isinstance(value, np.ndarray) and value.ndim == 1 else plain(value)  # a long table stays an array
     shared = not (isinstance(value, Sequence) and value and isinstance(value[0], Sequence))
     rows, times = ([value], arms) if shared else (value, 1)
     if len(rows) * times != arms or not all(map(_is_row, rows)):

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _LENGTH = 478  # of a message's key, value and words: values are cut short for it, and
 _WORD = 100  # keys,
@@ -55,6 +61,43 @@ class WriteError(Exception):
         super().__init__(f"{path} cannot be written: {error.strerror or error}")
 
 
+# What other libraries call what has another name here: folded names, and the first of these that is allowed is meant.
+_SYNONYMS: dict[str, tuple[str, ...]] = {
+    "normal": ("gaussian",),
+    "binary": ("bernoulli",),
+    "deterministic": ("constant", "fixed"),
+    "exp": ("softmax", "geometric"),
+    "exponential": ("softmax", "geometric"),
+    "ucb": ("ucb1",),
+    "klucb": ("kl-ucb",),
+    "ts": ("thompson",),
+    "thompsonsampling": ("thompson",),
+    "egreedy": ("epsilon-greedy",),
+    "epsgreedy": ("epsilon-greedy",),
+    "etc": ("explore-then-commit",),
+    "se": ("successive-elimination",),
+    "random": ("uniform-random",),
+    "uniform": ("uniform-random",),
+    "t": ("horizon",),
+    "steps": ("horizon",),
+    "nsteps": ("horizon",),
+    "rounds": ("horizon",),
+    "nrounds": ("horizon",),
+    "runs": ("seeds",),
+    "nruns": ("seeds",),
+    "repetitions": ("seeds",),
+    "trials": ("seeds",),
+    "seed": ("key",),
+    "rng": ("key",),
+    "randomstate": ("key",),
+    "tau": ("fractions",),
+    "mu": ("means",),
+    "arms": ("means",),
+    "lr": ("learning_rate",),
+    "stepsize": ("learning_rate",),
+}
+
+
 def unknown_name(key: str, name: Any, allowed: Iterable[str]) -> InputError:
     """The error for a name that is not one of `allowed`, with the nearest one suggested."""
     names = sorted(allowed)
@@ -67,19 +110,45 @@ def unknown_key(key: str, held: Any, allowed: Iterable[str]) -> InputError:
     return InputError(key, held, f"nothing: there is no such key, but {_listed(key.rpartition('.')[2], names)}")
 
 
+def named(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with an `InputError` for a keyword argument that it does not have, which suggests the nearest."""
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+
+    @functools.wraps(function)
+    def checked(*given: P.args, **keywords: P.kwargs) -> R:
+        for name, held in keywords.items():
+            if name not in known:
+                raise unknown_key(name, held, known)
+        return function(*given, **keywords)
+
+    return checked
+
+
 def _listed(name: Any, names: list[str]) -> str:
     """The names, and the one that `name` may be a slip of the pen for."""
-    near = []
-    if isinstance(name, str) and len(name) <= _WORD:
-        near = difflib.get_close_matches(name, [known for known in names if len(known) <= _WORD], n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return _cut(", ".join(names), _NAMES[bool(near)]) + hint
+    near = _nearest(name, names) if isinstance(name, str) and len(name) <= _WORD else None
+    hint = "" if near is None else f" (did you mean {near!r}?)"
+    return _cut(", ".join(names), _NAMES[near is not None]) + hint
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """The known name that is meant: the same but for case and dashes, a synonym's, else one that looks alike."""
+    folded = {_folded(known): known for known in names if len(known) <= _WORD}
+    same = folded.get(_folded(name))
+    meant = [known for known in _SYNONYMS.get(_folded(name), ()) if known in names]
+    alike = difflib.get_close_matches(name, folded.values(), n=1)
+    alike = alike or [folded[near] for near in difflib.get_close_matches(_folded(name), folded, n=1)]
+    return next(iter([*([same] if same else []), *meant, *alike]), None)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).casefold()
 
 
 def shown(held: Any, limit: int = 120) -> str:
     """What a key holds, as an error shows it: cut short at `limit` characters."""
     try:
-        return _cut(repr(held), limit)
+        return _cut(re.sub(r"\s*\n\s*", " ", repr(held)), limit)  # arrays are shown in several lines
     except (ValueError, RecursionError):  # Python writes out no whole number of thousands of digits
         return f"a value ({type(held).__name__}) too long to write out"
 

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import xarray as xr
 
-from .errors import InputError, unknown_name
+from .errors import InputError, named, unknown_name
 from .metrics import METRICS
 
 CONFIDENCE = 1.96  # standard errors on each side: 95 %
+
+_BESIDE = ("family", "kind", "phase_name")  # coordinates along `policy`, with those of grids, which have a `key`
+_OF_PROBLEMS = ("means", "fractions", "penalties", "opportunities")  # along `policy` only where a grid varies them
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def of_results(function: Callable[Concatenate[xr.Dataset, P], R]) -> Callable[Concatenate[xr.Dataset, P], R]:
+    """The function of results, which are made `whole` first; unknown keyword arguments are refused."""
+
+    @functools.wraps(function)
+    def taking(results: xr.Dataset, *given: P.args, **keywords: P.kwargs) -> R:
+        return function(whole(results), *given, **keywords)
+
+    return named(taking)
+
+
+def whole(results: Any) -> xr.Dataset:
+    """Results of which one policy, or one instance, may have been selected, with these dimensions again.
+
+    Raises:
+        InputError: no dataset of `simulate`, or one that lacks a dimension which cannot be told again.
+    """
+    if not isinstance(results, xr.Dataset):
+        raise InputError("results", results, "the dataset that `simulate` returns")
+    for name in ("policy", "instance", "seed", "round"):
+        kept = name in results.dims or (name in results.coords and name in ("policy", "instance"))
+        if not kept or results.sizes.get(name) == 0:
+            example = 'sel(policy=["ucb1"])' if name == "policy" else f"isel({name}=[0])"
+            words = f"the dataset of `simulate` with its dimension {name!r}, of which a part is results.{example}"
+            raise InputError("results", tuple(map(str, results.dims)), words)
+    for name in ("instance", "policy"):
+        if name not in results.dims:
+            results = _along(results, name)
+    return results
+
+
+def _along(results: xr.Dataset, name: str) -> xr.Dataset:
+    """The results with a dimension that a selection has removed."""
+    beside: list[str] = []  # what stands beside the labels has lost the dimension, too;
+    apart: list[str] = []  # what a problem holds may have had none
+    if name == "policy":
+        beside = [str(key) for key, held in results.coords.items() if key in _BESIDE or "key" in held.attrs]
+        apart = [key for key in _OF_PROBLEMS if key in results]
+    grown = results.reset_coords(beside).drop_vars(apart).expand_dims(name)
+    grown = grown.assign({key: results[key].variable for key in apart}).set_coords(beside)
+    return grown.transpose("policy", "instance", ..., missing_dims="ignore")
 
 
 def recorded(results: xr.Dataset) -> list[str]:

@@ -12,6 +12,7 @@ import functools
 import math
 import numbers
 import operator
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -23,36 +24,94 @@ import numpy as np
 from jax import lax
 
 from .errors import InputError
+from .plain import is_masked
 from .struct import struct
 
 _WORD = 1 << 62  # sums of two residues below this stay inside uint64
 _UNROLLED = 32  # arms: a program for more would be long
 
 
+_WORDS = 'finite numbers, or ratios as "1/3"'
+_RATIO = re.compile(r"\s*(-?[0-9]{1,4000})\s*/\s*([0-9]{1,4000})\s*", re.ASCII)
+
+
 def decimal(value: Any, key: str) -> Fraction:
     """The number that was written, exactly: 0.05 is 1/20, not the nearest binary float.
 
     Args:
-        value: an int, float, NumPy number, Decimal or Fraction; a float stands for its shortest decimal form.
+        value: an int, float, NumPy or JAX number, Decimal, Fraction, or a ratio as "1/3"; a float stands for its
+            shortest decimal form.
         key: the name to give in an error.
 
     Raises:
         InputError: not a finite number.
     """
-    if isinstance(value, numbers.Rational | Decimal) and not isinstance(value, bool):
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return Fraction(value)
-    if isinstance(value, float | np.number) and np.isfinite(value):
+    if isinstance(value, Decimal) and value.is_finite():
+        return Fraction(value)
+    if isinstance(value, str) and (parts := _RATIO.fullmatch(value)) and int(parts[2]):
+        return Fraction(int(parts[1]), int(parts[2]))
+    if isinstance(value, float | np.number) and np.isrealobj(value) and np.isfinite(value):
         return Fraction(str(value))  # str is the shortest decimal that reads back as the same float
-    raise InputError(key, value, "finite numbers")
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "dtype") and not isinstance(value, np.generic):
+        return decimal(np.asarray(value)[()], key)  # an array of JAX's or NumPy's that is one number
+    raise InputError(key, value, _WORDS)
 
 
 def decimals(values: Any, key: str) -> np.ndarray:
     """`decimal` of every entry, as an object array of the same shape."""
+    if is_masked(values):
+        raise InputError(key, values, f"{_WORDS}, none of them masked")
     try:
-        array = np.asarray(values, dtype=object)
-    except ValueError:
-        raise InputError(key, values, "numbers, in rows of one length") from None
+        array = _entries(values)
+    except (ValueError, RecursionError):
+        raise InputError(key, values, f"{_WORDS}, in rows of one length") from None
     return np.asarray(np.frompyfunc(lambda value: decimal(value, key), 1, 1)(array), dtype=object)
+
+
+def _entries(values: Any) -> np.ndarray:
+    """An object array of the entries as they are: a float32 stays one, whose shortest decimal is another."""
+    if isinstance(values, list | tuple):
+        alone = all(isinstance(entry, numbers.Number | str) for entry in values)
+        rows: list[Any] = list(values) if alone else [_entries(row) for row in values]
+        shapes = set() if alone else {row.shape for row in rows}
+        if len(shapes) > 1:
+            raise ValueError
+        made = np.empty((len(rows), *(shapes.pop() if shapes else ())), object)
+        for place, row in enumerate(rows):
+            made[place] = row if alone else row[()]
+        return made
+    held = np.asarray(values) if hasattr(values, "__array__") else None
+    made = np.empty(() if held is None else held.shape, object)
+    made.reshape(-1)[:] = [values] if held is None else list(held.reshape(-1))
+    return made
+
+
+def written(value: Any, key: str) -> Any:
+    """Numbers, or nested lists of them, as a config writes them so that `decimal` reads what they are exactly.
+
+    Returns:
+        Floats whose shortest decimal is the number; a ratio as "1/3" where there is none.
+
+    Raises:
+        InputError: not finite numbers, or ratios too long to be written.
+    """
+    exact = decimals(value, key)
+    try:
+        return np.asarray(np.frompyfunc(_shortest, 1, 1)(exact), object).tolist()
+    except ValueError:  # Python writes out no whole number of thousands of digits
+        raise InputError(key, value, "ratios of whole numbers of at most 4000 digits") from None
+
+
+def _shortest(value: Fraction) -> int | float | str:
+    if value.denominator == 1 and abs(value) < 1 << 53:
+        return value.numerator
+    try:
+        near = float(value)
+    except OverflowError:
+        near = math.inf
+    return near if math.isfinite(near) and Fraction(repr(near)) == value else f"{value.numerator}/{value.denominator}"
 
 
 @struct

@@ -17,17 +17,20 @@ import pandas as pd
 import xarray as xr
 
 from .errors import InputError, unknown_name
-from .estimates import CONFIDENCE, check, chosen, mean_of_runs, recorded, sample_size, with_error
+from .estimates import CONFIDENCE, check, chosen, mean_of_runs, of_results, recorded, sample_size, with_error
 from .metrics import METRICS
+from .plain import counts, plain
 
 MANY = 24  # policies of a group that a figure or summary shows one by one; of larger groups it shows a few
 
 
+@of_results
 def parameters(results: xr.Dataset) -> list[str]:
     """The coordinates along `policy` that hold the parameters of grids, `problem.` before those of the problem."""
     return [str(name) for name, c in results.coords.items() if c.dims == ("policy",) and "key" in c.attrs]
 
 
+@of_results
 def varying(results: xr.Dataset) -> dict[str, list[str]]:
     """The parameters that differ within each family in which any does."""
     names = parameters(results)
@@ -54,6 +57,7 @@ def families(results: xr.Dataset) -> list[str]:
     return list(dict.fromkeys(results.family.values.tolist()))
 
 
+@of_results
 def table(results: xr.Dataset, metrics: Sequence[str] | None = None, at: int | None = None) -> pd.DataFrame:
     """The results as a tidy table: one row for each policy and instance.
 
@@ -94,6 +98,9 @@ def _place(results: xr.Dataset, at: int | None) -> int:
     rounds = results["round"].values
     if at is None:
         return len(rounds) - 1
+    at = plain(at)
+    if not counts(at):
+        raise InputError("at", at, f"a recorded round, as {rounds[-1]}")
     found = np.flatnonzero(rounds == at)
     if found.size == 0:
         near = sorted(set(rounds[np.argsort(np.abs(rounds - at), kind="stable")[:4]].tolist()) | {int(rounds[-1])})
@@ -137,6 +144,7 @@ class Difference:
         return f"{METRICS[self.metric].label}, {self.first} less {self.second}: {number} ({spread}{self.sample})"
 
 
+@of_results
 def difference(results: xr.Dataset, first: str, second: str, metric: str) -> Difference:
     """How much more of a metric one policy has at T than another, run by run.
 
@@ -164,6 +172,7 @@ def difference(results: xr.Dataset, first: str, second: str, metric: str) -> Dif
 
 
 def _position(results: xr.Dataset, key: str, label: str) -> int:
+    label = plain(label)  # it may be a coordinate of the results
     found = np.flatnonzero(results.policy.values == label)
     if found.size == 0:
         raise unknown_label(key, label, results.policy.values.tolist())
@@ -179,6 +188,7 @@ def unknown_label(key: str, label: Any, labels: Iterable[str]) -> InputError:
     return InputError(key, label, f"one of {len(held):,} labels, as {', '.join(map(repr, alike))}")
 
 
+@of_results
 def best(results: xr.Dataset, metric: str, family: str | None = None) -> str:
     """The label of the policy that is best by a metric at T, in the mean over instances; ties go to the first.
 

@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from .errors import InputError, unknown_name
-from .estimates import CONFIDENCE, check, mean_of_runs, recorded, sample_size
+from .estimates import CONFIDENCE, check, mean_of_runs, of_results, recorded, sample_size
 from .grids import levels, members, missing, parameters, unknown_label, varying
 from .metrics import METRICS
 from .palette import caption
@@ -48,6 +48,7 @@ class Map:
     fixed: dict[str, Any]
 
 
+@of_results
 def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | None = None) -> Figure:
     """A metric at T over two parameters of a grid: mean over runs and instances.
 
@@ -75,6 +76,7 @@ def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | Non
     return _draw(results, [metric], laid_out(results, x, y, family))
 
 
+@of_results
 def heat_maps(results: xr.Dataset, x: str, y: str, family: str | None = None) -> Figure:
     """A heat map of each metric in the results, side by side; arguments and errors are those of `heat_map`."""
     return _draw(results, recorded(results), laid_out(results, x, y, family))

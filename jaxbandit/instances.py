@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from .component import finite
-from .errors import InputError
+from .component import finite, whole_number
+from .errors import InputError, named
+from .plain import counts, plain
 from .problem import Problem
 
 
+@named
 def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1.0) -> Problem:
     """The instances on one of which every policy's utility regret is of order T^(2/3) (004 App. A.3).
 
@@ -31,11 +31,13 @@ def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1
         >>> lower_bound_family(arms=2, horizon=1000).means.T.round(2).tolist()
         [[1.0, 0.55], [1.0, 0.5], [0.55, 1.0], [0.5, 1.0]]
     """
-    if isinstance(arms, bool) or not isinstance(arms, int | np.integer) or not 2 <= arms <= 12:
+    arms, horizon = plain(arms), whole_number(horizon, "horizon")
+    if not counts(arms, 2) or arms > 12:
         raise InputError("arms", arms, "a whole number from 2 to 12: there are K 2^(K-1) instances")
-    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError("horizon", horizon, "a whole number >= 1")
-    eps = float(finite(c, "c", "a number >= 0", low=0)) * float(horizon) ** (-1 / 3)
+    spread = finite(c, "c", "a number >= 0", low=0)
+    if spread.ndim:
+        raise InputError("c", c, "a number >= 0")
+    eps = float(spread) * float(horizon) ** (-1 / 3)
     if eps > 0.5:
         raise InputError("c", c, f"at most T^(1/3) / 2 = {horizon ** (1 / 3) / 2:.4g}, so that eps is at most 1/2")
     rows = []

@@ -159,7 +159,7 @@ class Constant(_Constant, name="constant"):
     """gamma for every arm (004 App. B)."""
 
     gamma: float = parameter(
-        0.0, low=0, high=1, doc="share of the rounds that each arm is owed, at most 1/K", static=True
+        0.0, low=0, high=1, doc="share of the rounds that each arm is owed, at most 1/K", static=True, exact=True
     )
 
     def prepare(self, problem: Problem) -> Opportunity:

@@ -21,7 +21,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from .errors import InputError, unknown_name
-from .estimates import CONFIDENCE, chosen, mean_over_instances, recorded, sample_size
+from .estimates import CONFIDENCE, chosen, mean_over_instances, of_results, recorded, sample_size
 from .grids import MANY, few, groups, leading, parameters, varying
 from .heat_maps import drawable, heat_maps, scale
 from .heat_maps import heat_map as heat_map
@@ -35,6 +35,7 @@ from .sweeps import sweep, swept_alone
 _MARKS = ("owed, τT", "optimal")
 
 
+@of_results
 def draw_all(results: xr.Dataset, folder: Path) -> list[Path]:
     """Draw every figure that the results have something for, as PNG and PDF, into an existing folder."""
     written = []
@@ -101,6 +102,7 @@ def swept(results: xr.Dataset) -> list[str]:
     return [family for family, size in Counter(families).items() if size >= 3]
 
 
+@of_results
 def curves(results: xr.Dataset, metrics: Sequence[str] | None = None) -> Figure:
     """Metrics against the round: mean over runs with its 95 % confidence band.
 
@@ -174,6 +176,7 @@ def band(axis: Any, x: Any, y: Any, half: Any, **look: Any) -> None:
     axis.fill_between(x, y - half, y + half, color=look["color"], alpha=0.2, linewidth=0)
 
 
+@of_results
 def pulls(results: xr.Dataset) -> Figure:
     """How often each arm was played by the horizon: mean over runs, with what fairness asks and what is optimal.
 
@@ -242,6 +245,7 @@ def _targets(axis: Any, results: xr.Dataset, mu: np.ndarray, sort: Any, horizon:
             axis.hlines(heights[0], arms - 0.45, arms + 0.45, linewidth=0.8, label=label, **look)
 
 
+@of_results
 def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     """Expected reward against unfairness at the horizon, a line through the points of each grid (000 Fig. 4).
 
@@ -310,8 +314,11 @@ def cloud(axis: Any, part: xr.Dataset, x: Any, y: Any, name: str, look: dict[str
     )
 
 
+@of_results
 def phases(results: xr.Dataset) -> Figure:
     """The share of the rounds that each policy spends in each of its phases, means over runs (004 Fig. 2)."""
+    if "phase_rounds" not in results:
+        raise InputError("results", results.kind.values.tolist(), "a policy that plays in phases, as self-regulated")
     having = (results.phase_rounds >= 0).any(("instance", "seed", "phase")).values
     results = results.isel(policy=having)
     metric = leading(results)

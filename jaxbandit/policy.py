@@ -170,11 +170,17 @@ class Alias:
         Policy.registry[name] = self
 
 
-def policy(kind: str | type[Policy] | Policy, **parameters: Any) -> Policy:
+def kind_of(policy: Policy) -> str:
+    """A policy's name, with that of its base where it is not ucb1: the coordinate `kind` of results."""
+    names = [part.name for part in policy.components()]
+    return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
+
+
+def policy(kind: str | Mapping[str, Any] | type[Policy] | Policy, **parameters: Any) -> Policy:
     """A policy by name, with its parameters and those of its base index side by side.
 
     Args:
-        kind: a name that `jaxbandit policies` prints, or a class of one's own.
+        kind: a name that `jaxbandit policies` prints, a class of one's own, or a table `{"kind": ..., ...}`.
         **parameters: the policy's; `base` or `black_box` (a name, class or instance) where it takes an index, and the
             index's.
 
@@ -194,7 +200,11 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     if isinstance(kind, Policy):
         if given:
             raise InputError(f"{key}.{next(iter(given))}", next(iter(given.values())), "nothing beside an instance")
+        _check_able(type(kind), kind, key)
         return kind
+    if isinstance(kind, Mapping):
+        given = {**{name: value for name, value in kind.items() if name not in ("kind", "label")}, **given}
+        kind = kind.get("kind")
     if isinstance(kind, str) and kind not in Policy.registry:
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
     entry: Any = Policy.registry[kind] if isinstance(kind, str) else kind
@@ -205,12 +215,15 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
         entry, given = entry.policy, {**entry.preset, **given}
     if not (inspect.isclass(entry) and issubclass(entry, Policy)):
         raise InputError(f"{key}.kind", kind, "a policy's name, class or instance")
+    _check_able(entry, kind, key)
     fields = entry.parameters()
     slot = next((name for name in _SLOTS if name in fields), None)
     if slot is None:
-        return entry(**_known(given, entry, fields, key))
+        return entry.built(_known(given, entry, fields, key), key)
     fits, default = _SLOTS[slot], fields[slot].default
     base = given.get(slot, default)
+    if isinstance(base, Mapping):  # its parameters in a table of its own
+        base = _build(base, {}, f"{key}.{slot}")
     named = Policy.registry.get(base) if isinstance(base, str) else base
     chosen: Any = type(base) if isinstance(base, Policy) else named
     if not fits(chosen):
@@ -220,7 +233,18 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     rest = {n: v for n, v in given.items() if n not in fields}
     _known(rest, entry, {**fields, **chosen.parameters()}, key)
     inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
-    return entry(**{slot: inner}, **own)
+    return entry.built({slot: inner, **own}, key)
+
+
+def _check_able(entry: type[Policy], kind: Any, key: str) -> None:
+    """Refuse a class that does not say how arms are chosen, as `Policy`, `Index` and `Rule` themselves."""
+    own: Any = entry
+    if own.prepare is not Policy.prepare:  # which may make a policy of another class, as that of `thompson` does
+        return
+    if own.select is Policy.select and own.choose is Policy.choose:
+        raise InputError(f"{key}.kind", kind, "a class that has `select` or `choose`, or one of its instances")
+    if own.select is Index.select and own.score is Index.score and own.value is Index.value:
+        raise InputError(f"{key}.kind", kind, "a class that has `value` or `select`, or one of its instances")
 
 
 def _has_index(candidate: Any) -> bool:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from . import conversions, randomness
-from .component import finite, per_arm
+from .component import Component, finite, per_arm
 from .delays import Delay, slots
-from .errors import InputError, unknown_key
-from .exact import decimals
+from .errors import InputError, named, unknown_key
+from .exact import decimals, written
 from .merit import Merit
 from .opportunity import Opportunity
+from .plain import counts, plain
 from .rewards import Reward
 from .struct import static, struct
 
@@ -56,6 +57,7 @@ class Problem:
 
     KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit", "opportunity")
 
+    @named
     def __init__(
         self,
         means: Any,
@@ -75,12 +77,13 @@ class Problem:
         self.fractions = self._fractions(fractions)
         self.penalties = self._penalties(penalties)
         self.availability = self._availability(availability)
-        self.reward: Reward = Reward.from_spec(reward, "problem.reward").prepare(self)
+        self._given: dict[str, Component] = {}  # components as they were given, which a config has to give again
+        self.reward: Reward = self._component(Reward, reward, "reward").prepare(self)
         self.merit: Merit | None = None if merit is None else self._of_means(Merit, merit, "merit")
         self.opportunity: Opportunity | None = None
         if opportunity is not None:
             self.opportunity = self._of_means(Opportunity, opportunity, "opportunity")
-        self.delay: Delay = Delay.from_spec(delay, "problem.delay").prepare(self)
+        self.delay: Delay = self._component(Delay, delay, "delay").prepare(self)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], key: Any) -> Problem:
@@ -91,6 +94,17 @@ class Problem:
         if "means" not in table:
             raise InputError("problem.means", None, "K numbers, rows of K numbers, or a table { random = ... }")
         return cls(**table, key=key)
+
+    def as_table(self) -> dict[str, Any]:
+        """The table `[problem]` of a config that gives the same problem; means that were drawn are written out."""
+        made: dict[str, Any] = {"means": self.means.T.tolist(), "plays": self.plays}
+        made |= {name: component.as_table() for name, component in self._given.items()}
+        if self.fractions is not None:
+            made["fractions"] = written(_rows(self.fractions), "problem.fractions")
+        for name in ("availability", "penalties"):
+            if (values := getattr(self, name)) is not None:
+                made[name] = _rows(values)
+        return made
 
     @property
     def gaps(self) -> np.ndarray:
@@ -112,8 +126,12 @@ class Problem:
         """The least interval that holds every reward."""
         return self.reward.support(self.means)
 
+    def _component(self, family: Any, value: Any, name: str) -> Any:
+        made = self._given[name] = family.from_spec(value, f"problem.{name}")
+        return made
+
     def _spread(self, numbers: np.ndarray, name: str, held: Any) -> np.ndarray:
-        rows = per_arm(numbers, self.arms, self.instances, f"problem.{name}", held)
+        rows = per_arm(numbers, self.arms, self.instances, f"problem.{name}", held, exact=name == "fractions")
         return np.broadcast_to(rows, (self.arms, 1)) if rows.ndim == 0 else rows
 
     def _fractions(self, value: Any) -> np.ndarray | None:
@@ -147,7 +165,7 @@ class Problem:
         if np.any((self.means < 0) | (self.means > 1)):
             words = f"numbers from 0 to 1: {name} is a function of them"
             raise InputError("problem.means", self.means.T.tolist(), words)
-        return family.from_spec(value, f"problem.{name}").prepare(self)
+        return self._component(family, value, name).prepare(self)
 
     def _availability(self, value: Any) -> np.ndarray | None:
         numbers = finite(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
@@ -203,10 +221,40 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
     )
 
 
+def problem_of(value: Any, key: Any = 0) -> Problem:
+    """The problem that a `Problem` is, or the keys of a config's `[problem]` table describe.
+
+    Args:
+        key: what random means are drawn with.
+
+    Raises:
+        InputError: anything else, or a key at fault.
+    """
+    return value if isinstance(value, Problem) else Problem.from_table(table_of(value), key)
+
+
+def table_of(value: Any) -> Mapping[str, Any]:
+    """The keys of a config's `[problem]` table.
+
+    Raises:
+        InputError: no mapping.
+    """
+    if not isinstance(value, Mapping):
+        raise InputError("problem", value, 'one Problem, as Problem([0.9, 0.5]), or a table, as {"means": [0.9, 0.5]}')
+    return value
+
+
+def _rows(values: np.ndarray) -> Any:
+    """Numbers, `[K, J or 1]`, as a config writes them: K of them, or one row per instance."""
+    rows = values.T.tolist()
+    return rows[0] if len(rows) == 1 else rows
+
+
 def _plays(value: Any, arms: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= arms:
+    number = plain(value)
+    if not counts(number) or number > arms:
         raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
-    return int(value)
+    return int(number)
 
 
 def _means(value: Any, key: Any) -> np.ndarray:
@@ -239,11 +287,11 @@ def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
     for name in table:
         if name not in defaults:
             raise unknown_key(f"problem.means.{name}", table[name], defaults)
-    spec = {**defaults, **table}
+    spec = {**defaults, **{name: plain(value) for name, value in table.items()}}
     if spec["random"] != "uniform":
         raise InputError("problem.means.random", spec["random"], "'uniform'")
     for name in ("arms", "instances"):
-        if isinstance(spec[name], bool) or not isinstance(spec[name], int) or spec[name] < 1:
+        if not counts(spec[name]):
             raise InputError(f"problem.means.{name}", spec[name], "a whole number >= 1")
     if spec["arms"] * spec["instances"] > _DRAWN:
         larger = "arms" if spec["arms"] > spec["instances"] else "instances"

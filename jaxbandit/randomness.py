@@ -9,6 +9,7 @@ where keys are derived, 13 (which pass BigCrush, their Table 2) for draws.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -19,6 +20,7 @@ from jax import Array, lax
 
 from .errors import InputError
 from .fusion import apart
+from .plain import counts, is_key, plain
 from .struct import static, struct
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -42,21 +44,39 @@ def threefry2x32(key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int) ->
     return x0, x1
 
 
-def key_words(key: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The two words of a simulation's key.
+def key_number(key: Any) -> int:
+    """A simulation's key as an integer in [0, 2^64), which gives the same runs.
 
     Args:
-        key: an integer in [0, 2^64), or a key of `jax.random`.
+        key: such an integer, NumPy's and JAX's among them; or one key of `jax.random`: of `jax.random.key`, or the
+            words of `jax.random.PRNGKey`. Of a key of more than two words every word counts.
 
     Raises:
-        InputError: anything else.
+        InputError: anything else, and arrays of keys.
     """
-    if isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        data = np.asarray(jax.random.key_data(key), np.uint32).ravel()
-        return data[:1], data[-1:]
-    if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < 1 << 64:
-        raise InputError("simulation.key", key, "an integer from 0 to 2^64 - 1")
-    return tuple(np.array([word], np.uint32) for word in (int(key) >> 32, int(key) & 0xFFFFFFFF))  # type: ignore[return-value]
+    words = "an integer from 0 to 2^64 - 1, or one key of jax.random"
+    if is_key(key) or _is_raw_key(key):
+        data = np.asarray(jax.random.key_data(key) if is_key(key) else key)
+        if data.ndim != 1 or len(data) % 2:
+            raise InputError("simulation.key", key, f"{words}, not an array of them: take one, as key[0]")
+        pairs: list[Any] = list(data.astype(np.uint32).reshape(-1, 2, 1))
+        high, low = functools.reduce(lambda key, pair: threefry2x32((*key,), (*pair,), rounds=20), pairs)
+        return int(high[0]) << 32 | int(low[0])
+    number = plain(key)
+    if not counts(number, 0) or number >= 1 << 64:
+        raise InputError("simulation.key", key, words)
+    return int(number)
+
+
+def _is_raw_key(key: Any) -> bool:
+    """Whether it is what `jax.random.PRNGKey` gives, or an array of such."""
+    return isinstance(key, np.ndarray | Array) and key.ndim > 0 and key.dtype == np.uint32
+
+
+def key_words(key: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The two words of a simulation's key, as `key_number` takes it, uint32 `[1]`."""
+    number = key_number(key)
+    return np.array([number >> 32], np.uint32), np.array([number & 0xFFFFFFFF], np.uint32)
 
 
 def run_keys(key: Any, instances: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from .errors import WriteError
 from .facts import facts_of
 from .metrics import METRICS
 from .outcome import Outcome
-from .policy import Policy
+from .policy import kind_of as kind
 from .problem import Problem
 from .setting import short
 from .simulate import Simulation
@@ -155,12 +155,6 @@ def _points(simulation: Simulation, data: dict[str, Any]) -> dict[str, Any]:
         else:
             made[name] = ("policy", ["" if value is None else short(value) for value in values], about)
     return made
-
-
-def kind(policy: Policy) -> str:
-    """A policy's name, with that of its base where it is not ucb1: what figures choose colours by."""
-    names = [part.name for part in policy.components()]
-    return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
 
 
 def write(results: xr.Dataset, path: Path) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from . import randomness
 from .errors import InputError, shown
 from .moments import MOST_RUNS
+from .plain import counts, plain
 from .policy import Policy
 from .problem import Problem
 
@@ -46,7 +46,7 @@ class Setting:
     Attributes:
         horizon: T, rounds.
         seeds: runs of each policy and instance.
-        key: the only source of randomness.
+        key: the only source of randomness; kept as the integer that gives the same runs.
         record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
             of rounds.
         metrics: names of `jaxbandit.metrics.METRICS`; None for all that the problem defines.
@@ -62,6 +62,11 @@ class Setting:
     block: int | None = None
     until: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("horizon", "seeds", "record", "metrics", "block"):  # NumPy's and JAX's numbers among them
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        object.__setattr__(self, "key", randomness.key_number(self.key))
+
     def check(self) -> None:
         """Refuse what cannot be simulated.
 
@@ -70,10 +75,10 @@ class Setting:
         """
         for name in ("horizon", "seeds", "block"):
             value = getattr(self, name)
-            if not (name == "block" and value is None) and not _counts(value):
+            if not (name == "block" and value is None) and not counts(value):
                 raise InputError(f"simulation.{name}", value, "a whole number >= 1")
-        listed = isinstance(self.record, list) and all(_counts(t) and t <= self.horizon for t in self.record)
-        if not (listed or self.record == "all" or _counts(self.record)):
+        listed = isinstance(self.record, list) and all(counts(t) and t <= self.horizon for t in self.record)
+        if not (listed or self.record == "all" or counts(self.record)):
             words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
             raise InputError("simulation.record", self.record, words)
         # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
@@ -83,11 +88,10 @@ class Setting:
             raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
         if self.seeds > MOST_RUNS:
             raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}: means are exact up to that")
-        randomness.key_words(self.key)
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+        names = self.metrics
+        if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
+            example = names if isinstance(names, str) and names.isidentifier() and len(names) < 40 else "regret"
+            raise InputError("simulation.metrics", names, f'a list of names, as ["{example}"]')
 
 
 def short(value: Any) -> str:

@@ -81,7 +81,7 @@ class Simulation:
         self._stop = threading.Event()
         for own in {id(own): own for own in self.problems}.values():
             if caveats := metrics.caveats(self.metrics, own):
-                warnings.warn(caveats[0], stacklevel=3)
+                warnings.warn(caveats[0], stacklevel=4)
                 break
 
     def _arrange(self, groups: list[Group]) -> None:

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from .errors import InputError, unknown_name
-from .estimates import CONFIDENCE, chosen, mean_of_runs, sample_size
+from .estimates import CONFIDENCE, chosen, mean_of_runs, of_results, sample_size
 from .grids import families, levels, members, parameters, varying
 from .metrics import METRICS
 from .palette import caption, legend, panels, styles
@@ -19,6 +19,7 @@ from .palette import caption, legend, panels, styles
 _MARKED = 40  # points of a line; those of a longer one have no markers
 
 
+@of_results
 def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> Figure:
     """Metrics at T against one parameter of a grid: mean over runs and instances with its 95 % confidence interval.
 

@@ -8,7 +8,7 @@ import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
 LAYERS = [
-    ["errors", "struct", "fusion", "about", "outputs", "rewriting", "roots"],
+    ["errors", "struct", "fusion", "about", "plain", "outputs", "rewriting", "roots"],
     ["rows", "contracts", "canonical", "sealed", "streams"],
     ["kernel", "lanes"],
     ["exact", "bits", "randomness", "queues", "sums", "expansion", "progress", "progress_folder", "moments"],
@@ -25,14 +25,14 @@ LAYERS = [
     ["policies", "setting"],
     ["engine"],
     ["optimum", "blocks", "theory"],
-    ["metrics", "bounds", "devices", "groups"],
+    ["metrics", "devices", "groups"],
     ["programs"],
-    ["memory", "processes", "stretches", "outcome", "identity", "limits"],
+    ["bounds", "memory", "processes", "stretches", "outcome", "identity", "limits"],
     ["recording"],
     ["simulate"],
     ["results", "estimates"],
     ["grids"],
-    ["config"],
+    ["config", "description"],
     ["api", "earlier"],
     ["palette"],
     ["heat_maps", "sweeps"],

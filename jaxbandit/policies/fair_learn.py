@@ -24,14 +24,14 @@ class FairLearn(Rule, name="fair-learn"):
 
     source: ClassVar[str] = "001 Alg. 3; 000 sec. 5"
     base: Index = parameter(UCB1(), doc="the index played while no arm is behind")
-    alpha: float = parameter(0.0, low=0, doc="tolerance, in rounds")
+    alpha: float = parameter(0.0, low=0, doc="tolerance, in rounds", exact=True)
     whole: Any = derived()  # alpha = whole + rest, exactly as the quotas it is compared with
     rest: Any = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         needs.fractions(problem, self.name)
         exact = decimals(self.alpha, "policies.alpha")
-        alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", held=self.alpha)
+        alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", self.alpha, exact=True)
         whole, rest = np.frompyfunc(split, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
         prepared = super().prepare(problem, horizon)
         return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))

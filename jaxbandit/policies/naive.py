@@ -27,7 +27,7 @@ class Naive(Policy, name="naive"):
 
     source: ClassVar[str] = "001 Alg. 1"
     many_plays: ClassVar[bool] = False
-    eps: float = parameter(0.1, low=0, high=1, doc="share of the rounds spent exploring")
+    eps: float = parameter(0.1, low=0, high=1, doc="share of the rounds spent exploring", exact=True)
     rounds: Any = derived()  # T' of 001 Alg. 1
     quota: Any = derived()  # n_k of 001 Alg. 1
     chance: Any = derived()  # tau_k

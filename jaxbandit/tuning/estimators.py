@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -32,14 +33,14 @@ from .. import engine, metrics, randomness
 from ..blocks import on_device, quota_on_device
 from ..component import finite
 from ..devices import workers
-from ..errors import InputError
+from ..errors import InputError, named
 from ..exact import QuotaTable
 from ..facts import facts_of
 from ..lanes import LANES
 from ..metrics import Truth
 from ..policy import Policy
 from ..policy import policy as policy_of
-from ..problem import Problem, world_of
+from ..problem import Problem, problem_of, world_of
 from ..setting import Setting
 from ..simulate import inheriting
 from . import trajectories
@@ -120,7 +121,7 @@ class Program:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Problem | Mapping[str, Any],
         policy: Any,
         parameters: Any,
         objective: Any,
@@ -132,7 +133,9 @@ class Program:
         key: Any,
         constraint: Any = "projection",
     ):
-        Setting(horizon, 1, key).check()
+        setting = Setting(horizon, 1, key)
+        setting.check()
+        problem, horizon, key = problem_of(problem, setting.key), setting.horizon, setting.key
         entries = (horizon + 1) * problem.means.size
         if problem.fractions is not None and entries > _MOST_OWED:
             most = _MOST_OWED // problem.means.size - 1
@@ -145,8 +148,8 @@ class Program:
         check_estimator(self.policy, self.prepared, estimator, problem)
         self.tunables: list[Tunable] = tunables(self.prepared, parameters, constraint, problem.arms)
         for name, number in (("temperature", temperature), ("width", width)):
-            if finite(number, name, "a number above 0", 1e-6).ndim:
-                raise InputError(name, number, "a number above 0")
+            if finite(number, name, "a number >= 1e-6", 1e-6).ndim:
+                raise InputError(name, number, "a number >= 1e-6")
         self.temperature, self.width = float(temperature), float(width)
         self._cells = np.arange(problem.instances)
         self._world = on_device(world_of(problem, self.prepared.binary, horizon), self._cells)
@@ -162,15 +165,18 @@ class Program:
         self._truth = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.truth)
         self._asked = metrics.needed(names)
 
-    def check_seeds(self, seeds: Any) -> None:
-        """Refuse numbers of runs that are none, or too few."""
-        Setting(self.horizon, seeds, self.key).check()
+    def checked_seeds(self, seeds: Any) -> int:
+        """A number of runs; what is none, or too few, is refused."""
+        setting = Setting(self.horizon, seeds, self.key)
+        setting.check()
+        seeds = setting.seeds
         if seeds * self.problem.instances > _MOST_RUNS:
             raise InputError(
                 "seeds", seeds, f"a number of runs of {self.problem.instances} instance(s), {_MOST_RUNS} in all"
             )
         if self.estimator == "score" and seeds < 2:
             raise InputError("seeds", seeds, "2 or more with the score function: a run's baseline is the others' mean")
+        return setting.seeds
 
     def runs(self, values: Values, seeds: np.ndarray, objective: Objective | None = None) -> Runs:
         """Runs at some values of the parameters.
@@ -276,8 +282,9 @@ def _blocks(runs: int) -> int:
     return -(-runs // _BLOCK) if jax.default_backend() == "cpu" else 1
 
 
+@named
 def value_and_gradient(
-    problem: Problem,
+    problem: Problem | Mapping[str, Any],
     policy: Any,
     parameters: Any,
     *,
@@ -292,8 +299,9 @@ def value_and_gradient(
     """An expected objective and its gradient in some of a policy's parameters.
 
     Args:
-        problem: a `Problem`; instances share the parameters, and the objective is the mean over them.
-        policy: a name or a `Policy`, its parameters where the gradient is taken.
+        problem: a `Problem`, or the keys of a config's `[problem]` table; instances share the parameters, and the
+            objective is the mean over them.
+        policy: a name, a table or a `Policy`, its parameters where the gradient is taken.
         parameters: names, as `["penalties"]`; `merit.scale` for one of the merit function; or a mapping from names to
             values, a number or K numbers. A parameter of which the policy holds one number an arm has K derivatives.
         objective: the name of a metric, "reward", "penalized_reward", a table as `{"kind": "budget", "most": 20.0}`,
@@ -328,7 +336,7 @@ def value_and_gradient(
         width=width,
         key=key,
     )
-    program.check_seeds(seeds)
+    seeds = program.checked_seeds(seeds)
     values = {one.name: one.start for one in program.tunables}
     made = Estimate.of(program.runs(values, np.arange(seeds)))
     made.check(f"at {described(values)}")

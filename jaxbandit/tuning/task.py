@@ -14,7 +14,7 @@ import xarray as xr
 
 from .. import config as configs
 from ..about import version
-from ..api import table
+from ..description import policy_table
 from ..errors import InputError, WriteError, unknown_key, unknown_name
 from ..outputs import HEX, remove, unique
 from ..results import write
@@ -62,7 +62,7 @@ class Task:
         """The config with the tuned policy behind the others, ready for `jaxbandit run`."""
         plain = {name: value for name, value in self.config.items() if name != "tuning"}
         label = f"{self.entry.label}, tuned"
-        return {**plain, "policies": [*self.config["policies"], {"label": label, **table(made.policy)}]}
+        return {**plain, "policies": [*self.config["policies"], {"label": label, **policy_table(made.policy)}]}
 
 
 def task(config: Mapping[str, Any]) -> Task:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..component import finite
-from ..errors import InputError
+from ..component import boolean, finite, whole_number
+from ..errors import InputError, named
 from ..policy import Policy
 from ..problem import Problem
 from ..progress import Progress
@@ -24,6 +25,9 @@ from .parameters import Values, tuned
 if TYPE_CHECKING:
     import optax
     import xarray as xr
+
+
+_MOST = 1e30  # what any parameter may be, as `component.finite` says
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,9 @@ class Tuned:
     rounds: int
 
 
+@named
 def tune(
-    problem: Problem,
+    problem: Problem | Mapping[str, Any],
     policy: Any,
     parameters: Any,
     *,
@@ -130,19 +135,17 @@ def tune(
         key=key,
         constraint=constraint,
     )
-    program.check_seeds(seeds)
-    for name, number in (("steps", steps), ("check", check)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InputError(name, number, "a whole number >= 1")
-    if not isinstance(common, bool | None):
-        raise InputError("common", common, "true or false")
+    problem, horizon, seeds = program.problem, program.horizon, program.checked_seeds(seeds)
+    steps, check = whole_number(steps, "steps"), whole_number(check, "check")
+    shown = boolean(progress, "progress")
+    common = None if common is None else boolean(common, "common")
     if finite(learning_rate, "learning_rate", "a number >= 0", 0.0).ndim:
         raise InputError("learning_rate", learning_rate, "a number >= 0")
     common = estimator == "relaxed" if common is None else common
     ascent = _Ascent(program, optimizer, learning_rate, steps)
     made: list[Step] = []
     checks = 1 + -(-steps // check)
-    with Progress((steps + 1 + checks) * seeds * problem.instances * horizon, problem.plays, shown=progress) as bar:
+    with Progress((steps + 1 + checks) * seeds * problem.instances * horizon, problem.plays, shown=shown) as bar:
         each = seeds * problem.instances * horizon
         for number in range(steps + 1):
             values, first = ascent.values(), 0 if common else number * seeds
@@ -173,8 +176,12 @@ class _Ascent:
     def __init__(self, program: Program, optimizer: Any, learning_rate: float, steps: int):
         import optax  # late: `import jaxbandit` does without
 
+        self._pace = "optimizer", optimizer
         if optimizer is None:
+            self._pace = "learning_rate", learning_rate
             optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
+        if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
+            raise InputError("optimizer", optimizer, "an optimizer of optax, as optax.adam(0.05)")
         self._optax, self._optimizer, self._program = optax, optimizer, program
         self._free = {one.name: one.free(one.start) for one in program.tunables}
         self._state = optimizer.init(self._free)
@@ -196,6 +203,8 @@ class _Ascent:
             moved = self._optax.apply_updates(self._free, updates)
         moved = {name: np.asarray(value, np.float64) for name, value in moved.items()}
         self._free = {one.name: one.kept(moved[one.name]) for one in tunables}
+        if not all(np.all(np.abs(value) <= _MOST) for value in self.values().values()):  # NaN is not
+            raise InputError(*self._pace, f"what makes smaller steps: one went to {described(self.values())}")
         if isinstance(self.objective, Budget) and hard is not None:
             spent = hard[self.objective.limited]
             self.objective = self.objective.repriced(spent, spent if self._spent is None else self._spent)
