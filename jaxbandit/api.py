@@ -60,8 +60,8 @@ def simulate(
         until: "regret_stderr<0.5": runs are added until the standard error of a metric's mean at T is below that, in
             every configuration and instance.
         keep: a folder where what is done is kept block by block while this works; the same call goes on with it after
-            an interruption, and removes it (its folder `unfinished`) when all is done. A policy of one's own whose
-            class was edited is another; what its class calls is not looked at.
+            an interruption, and removes it (its folder `unfinished`) when all is done. Edited code of a class of one's
+            own, its parents, helpers and constants included, makes another run, which is refused there.
         progress: show a bar with rounds done, selections a second and time left.
 
     Returns:
@@ -70,6 +70,8 @@ def simulate(
     Raises:
         InputError: naming the argument, what it holds and what it may hold.
         WriteError: `keep` cannot be written to; what was there before still is.
+        FloatingPointError: an index is not a number, or a metric is not finite or too large for an exact mean; the
+            error names policy, metric and round.
 
     Example:
         >>> results = simulate(Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)

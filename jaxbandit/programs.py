@@ -9,6 +9,7 @@ meets an error and not a coincidence.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import Any
 
 import jax
@@ -30,22 +31,12 @@ PROGRAM = jax.make_user_context(None)
 
 
 def told_apart(group: Group, names: list[str]) -> Group:
-    """The group with the digest that its compiled programs are kept by, where there is users' code in it.
-
-    Args:
-        group: any.
-        names: of the metrics.
+    """The group with what its compiled programs are kept by; `names` are those of the metrics.
 
     Raises:
         ReturnedError: a method returns what cannot be used.
     """
-    if not (users(group.policy) or users(group.world.reward) or users(group.world.delay)):
-        return group
-    try:
-        program: Any = digest_of(group, names)
-    except canonical.OpaqueError:
-        program = object()  # compiled for this simulation alone
-    return dataclasses.replace(group, program=program)
+    return dataclasses.replace(group, program=kept_by(group.policy, group.world, *_shape(group, names)))
 
 
 def digest_of(group: Group, names: list[str]) -> str:
@@ -57,10 +48,31 @@ def digest_of(group: Group, names: list[str]) -> str:
     """
     if isinstance(group.program, str):
         return group.program
+    return digest(group.policy, group.world, *_shape(group, names))
+
+
+def _shape(group: Group, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
     fractions = group.facts.fractions
     columns = None if fractions is None else fractions.shape[1]
-    sums = metrics.needed(names)
-    return digest(group.policy, group.world, group.arms, columns, "max_deficit" in names, sums)
+    return group.arms, columns, "max_deficit" in names, metrics.needed(names)
+
+
+def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:
+    """What compiled programs of a policy on a world are kept by beside their shapes: the value for `PROGRAM`.
+
+    None where all code is this package's; the digest of users' code; or an object of its own where code calls back to
+    Python, so that no other simulation takes the program for its own. Arguments and errors are those of `digest`.
+    """
+    if not _users(policy, world):
+        return None
+    try:
+        return digest(policy, world, arms, columns, *kept)
+    except canonical.OpaqueError:
+        return object()
+
+
+def _users(policy: Policy, world: World) -> bool:
+    return users(policy) or users(world.reward) or users(world.delay)
 
 
 def digest(
@@ -74,10 +86,11 @@ def digest(
         columns: of the fractions, `[K, columns]`; None without.
         deepest, asked: as for `engine.begin`.
 
-    Raises: as for `digest_of`.
+    Raises:
+        canonical.OpaqueError, ReturnedError: as `digest_of`.
     """
     cells, lanes = [prime for prime in (3, 5, 7, 11) if prime not in (arms, world.plays)][:2]
-    mine = users(policy) or users(world.reward) or users(world.delay)
+    mine = _users(policy, world)
     placed = on_device((policy, world), np.zeros(cells, np.int64))
     key = tuple(jnp.zeros((1, cells, lanes), jnp.uint32) for _ in range(2))
     quota = None

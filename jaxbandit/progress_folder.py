@@ -74,7 +74,7 @@ class ProgressFolder:
             runs = [found.get("run")]
             self.about, self._begun = found, True
         if runs and run not in runs:
-            words = "a folder without the unfinished run of another config, version or device"
+            words = "a folder without the unfinished run of another config, code, version or device"
             ways = f"that one goes on as it began (`jaxbandit resume {out}`), and without {self.path} it is forgotten"
             raise InputError("--out", str(out), f"{words}; {ways}")
 

@@ -14,6 +14,9 @@ ROWS = {"means": {"random": "uniform", "arms": 4, "instances": 11}, "fractions":
 LATE = {**FAIR, "delay": {"kind": "geometric", "p": 0.1}}
 TRANSFER = {"means": FAIR["means"], "penalties": 0.3, "opportunity": "softmax"}
 MERIT = {"means": FAIR["means"], "plays": 2, "merit": {"kind": "power", "scale": 1.0, "exponent": 2.0}}
+SLEEPING = {**TRANSFER, "reward": "beta", "availability": 0.8}
+DRAWN = {**MERIT, "delay": {"kind": "pareto", "alpha": 0.6}}
+EVERY = {**FAIR, "merit": MERIT["merit"], "opportunity": "softmax", "reward": "beta"}
 GRID = {"kind": "hard-threshold-ucb", "penalties": [0.1, 0.3, 0.5], "exploration": [0.5, 1.0, 2.0]}
 # A row and many seeds: lanes are split; many rows: cells are; few seeds: a run a cell. Some sizes fill no whole vector.
 CASES = {
@@ -25,6 +28,14 @@ CASES = {
     "late": (LATE, "ucb1", {"seeds": 5}),
     "phases": (TRANSFER, "self-regulated", {"seeds": 18}),
     "sums": (MERIT, ["fcucb-d", "fgreedy-d"], {"seeds": 17}),
+    "draws": (DRAWN, ["fcts-d", "op-fcts-d"], {"seeds": 96}),
+    "fair exposure": ({**MERIT, "plays": 1}, "fairx-ts", {"seeds": 96}),
+    "drawn rewards": (SLEEPING, ["ucb1", "successive-elimination"], {"seeds": 96}),
+    "families": (
+        EVERY,
+        ["kl-ucb", "soft-threshold-ucb", "ucb-pllp", "fgreedy-d", "opse", "self-regulated"],
+        {"seeds": 96},
+    ),
 }
 SENDING = ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter", "collective-broadcast")
 

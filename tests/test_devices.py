@@ -55,6 +55,17 @@ def test_any_size_of_blocks_gives_the_same(name, block):
     xr.testing.assert_identical(simulate(name, block=block).drop_attrs(), simulate(name).drop_attrs())
 
 
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [("draws", (16, 32, 48)), ("fair exposure", (16, 32, 48)), ("drawn rewards", (16, 32, 48)), ("families", (16,))],
+)
+def test_blocks_of_few_vectors_give_the_same(name, blocks):
+    """`tests/full/same_bits.py` compares every policy under every reward."""
+    whole = simulate(name).drop_attrs()
+    for block in blocks:
+        xr.testing.assert_identical(simulate(name, block=block).drop_attrs(), whole)
+
+
 def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch):
     """As on a TPU; here a CPU that is taken for one."""
     moved, expected = [], simulate("cells")

@@ -232,6 +232,26 @@ def test_a_method_put_in_place_of_the_packages_is_users_code(monkeypatch):
     assert pulls("moss") == pulls(closure(-1.0)[0]) != before
 
 
+def test_tuning_follows_edited_code():
+    module = in_module("""
+def helper(now):
+    return 0.0 * now.mean
+class Bent(jb.Index):
+    bonus: float = jb.parameter(0.5, smooth=True)
+    real_counts = True
+    def value(self, state, now): return now.mean + self.bonus * helper(now)
+""")
+
+    def gradient():
+        problem = jb.Problem(MEANS)
+        options = {"objective": "regret", "horizon": 30, "seeds": 16}
+        return jb.tuning.value_and_gradient(problem, module.Bent(), ["bonus"], **options).gradient["bonus"]
+
+    assert gradient() == 0
+    exec("def helper(now): return now.mean", module.__dict__)
+    assert gradient() != 0
+
+
 # What methods return
 
 

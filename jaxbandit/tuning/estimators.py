@@ -31,7 +31,7 @@ from jax import Array
 
 from .. import engine, metrics, randomness
 from ..blocks import on_device, quota_on_device
-from ..component import finite
+from ..component import finite, written_elsewhere
 from ..devices import workers
 from ..errors import InputError, named
 from ..exact import QuotaTable
@@ -41,6 +41,7 @@ from ..metrics import Truth
 from ..policy import Policy
 from ..policy import policy as policy_of
 from ..problem import Problem, problem_of, world_of
+from ..programs import PROGRAM, kept_by
 from ..setting import Setting
 from ..simulate import inheriting
 from . import trajectories
@@ -152,7 +153,12 @@ class Program:
                 raise InputError(name, number, "a number >= 1e-6")
         self.temperature, self.width = float(temperature), float(width)
         self._cells = np.arange(problem.instances)
-        self._world = on_device(world_of(problem, self.prepared.binary, horizon), self._cells)
+        world = world_of(problem, self.prepared.binary, horizon)
+        columns = None if problem.fractions is None else problem.fractions.shape[1]
+        self._program = kept_by(self.prepared, world, problem.arms, columns)
+        if written_elsewhere(type(self.objective)):
+            self._program = object()
+        self._world = on_device(world, self._cells)
         self._placed = on_device(self.prepared, self._cells)
         quota = None
         self._quotas = None
@@ -210,7 +216,8 @@ class Program:
 
     def _block(self, values: Values, seeds: np.ndarray, lanes: int, placed: Objective) -> list[list[np.ndarray]]:
         """What `derivatives` gives for some runs, float64."""
-        made = derivatives(*self.arguments(values, seeds, lanes, placed), **self.structure)
+        with PROGRAM(self._program):
+            made = derivatives(*self.arguments(values, seeds, lanes, placed), **self.structure)
         return [[np.asarray(part, np.float64)[..., : len(seeds)] for part in group] for group in made]
 
     @property
