@@ -234,8 +234,9 @@ class RewardDependent(Delay, name="reward-dependent"):
 
 
 def drawn(delay: Delay, reward: Array, random: Stream) -> Array:
-    """`delay.draw`, what it returns checked: rounds, int32, broadcasting to the shape of the rewards."""
-    return contracts.whole(delay, "draw", delay.draw(reward, random), reward.shape, "a delay per reward, in rounds")
+    """`delay.draw`, what it returns checked: rounds, int32, broadcasting to the shape of the rewards of all runs."""
+    shape = jnp.broadcast_shapes(reward.shape, (1, *random.key[0].shape[1:]))  # rewards may be alike for all runs
+    return contracts.whole(delay, "draw", delay.draw(reward, random), shape, "a delay per reward, in rounds")
 
 
 class EmpiricalDelay(Delay, name="empirical"):

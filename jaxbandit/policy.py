@@ -118,7 +118,9 @@ class Index(Policy):
     def score(self, state: Any, now: Round) -> Array:
         """The index with arms never selected put first."""
         value = contracts.real(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
-        return jnp.where(now.pulls == 0, jnp.inf, value) if self.initial_pass else value
+        if self.initial_pass:
+            return jnp.where(now.pulls == 0, jnp.inf, value)
+        return jnp.broadcast_to(value, now.pulls.shape)
 
     def select(self, state: Any, now: Round) -> Array:
         return choice(lambda: (self.score(state, now),), now)

@@ -76,7 +76,7 @@ def _users(policy: Policy, world: World) -> bool:
 
 
 def digest(
-    policy: Policy, world: World, arms: int, columns: int | None, deepest: bool = True, asked: tuple[str, ...] = ()
+    policy: Policy, world: World, arms: int, columns: int | None, deepest: bool = False, asked: tuple[str, ...] = ()
 ) -> str:
     """What the rounds of a policy on a world compute.
 

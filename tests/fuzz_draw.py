@@ -70,7 +70,17 @@ POSITIVE = {"self-regulated": {"alpha": [0.1, 0.5, 1.5], "beta": [0.1, 0.5, 1.5]
 
 def kinds():
     """The registered names: policies, rewards and delays."""
-    return list(Policy.registry), list(Reward.registry), list(Delay.registry)
+    return names(Policy), names(Reward), names(Delay)
+
+
+def names(family):
+    """The registered names of a family, but for those of tests and of the papers' own experiments."""
+
+    def ours(entry):
+        module = getattr(entry, "policy", entry).__module__
+        return module.startswith("jaxbandit.") and not module.startswith("jaxbandit.papers.")
+
+    return [name for name, entry in family.registry.items() if ours(entry)]
 
 
 def has_many_plays(kind):
@@ -136,7 +146,7 @@ class Drawing:
         self.fields = type(built(kind)).parameters()
         chosen = [self.policy(kind)]
         if not self.home and self.chance(0.25):
-            others = [name for name in Policy.registry if self.L == 1 or has_many_plays(name)]
+            others = [name for name in names(Policy) if self.L == 1 or has_many_plays(name)]
             chosen.append(self.policy(self.pick(others)))
         problem = self.problem(reward, delay)
         return {"simulation": self.simulation(problem), "problem": problem, "policies": chosen}
@@ -241,7 +251,7 @@ class Drawing:
         if kind in some:
             return {"kind": kind} | {name: self.one_or_all(values) for name, values in some[kind].items()}
         if kind == "reward-dependent" and not nested:
-            inner = [name for name in Delay.registry if name != kind]
+            inner = [name for name in names(Delay) if name != kind]
             return {"kind": kind, "one": self.delay(self.pick(inner), True), "zero": self.delay(self.pick(inner), True)}
         if kind == "empirical":
             return self.empirical()
@@ -288,7 +298,7 @@ class Drawing:
         return self.one_or_all([0, 0.3, 0.45, 0.8, 2.5, 1e6])
 
     def merit(self):
-        kind = self.pick(list(Merit.registry))
+        kind = self.pick(names(Merit))
         if kind != "power":
             return kind
         most = (self.K - 1) / (self.L - 1) - 1 if self.L > 1 else 1000.0
@@ -300,9 +310,9 @@ class Drawing:
         }
 
     def opportunity(self):
-        kind = self.pick(list(Opportunity.registry))
+        kind = self.pick(names(Opportunity))
         if self.home and "penalties" in self.fields:  # the policies of 004 are programs of f
-            kind = list(Opportunity.registry)[self.place % len(Opportunity.registry)]
+            kind = names(Opportunity)[self.place % len(names(Opportunity))]
         some = {
             "softmax": {"c": [1.0, 0.0, -3.0, 50.0, -50.0, 10.0]},
             "power": {"c": [2.0, 0.0, 0.5, 1.0, 8.0]},
@@ -344,7 +354,7 @@ def bases(kind, slot):
     """The indices that a policy takes, found by asking it."""
     if (kind, slot) not in _BASES:
         fits = []
-        for name in Policy.registry:
+        for name in names(Policy):
             try:
                 policy(kind, **{slot: name})
             except jb.InputError:

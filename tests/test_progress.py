@@ -11,7 +11,6 @@ import jaxbandit as jb
 from jaxbandit import devices
 from jaxbandit.config import simulation
 from jaxbandit.progress_folder import FOLDER
-from jaxbandit.setting import Entry, Setting
 from jaxbandit.simulate import Simulation
 
 POLICIES = ["fucb", "self-regulated"]  # a program each; the second has phases
@@ -193,21 +192,6 @@ def test_what_metrics_alone_need_decides_results():
         return simulation({"simulation": SETTING, "problem": problem, "policies": [{"kind": "fucb"}]}).digest()
 
     assert digest(1.0) != digest(2.0)
-
-
-def test_a_class_that_was_edited_is_another_run(monkeypatch):
-    """A policy of one's own under the same name: blocks of the old one are not the new one's."""
-
-    def digest(text):
-        monkeypatch.setattr("inspect.getsource", lambda kind: text if kind is Own else kind.__name__)
-        return Simulation(jb.Problem([0.5, 0.1]), [Entry("own", Own(), "own")], Setting(10, 2)).digest()
-
-    assert digest("return now.mean") == digest("return now.mean") != digest("return now.mean + 1.0")
-
-
-class Own(jb.Index):
-    def value(self, state, now):
-        return now.mean
 
 
 def test_what_else_a_folder_of_that_name_holds_is_not_touched(tmp_path):

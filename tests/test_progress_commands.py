@@ -61,11 +61,11 @@ def begun(saved=2, *changes):
         assert run(*changes) == 130
 
 
-def answer(capsys):
-    """The one line on standard error."""
+def answer(capsys, lines=1):
+    """What is told on standard error, in so many lines."""
     told = capsys.readouterr().err
     assert told.startswith("jaxbandit: ")
-    assert told.count("\n") == 1
+    assert told.count("\n") == lines
     return told
 
 
@@ -108,7 +108,7 @@ def test_what_was_done_before_a_simulation_failed_is_kept(there, capsys):
     with stopping(2, FloatingPointError("an index was not a number")):
         assert run() == 1
     kept = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it\n"
-    assert answer(capsys) == kept + "jaxbandit: an index was not a number\n"
+    assert answer(capsys, 2) == kept + "jaxbandit: an index was not a number\n"
     assert len(blocks(there / "made")) == 2
     assert not (there / "made" / "results.nc").exists()
     assert cli.main(["resume", "made"]) == 0  # here nothing fails a second time

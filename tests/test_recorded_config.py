@@ -38,6 +38,14 @@ class Scaled(jb.Reward, name="recorded-scaled"):
         return mean * self.top * random.uniform(mean.shape[0])
 
 
+del jb.Reward.registry["recorded-scaled"]  # other tests know which names there are
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(jb.Reward.registry, "recorded-scaled", Scaled)
+
+
 def owing(**more):
     return jb.Problem(MEANS, **{"fractions": 0.1, "penalties": 0.2, **more})
 

@@ -396,6 +396,19 @@ def test_a_policy_may_give_a_mask_or_numbers_of_arms(plays):
     assert mask == pulls(returning("select", as_numbers, jb.Policy), problem)
 
 
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("first", [True, False])
+def test_an_index_may_be_the_same_for_all_runs_or_arms(plays, first):
+    problem = {"means": MEANS, "plays": plays}
+    kind = returning("value", lambda self, state, now: jnp.arange(3.0).reshape(3, 1, 1))
+    kind.initial_pass = first
+    made = pulls(kind, problem)
+    assert all(run[2] >= 38 for run in made)  # but for a first pass
+    same = returning("value", lambda self, state, now: 1.0)
+    same.initial_pass = first
+    assert all(run[0] >= 38 for run in pulls(same, problem))
+
+
 def test_an_error_of_the_users_own_says_where():
     def value(self, state, now):
         return now.mean + float(now.t)

@@ -1,6 +1,6 @@
 """Whether every policy gives the same bits under every reward for any size of blocks and any number of devices.
 
-    python tests/full/same_bits.py            # blocks of 16, 32, 48 and all runs, then 8 CPU devices
+    python tests/full/same_bits.py            # blocks of 16, 32, 48 and all runs; 20 seeds; 8 CPU devices
     python tests/full/same_bits.py --policies fcts-d lfg
 
 Every variable of every dataset is compared, merit metrics and utility among them, without delay and with one. Some two
@@ -20,7 +20,8 @@ import jax
 import jaxbandit as jb
 from jaxbandit.policy import Policy
 
-BLOCKS = (None, 16, 32, 48)
+BLOCKS = 16, 32, 48
+FEW = 20  # seeds of a simulation whose runs are to be among those of the others
 REWARDS = ("bernoulli", {"kind": "gaussian", "sd": 0.3}, "beta", "uniform", "constant")
 MEANS = [[0.9, 0.8, 0.7, 0.3, 0.2], [0.1, 0.5, 0.5, 0.4, 0.2], [0.31, 0.11, 0.77, 0.9, 0.65]]
 WORLD = {
@@ -40,12 +41,21 @@ def worlds(reward):
     yield {**WORLD, "reward": reward, "opportunity": "uniform"}
 
 
-def bits(world, policy, block):
-    """The digest of every variable's bits; None where the policy refuses the problem."""
+def simulated(world, policy, block, seeds=96):
+    """The dataset; None where the policy refuses the problem."""
     try:
-        data = jb.simulate(world, policy, horizon=150, seeds=96, key=11, record=4, block=block)
+        return jb.simulate(world, policy, horizon=150, seeds=seeds, key=11, record=4, block=block)
     except jb.InputError:
         return None
+
+
+def bits(data, seeds=None):
+    """The digest of the bits of every variable; with `seeds`, of the first ones of those that have an entry per run."""
+    if data is None:
+        return None
+    if seeds is not None:
+        data = data.isel(seed=slice(seeds))
+        data = data[[name for name in data.data_vars if "seed" in data[name].dims]]
     return {name: hashlib.sha256(data[name].values.tobytes()).hexdigest() for name in data.data_vars}
 
 
@@ -65,22 +75,21 @@ def main():
     parser.add_argument("--digests", action="store_true", help="print those of whole blocks, for another process")
     parsed = parser.parse_args()
     if parsed.digests:
-        print(json.dumps({name: bits(world, policy, None) for name, policy, world in cases(parsed.policies)}))
+        print(
+            json.dumps({name: bits(simulated(world, policy, None)) for name, policy, world in cases(parsed.policies)})
+        )
         return 0
     begun, whole, wrong = time.time(), {}, 0
     for name, policy, world in cases(parsed.policies):
-        found = [bits(world, policy, block) for block in BLOCKS]
-        whole[name] = found[0]
-        differ = {
-            b: [v for v in found[0] if other[v] != found[0][v]]
-            for b, other in zip(BLOCKS, found, strict=True)
-            if found[0]
-        }
-        differ = {block: names for block, names in differ.items() if names}
+        data = simulated(world, policy, None)
+        whole[name] = bits(data)
+        if data is None:
+            continue
+        pairs = {f"blocks of {block}": (whole[name], bits(simulated(world, policy, block))) for block in BLOCKS}
+        pairs[f"{FEW} seeds"] = bits(data, FEW), bits(simulated(world, policy, None, FEW), FEW)
+        differ = {way: [v for v in one if one[v] != other[v]] for way, (one, other) in pairs.items() if one != other}
         wrong += bool(differ)
-        print(
-            f"{time.time() - begun:6.0f} s  {name}: {differ or ('refused' if found[0] is None else 'same')}", flush=True
-        )
+        print(f"{time.time() - begun:6.0f} s  {name}: {differ or 'same'}", flush=True)
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
     command = [sys.executable, __file__, "--digests", "--policies", *parsed.policies]
     done = subprocess.run(
