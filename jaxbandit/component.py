@@ -284,13 +284,13 @@ def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float
     Raises:
         InputError: other than real numbers (strings and booleans are none), masked, out of range, or above 1e30.
     """
-    if is_masked(value):
-        raise InputError(key, value, f"{words}, none of them masked")
     try:
-        parts = np.asarray(value, dtype=object)
+        masked, parts = is_masked(value), np.asarray(value, dtype=object)
         numbers = parts.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise InputError(key, value, words) from None
+    if masked:
+        raise InputError(key, value, f"{words}, none of them masked")
     strange = any(isinstance(part, str | bool | np.bool_) for part in parts.flat) or parts.size == 0
     if strange or not np.all((low <= numbers) & (numbers <= high) & (np.abs(numbers) <= 1e30)):  # NaN is not
         raise InputError(key, value, words)

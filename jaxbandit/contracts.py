@@ -63,7 +63,7 @@ def mask(owner: Named, method: str, value: Any, now: Any) -> Array:
             arm = lax.broadcasted_iota(jnp.int32, shape, 0)
             return jnp.any(arm[None] == listed.astype(jnp.int32)[:, None], axis=0)
     what = f"a mask of the selected arms, bool {_text(shape)}, or their numbers, int32 {_text((plays, *shape[1:]))}"
-    return jnp.broadcast_to(_checked(owner, method, value, shape, what, _is_bool, ""), shape)
+    return jnp.broadcast_to(_checked(owner, method, value, shape, what, _is_bool, False), shape)
 
 
 def like(owner: Named, method: str, value: Any, state: Any) -> Any:
@@ -113,7 +113,7 @@ def _checked(
     shape: tuple[int, ...],
     what: str,
     fits: Callable[[Any], bool],
-    broadcasts: str = " or with 1 in place of any length",
+    broadcasts: bool = True,
 ) -> Array:
     if _is_array(value) or isinstance(value, float | int):
         array = jnp.asarray(value)
@@ -122,8 +122,9 @@ def _checked(
         )
         if fits(array.dtype) and lengths:
             return array
-    expected = f"{what} {_text(shape)}{broadcasts}, arms first" if broadcasts else what
-    raise ReturnedError(owner_of(owner), method, _came(value), expected)
+    first = "K" if owner.family == "policy" else "n"  # arms; plays, or arms
+    words = f", that broadcasts to [{first}, *runs] = {_text(shape)}, of as many axes" if broadcasts else ""
+    raise ReturnedError(owner_of(owner), method, _came(value), what + words)
 
 
 def _is_real(dtype: Any) -> bool:
