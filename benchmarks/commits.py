@@ -17,12 +17,12 @@ import sys
 import numpy as np
 
 CASES = {
-    "ucb1": ({}, 8192, 10_000),
-    "hard-threshold-ucb": ({}, 8192, 10_000),
-    "lfg": ({}, 8192, 6_000),
-    "thompson": ({}, 8192, 1_000),
-    "fair-mmab": ({"plays": 3}, 8192, 3_000),
-    "fcts-d": ({"plays": 3, "delay": {"kind": "geometric", "p": 0.05}}, 4096, 600),
+    "ucb1": ({}, 16384, 20_000),
+    "hard-threshold-ucb": ({}, 16384, 20_000),
+    "lfg": ({}, 16384, 12_000),
+    "thompson": ({}, 8192, 2_000),
+    "fair-mmab": ({"plays": 3}, 8192, 6_000),
+    "fcts-d": ({"plays": 3, "delay": {"kind": "geometric", "p": 0.05}}, 4096, 1_500),
 }
 WORLD = {
     "means": [0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1],
