@@ -61,7 +61,7 @@ def simulate(
             every configuration and instance.
         keep: a folder where what is done is kept block by block while this works; the same call goes on with it after
             an interruption, and removes it (its folder `unfinished`) when all is done. Edited code of a class of one's
-            own, its parents, helpers and constants included, makes another run, which is refused there.
+            own, its parents, helpers and constants included, makes another run, for which the folder is refused.
         progress: show a bar with rounds done, selections a second and time left.
 
     Returns:
@@ -70,8 +70,9 @@ def simulate(
     Raises:
         InputError: naming the argument, what it holds and what it may hold.
         WriteError: `keep` cannot be written to; what was there before still is.
-        FloatingPointError: an index is not a number, or a metric is not finite or too large for an exact mean; the
-            error names policy, metric and round.
+        ReturnedError: an `InputError`; a method of one of your classes returned what cannot be used.
+        FloatingPointError: an index is not a number, or a metric or a sum of rewards is not finite, or a metric is too
+            large for an exact mean; the error names the policy, the round and the metric or the arm.
 
     Example:
         >>> results = simulate(Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)
@@ -87,7 +88,7 @@ def simulate(
             raise InputError("grid", grid, "nothing beside a Problem: give the problem as a table")
         worlds: list[tuple[dict[str, Any], Problem]] = [({}, problem)]
     else:
-        table, grid = settled(table_of(problem)), settled(grid)
+        table, grid = settled(table_of(problem), "problem"), settled(grid, "grid")
         problem, worlds = table, configs.problems(table, grid, setting.key)
     given = _entries(policies, setting.horizon)
     made = configs.crossed(configs.distinct([entry for _, entries in given for entry in entries]), worlds)
@@ -100,8 +101,9 @@ def simulate(
         try:
             outcome = simulation.run(shown, folder, {"config": text})
         except InputError as error:
-            key = "keep" if error.key == "--out" else error.key
-            raise InputError(key, error.held, error.allowed) from None
+            if error.key != "--out":
+                raise
+            raise InputError("keep", error.held, error.allowed) from None
     if outcome.short is not None:
         warnings.warn(outcome.short, stacklevel=3)
     results = dataset(simulation, outcome, config)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import itertools
 import re
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -42,6 +44,13 @@ def array_bytes(array: Any) -> bytes:
     array = np.asarray(array)
     content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
     return repr((array.shape, str(array.dtype))).encode() + content
+
+
+def _hides(params: Mapping[str, Any]) -> bool:
+    """Whether an operation is known by a function of Python's alone: one that was traced stands beside as a jaxpr."""
+    parts = [part for value in params.values() for part in (value if isinstance(value, tuple) else (value,))]
+    functions = any(isinstance(part, FunctionType | functools.partial) for part in parts)
+    return functions and not any(isinstance(part, ClosedJaxpr | Jaxpr) for part in parts)
 
 
 class _Writer:
@@ -81,7 +90,7 @@ class _Writer:
             made(var)
         for equation in jaxpr.eqns:
             name = equation.primitive.name
-            if "callback" in name:
+            if "callback" in name or _hides(equation.params):
                 raise OpaqueError(name)
             self._say("do", name)
             for atom in equation.invars:
@@ -111,6 +120,8 @@ class _Writer:
             self._say(type(value).__name__, len(value))
             for part in value:
                 self._value(part)
+        elif isinstance(value, set | frozenset):
+            self._say(*sorted(map(repr, value)))
         elif isinstance(value, Mapping):
             for key in sorted(value, key=repr):
                 self._say(repr(key))

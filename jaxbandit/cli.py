@@ -178,7 +178,9 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
             say(*told)
             return 0
         if progress_folder.kept(out):
-            tell(f"what is done is kept: `jaxbandit resume {out}` goes on with it")
+            again = isinstance(error, FloatingPointError | ReturnedError)
+            words = "goes on with it, and meets this error again:" if again else "goes on with it"
+            tell(f"what is done is kept: `jaxbandit resume {out}` {words}")
         raise
     progress_folder.forget(out)
     if processes.number() == 0:
@@ -261,9 +263,7 @@ def _draw_to_files() -> None:
 def _named_after(config: Path) -> Path:
     """Where results go by default: `results/<config name>`."""
     if not config.stem.strip("."):  # . and .. are other folders
-        words = (
-            f"a folder; without it results go to results/<config name>, which the name {config.name!r} does not give"
-        )
+        words = f"a folder, which has to be given here: the name of the config, {config.name!r}, does not name one"
         raise InputError("--out", None, words)
     return Path("results") / config.stem
 

@@ -227,13 +227,13 @@ def _parameters(cls: type[Component]) -> Mapping[str, dataclasses.Field[Any]]:
 def _check_name(cls: type[Component], name: Any, override: bool) -> None:
     """Refuse a name that is none, or that another class has."""
     if not isinstance(name, str) or not name or not name.isprintable():
-        raise InputError(f"{cls.__qualname__}.name", name, "a string, as it is to stand in configs")
+        raise InputError(f"{cls.__qualname__}.name", name, "a printable string, the name in configs")
     held = cls.registry.get(name)
     again = getattr(held, "__module__", None), getattr(held, "__qualname__", None)
     if held is None or override or again == (cls.__module__, cls.__qualname__):
         return
     owner = f"{held.__module__}.{held.__qualname__}" if isinstance(held, type) else "an alias"
-    words = f"a name that no other {cls.family} has ({name!r} is {owner}); override=True beside it takes it over"
+    words = f"a name that no other {cls.family} has ({name!r} is {owner}; override=True replaces it)"
     raise InputError(f"{cls.__qualname__}.name", name, words)
 
 

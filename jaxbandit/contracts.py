@@ -122,8 +122,9 @@ def _checked(
         )
         if fits(array.dtype) and lengths:
             return array
-    first = "K" if owner.family == "policy" else "n"  # arms; plays, or arms
-    words = f", that broadcasts to [{first}, *runs] = {_text(shape)}, of as many axes" if broadcasts else ""
+    first = "n" if owner.family in ("reward", "delay") else "K"  # plays; arms
+    axes = f"[{first}, *runs] = {_text(shape)} (any number of runs)" if len(shape) > 1 else _text(shape)
+    words = f", that broadcasts to {axes} and has as many axes" if broadcasts else ""
     raise ReturnedError(owner_of(owner), method, _came(value), what + words)
 
 

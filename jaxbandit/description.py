@@ -56,18 +56,18 @@ def policy_table(policy: Policy) -> dict[str, Any]:
     return {name: [held] if isinstance(held, list) else held for name, held in flat.items()}  # a bare list is a grid
 
 
-def settled(value: Any, key: str = "", exact: Collection[str] = ("fractions",)) -> Any:
+def settled(value: Any, key: str, exact: Collection[str] = ("fractions",)) -> Any:
     """What was given in Python, as a config holds it: this is what is simulated, and what is recorded.
 
     Components and classes stay as they are, but for the policies that a config can name.
 
     Args:
-        key: where it stands.
+        key: the dotted key that it stands under, for errors.
         exact: the keys whose numbers count as they were written.
     """
     if isinstance(value, Mapping):
         below = _read_exactly(value) or exact
-        return {name: settled(part, str(name), below) for name, part in value.items()}
+        return {name: settled(part, f"{key}.{name}", below) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [settled(part, key, exact) for part in value]
     kind = value if isinstance(value, type) else type(value)
@@ -76,14 +76,14 @@ def settled(value: Any, key: str = "", exact: Collection[str] = ("fractions",)) 
     if isinstance(value, str | Component) or value is None:
         return value
     if key.rpartition(".")[2] in exact:
-        return written(value, f"problem.{key}")
+        return written(value, key)
     held = plain(value)
     return float(held) if isinstance(held, Fraction | Decimal) else held
 
 
 def settled_policy(given: Mapping[str, Any]) -> dict[str, Any]:
     """`settled` for the table of a policy, in which a list is a grid and any other row of numbers one point of it."""
-    read: dict[str, Any] = settled(given, exact=())
+    read: dict[str, Any] = settled(given, "policies", exact=())
     return {
         name: tuple(part) if isinstance(part, list) and not isinstance(given[name], list) else part
         for name, part in read.items()

@@ -40,7 +40,7 @@ class State:
         offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
         sums: those of `SUMS` that are asked for, by name, each a `Sum` of float `[1, *runs]`.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
-        miscounted: how many arms more than it may the policy selected where it first did so, or fewer, int32
+        miscounted: selected arms less allowed arms in the first round in which they differ, 0 if none so far, int32
             `[1, *runs]`; None for a policy whose selections are this package's.
         misdelayed: a delay that was below 0, or longer than the model says that delays are, int32 `[1, *runs]`; 0 for
             none so far; None for a model of this package.
@@ -222,13 +222,13 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
 
 
 def _miscounted(before: Array, mask: Array, now: Round) -> Array:
-    """How many arms more than it may, or fewer, a policy selected where it first did so."""
+    """Selected arms less allowed arms in the first round in which they differ."""
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
     return jnp.where(before == 0, count - _offered(now), before)
 
 
 def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
-    """The first delay that was below 0, or beyond the calendar though it ends by the horizon."""
+    """The first delay that is below 0, or too long for the calendar although it ends by the horizon."""
     beyond = (sent.rounds >= world.under_way) & (sent.rounds <= horizon - t)
     wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
     least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)

@@ -19,7 +19,9 @@ _NAMES = 410, 340  # and lists of names, the second beside a hint
 
 
 class InputError(ValueError):
-    """Input that cannot be simulated as it stands; raised before any work starts. Its message is one line.
+    """Input that cannot be simulated as it stands. Its message is one line.
+
+    It is raised before any work starts, but for a `ReturnedError` of what only the rounds show.
 
     Attributes:
         key: the config key or argument at fault, dotted (`problem.means`).

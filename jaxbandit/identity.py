@@ -50,5 +50,5 @@ def _program(group: Group, names: list[str]) -> str:
     try:
         return programs.digest_of(group, names)
     except canonical.OpaqueError as error:
-        words = f"nothing with a policy that calls back to Python ({error}), whose code cannot be compared"
-        raise InputError("keep", group.policy.name, words) from None
+        words = f"policies, rewards and delays without calls back to Python ({error}), whose code cannot be compared"
+        raise InputError("policies", group.policy.name, f"{words}, where progress is kept") from None

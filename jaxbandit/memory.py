@@ -135,7 +135,7 @@ def check_limit() -> None:
     """
     limit = _limit()
     if limit is not None and limit < _LEAST:
-        words = f"at least {_LEAST >> 10}, or unlimited: JAX and its threads take as much before any work"
+        words = f"at least {_LEAST >> 10} KiB, or unlimited: JAX needs as much address space to start"
         raise InputError("ulimit -v", limit >> 10, words)
 
 

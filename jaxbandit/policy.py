@@ -64,7 +64,10 @@ class Policy(Component):
         return ()
 
     def select(self, state: Any, now: Round) -> Array:
-        """The arms to play in round `now.t`: bool `[K, *runs]`, true for L available arms."""
+        """The arms to play in round `now.t`: bool `[K, *runs]`, true for L available arms, or all where fewer are.
+
+        Or the numbers of these arms, integers `[L, *runs]`; with one play `[*runs]`, too.
+        """
         raise TypeError(f"{type(self).__name__} has no select")
 
     def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
@@ -145,7 +148,7 @@ def chosen(policy: Policy, state: Any, now: Round) -> tuple[Array, Array]:
     selected, chances = contracts.pair(
         policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
     )
-    chances = contracts.real(policy, "choose", chances, now.pulls.shape, "as second a chance per arm")
+    chances = contracts.real(policy, "choose", chances, now.pulls.shape, "a chance per arm as its second result")
     return contracts.mask(policy, "choose", selected, now), jnp.broadcast_to(chances, now.pulls.shape)
 
 

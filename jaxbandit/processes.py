@@ -89,9 +89,9 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
 def _address(coordinator: str, number: int) -> str | None:
     """Where process 0 is to listen; refuses at once what JAX would wait for in vain.
 
-    That is the address given and no other one of this machine: whoever reaches it may take part. Not so where the name
-    means another address here than to others, as a machine's own name often is 127.0.1.1 to itself, or one that is
-    translated on the way.
+    Process 0 listens on the given address only, since anyone who can connect may take part. It listens on all
+    addresses if the name resolves to loopback only, as a machine's own name often does, or if the address is not this
+    machine's, as where addresses are translated. The variable JAX_COORDINATOR_BIND_ADDRESS, if set, decides.
 
     Returns:
         HOST:PORT; None for all addresses of this machine, which is said.
@@ -112,7 +112,7 @@ def _address(coordinator: str, number: int) -> str | None:
         socket.create_server(("", int(port)), family=found[0][0]).close()
     except OSError as error:
         raise ConnectionError(f"process {number} cannot use {coordinator}: {error.strerror or error}") from None
-    tell(f"note: {bare} is no address of a network of this machine: process 0 listens on all that it has")
+    tell(f"note: {bare} is not a network address of this machine: process 0 listens on all its addresses")
     return None
 
 

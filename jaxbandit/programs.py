@@ -58,7 +58,7 @@ def _shape(group: Group, names: list[str]) -> tuple[int, int | None, bool, tuple
 
 
 def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:
-    """What compiled programs of a policy on a world are kept by beside their shapes: the value for `PROGRAM`.
+    """The key of compiled programs of a policy on a world, in addition to their shapes: the value for `PROGRAM`.
 
     None where all code is this package's; the digest of users' code; or an object of its own where code calls back to
     Python, so that no other simulation takes the program for its own. Arguments and errors are those of `digest`.
@@ -107,10 +107,7 @@ def digest(
     with PROGRAM(object() if mine else None):  # users' code is traced anew, whatever was kept of it
         try:
             return canonical.digest(jax.make_jaxpr(rounds)(*placed, key, quota, one, one))
-        except InputError as error:
-            error.__notes__ = []  # JAX's, on frames of its own
-            raise
-        except canonical.OpaqueError:
+        except (InputError, canonical.OpaqueError):
             raise
         except Exception as error:
             if mine:

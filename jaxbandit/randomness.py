@@ -57,7 +57,7 @@ def key_number(key: Any) -> int:
     words = "an integer from 0 to 2^64 - 1, or one key of jax.random"
     if is_key(key) or _is_raw_key(key):
         data = np.asarray(jax.random.key_data(key) if is_key(key) else key)
-        if data.ndim != 1 or len(data) % 2:
+        if data.ndim != 1 or len(data) % 2 or not len(data):
             raise InputError("simulation.key", key, f"{words}, not an array of them: take one, as key[0]")
         pairs: list[Any] = list(data.astype(np.uint32).reshape(-1, 2, 1))
         high, low = functools.reduce(lambda key, pair: threefry2x32((*key,), (*pair,), rounds=20), pairs)

@@ -97,8 +97,8 @@ def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = 
         whole = report.Report(chapters, sizes.quick)
         report.write(whole, out)
     except sealed.DamagedError as error:
-        words = "files as they were written: started again, what was damaged meanwhile is simulated again"
-        raise InputError("--out", str(error), words) from None
+        words = f"a folder whose files nobody changes meanwhile ({error}); run the command again to simulate them again"
+        raise InputError("--out", str(out), words) from None
     except OSError as error:
         raise WriteError(Path(error.filename or out), error) from None
     return whole

@@ -118,14 +118,14 @@ def failure(policy: str, stretch: Stretch, group: Group) -> Exception:
     faults, plays, by = stretch.faults, group.world.plays, f"by round {stretch.last}"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
-        came = f"{many} too many" if many else f"{few} too few (an index that is not a number selects no arm)"
+        came = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
         arms = f"{plays} available arms" if plays > 1 else "1 available arm"
         return ReturnedError(
             policy, "select", f"{came} {by}", f"{arms} in each round, or all where fewer are available"
         )
     if faults["below_0"] or faults["too_long"]:
         delay, held = group.world.delay, -faults["below_0"] or faults["too_long"]
-        words = f"0 up to `longest` (here below {group.world.under_way}), or `jaxbandit.delays.NEVER`"
+        words = f"0 to {group.world.under_way - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
         return ReturnedError(owner_of(delay), "draw", f"a delay of {held} rounds {by}", words)
     return FloatingPointError(f"{policy}: {by} an index was not a number")
 

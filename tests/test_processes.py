@@ -290,7 +290,7 @@ def test_process_0_listens_where_it_was_told_as_far_as_it_can(monkeypatch, capsy
     where = f"{host}:{free_port()}"
     processes.connect(where, 2, 0)
     assert asked["coordinator_bind_address"] == (None if everywhere else where)
-    note = f"jaxbandit: note: {host} is no address of a network of this machine: process 0 listens on all that it has\n"
+    note = f"jaxbandit: note: {host} is not a network address of this machine: process 0 listens on all its addresses\n"
     assert capsys.readouterr().err == (note if everywhere else "")
     processes.connect(where, 2, 1)
     assert asked["coordinator_bind_address"] is None  # process 0 alone listens

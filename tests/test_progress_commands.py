@@ -107,7 +107,7 @@ def test_nothing_done_leaves_nothing(there, capsys):
 def test_what_was_done_before_a_simulation_failed_is_kept(there, capsys):
     with stopping(2, FloatingPointError("an index was not a number")):
         assert run() == 1
-    kept = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it\n"
+    kept = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it, and meets this error again:\n"
     assert answer(capsys, 2) == kept + "jaxbandit: an index was not a number\n"
     assert len(blocks(there / "made")) == 2
     assert not (there / "made" / "results.nc").exists()
