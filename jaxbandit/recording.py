@@ -105,7 +105,7 @@ class Recorder:
         return made
 
     def _check_rewards(self, deviation: Array, last: int) -> None:
-        if bool(_finite(deviation)):
+        if np.asarray(_finite(deviation)).all():
             return
         strange = ~np.isfinite(self._block.unpack(np.asarray(deviation)))
         arm, row, _ = (int(found[0]) for found in np.nonzero(strange))
@@ -123,7 +123,8 @@ class Recorder:
 
 @jax.jit
 def _finite(values: Array) -> Array:
-    return jnp.isfinite(values).all()
+    """Whether each run's values are finite, `[*runs]`: devices have runs of their own, and send each other nothing."""
+    return jnp.isfinite(values).all(axis=0)
 
 
 @jax.jit

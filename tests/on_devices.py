@@ -74,3 +74,4 @@ if __name__ == "__main__":
     for name in names[:2]:
         assert not sent(name, devices, "compiled", devices.compiled(), lambda program: lambda: program)
         assert not sent(name, recording, "_judged", recording._judged, lambda program: program)
+        assert not sent(name, recording, "_finite", recording._finite, lambda program: program)
