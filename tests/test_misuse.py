@@ -255,6 +255,6 @@ def test_an_alias_is_a_name_too():
 
 @pytest.mark.parametrize("name", [5, "", b"x", "a\nb"])
 def test_a_name_is_a_string(name):
-    with pytest.raises(jb.InputError, match=r"Mine\.name holds .*; it may hold a string"):
+    with pytest.raises(jb.InputError, match=r"Mine\.name holds .*; it may hold a printable string"):
         define(jb.Index, name)
     assert all(isinstance(known, str) for known in Policy.registry)

@@ -193,7 +193,7 @@ def test_a_config_whose_name_names_another_folder_needs_a_folder(there, capsys, 
     (there / name).write_text(tomli_w.dumps({**CONFIG, "tuning": {"parameters": ["exploration"]}}))
     before = names(there)
     assert cli.main([command, name]) == 2
-    assert "--out holds None; it may hold a folder; without it results go to results/<config name>" in told(capsys)
+    assert "--out holds None; it may hold a folder, which has to be given here: the name of the config" in told(capsys)
     assert names(there) == before
 
 
@@ -225,6 +225,6 @@ def test_a_platform_that_is_not_there_is_refused_before_work(there):
 def test_a_limit_that_jax_cannot_begin_under_is_refused_before_work(there):
     code, out, err = shell("ulimit -v 1500000; jaxbandit run small.toml --out made")
     assert (code, out) == (2, "")
-    assert err.startswith("jaxbandit: ulimit -v holds 1500000; it may hold at least 2097152, or unlimited")
+    assert err.startswith("jaxbandit: ulimit -v holds 1500000; it may hold at least 2097152 KiB, or unlimited")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]
