@@ -106,7 +106,7 @@ def main():
             print(f"8 devices, {name}: {[v for v in digests if digests[v] != spread[name][v]]}", flush=True)
     compared = [digests for digests in whole.values() if digests is not None]
     arrays = sum(map(len, compared))
-    print(f"{len(compared)} simulations of {len(parsed.policies)} policies, {arrays} arrays each: {wrong} differ")
+    print(f"{len(compared)} simulations of {len(parsed.policies)} policies, {arrays} arrays: {wrong} differ")
     return 1 if wrong else 0
 
 
