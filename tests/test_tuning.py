@@ -57,8 +57,8 @@ class Listed(jb.Reward):
     """Run i's n-th reward of arm k is bit k T + n of i: all tables of rewards, a run each."""
 
     def draw(self, mean, random):
-        arm = jnp.arange(2, dtype=jnp.uint32).reshape(2, 1, 1)
-        place = arm * jnp.uint32(T) + jnp.minimum(random.t, T - 1)
+        arm = jnp.arange(2).reshape(2, 1, 1) if random.arm is None else random.arm  # all arms, or those that are played
+        place = arm.astype(jnp.uint32) * jnp.uint32(T) + jnp.minimum(random.t, T - 1)
         return ((random.key[1] >> place) & 1).astype(mean.dtype)
 
     def support(self, means):
