@@ -26,7 +26,7 @@ from problems import CASES, Case, untimed
 from report import RESULTS, save, surroundings
 
 import jaxbandit as jb
-from jaxbandit.plots import STYLE
+from jaxbandit.experiments.plots.figures import STYLE
 
 Row = dict[str, Any]
 

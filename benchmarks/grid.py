@@ -20,11 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbandit import config, devices, engine, randomness, results
-from jaxbandit.about import device_name, version
-from jaxbandit.blocks import STOPS, Block, on_device, quota_on_device
-from jaxbandit.exact import QuotaTable
-from jaxbandit.simulate import Simulation
+from jaxbandit.core import prng
+from jaxbandit.core.provenance import device_name, version
+from jaxbandit.core.rationals import QuotaTable
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch import sharding
+from jaxbandit.engine.batch.blocks import STOPS, Block, on_device, quota_on_device
+from jaxbandit.engine.simulation import Simulation
+from jaxbandit.experiments import dataset
+from jaxbandit.experiments.configs import config
 
 # Two parameters of each policy, from and to
 GRIDS = {
@@ -59,12 +63,12 @@ def bare(simulation: Simulation) -> float:
     def play(block: Block) -> None:
         cells, lanes = block.cells(), block.lanes()
         policy, world = on_device((group.policy, group.world), cells)
-        key = tuple(map(jnp.asarray, randomness.run_keys(0, cells[:, None] % group.instances, lanes)))
-        state = engine.start(policy, world, (group.arms, len(cells), lanes.shape[1]), False, ())
+        key = tuple(map(jnp.asarray, prng.run_keys(0, cells[:, None] % group.instances, lanes)))
+        state = rollout.start(policy, world, (group.arms, len(cells), lanes.shape[1]), False, ())
         first = 0
         for ends in np.split(stops, len(stops) // STOPS):
             scalars = (jnp.asarray(n, jnp.int32) for n in (0, horizon, first))
-            state, counts, _, _ = engine.advance(policy, world, key, quota, *scalars, jnp.asarray(ends), state)
+            state, counts, _, _ = rollout.advance(policy, world, key, quota, *scalars, jnp.asarray(ends), state)
             first = int(ends[-1])
         jax.block_until_ready(counts)
 
@@ -73,21 +77,21 @@ def bare(simulation: Simulation) -> float:
     quota = quota_on_device(table, blocks[0].places())
     play(blocks[0])
     begun = time.perf_counter()
-    with ThreadPoolExecutor(devices.workers()) as pool:
+    with ThreadPoolExecutor(sharding.workers()) as pool:
         list(pool.map(play, blocks))
     return time.perf_counter() - begun
 
 
 def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, int, dict[str, float]]:
     """Simulate a grid from its config to its results, and its rounds by the engine alone: the seconds of each."""
-    before, begun = engine.compiled()._cache_size(), time.perf_counter()  # type: ignore[attr-defined]
+    before, begun = rollout.compiled()._cache_size(), time.perf_counter()  # type: ignore[attr-defined]
     simulation = config.simulation(table)
     checked = time.perf_counter()
     outcome = simulation.run()
     run = time.perf_counter()
-    data = results.dataset(simulation, outcome, table)
+    data = dataset.dataset(simulation, outcome, table)
     whole = time.perf_counter() - begun
-    programs = engine.compiled()._cache_size() - before  # type: ignore[attr-defined]
+    programs = rollout.compiled()._cache_size() - before  # type: ignore[attr-defined]
     seconds = {
         "config to simulation": checked - begun,
         "compilation": outcome.compile_seconds,

@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.about import device_name
-from jaxbandit.indices.kl_ucb import upper_bound
+from jaxbandit.core.provenance import device_name
+from jaxbandit.policies.indices.kl_ucb import upper_bound
 
 try:
     import numba

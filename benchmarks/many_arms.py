@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 
 import jaxbandit as jb
-from jaxbandit.about import device_name
+from jaxbandit.core.provenance import device_name
 
 POLICIES = ("ucb1", "kl-ucb", "thompson", "fair-learn", "lfg", "fair-mmab", "ucb-lp", "ucb-pllp")
 SIZES = ((50, 1), (50, 5), (500, 5), (5000, 50))  # arms, plays

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import jaxbandit as jb
-from jaxbandit.policy import Alias, Policy
+from jaxbandit.policies.base import Alias, Policy
 
 FRACTIONS: dict[str, Any] = {"means": np.linspace(0.9, 0.1, 10), "fractions": 0.05, "penalties": 0.45}
 PLAYS: dict[str, Any] = {"means": [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], "plays": 3, "fractions": 0.1}

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from others import cores
 
-from jaxbandit.about import device_name
+from jaxbandit.core.provenance import device_name
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("jaxbandit", "jax", "jaxlib", "numpy", "numba")

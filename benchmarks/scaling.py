@@ -28,7 +28,7 @@ from problems import CASES
 from report import RESULTS, save
 
 import jaxbandit as jb
-from jaxbandit.plots import COLOURS, STYLE
+from jaxbandit.experiments.plots.figures import COLOURS, STYLE
 
 Point = dict[str, Any]
 

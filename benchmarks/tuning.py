@@ -22,8 +22,8 @@ import numpy as np
 from report import RESULTS, save
 
 import jaxbandit as jb
-from jaxbandit.plots import CONFIDENCE, STYLE
-from jaxbandit.tuning.estimators import Program
+from jaxbandit.experiments.plots.figures import CONFIDENCE, STYLE
+from jaxbandit.tuning.gradients import Program
 
 AHEAD = 5  # how many times the rounds of tuning a search is given
 CHUNK = 50  # candidates simulated in one call

@@ -9,33 +9,33 @@ results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, s
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import bounds as bounds
-from . import grids as grids
-from . import indices as indices
-from . import instances as instances
-from . import policies as policies
-from . import tuning as tuning
-from .api import simulate as simulate
-from .component import parameter as parameter
-from .errors import InputError as InputError
-from .errors import WriteError as WriteError
-from .merit import Merit as Merit
-from .opportunity import Opportunity as Opportunity
-from .policy import Index as Index
-from .policy import Policy as Policy
-from .policy import Rule as Rule
-from .policy import policy as policy
-from .problem import Problem as Problem
-from .rewards import Reward as Reward
-from .rounds import Round as Round
-from .struct import struct as struct
+from jaxbandit import policies as policies
+from jaxbandit import tuning as tuning
+from jaxbandit.core.component import parameter as parameter
+from jaxbandit.core.errors import InputError as InputError
+from jaxbandit.core.errors import WriteError as WriteError
+from jaxbandit.core.struct import struct as struct
+from jaxbandit.environment import hard_instances as instances  # noqa: F401
+from jaxbandit.environment.merit import Merit as Merit
+from jaxbandit.environment.opportunities import Opportunity as Opportunity
+from jaxbandit.environment.problem import Problem as Problem
+from jaxbandit.environment.rewards import Reward as Reward
+from jaxbandit.experiments import tables as grids  # noqa: F401
+from jaxbandit.experiments.simulate import simulate as simulate
+from jaxbandit.metrics.bounds import table as bounds  # noqa: F401
+from jaxbandit.policies import indices as indices
+from jaxbandit.policies.base import Index as Index
+from jaxbandit.policies.base import Policy as Policy
+from jaxbandit.policies.base import Rule as Rule
+from jaxbandit.policies.base import policy as policy
+from jaxbandit.policies.round_view import Round as Round
 
 if TYPE_CHECKING:
-    from . import plots as plots
+    from jaxbandit.experiments.plots import figures as plots  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:
     """`plots` loads matplotlib, so it is imported when it is first used."""
     if name == "plots":
-        return importlib.import_module(".plots", __name__)
+        return importlib.import_module("jaxbandit.experiments.plots.figures")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

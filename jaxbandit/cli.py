@@ -16,13 +16,14 @@ from typing import Any
 
 import tomli_w
 
-from . import config as configs
-from . import devices, memory, streams
-from .component import Component
-from .errors import InputError, ReturnedError, WriteError, unknown_name
-from .outputs import RESULTS, TABLE, is_output
-from .policy import Alias, Policy
-from .streams import say, tell
+from jaxbandit.core.component import Component
+from jaxbandit.core.errors import InputError, ReturnedError, WriteError, unknown_name
+from jaxbandit.core.files import streams
+from jaxbandit.core.files.output_names import RESULTS, TABLE, is_output
+from jaxbandit.core.files.streams import say, tell
+from jaxbandit.engine.batch import memory, sharding
+from jaxbandit.experiments.configs import config as configs
+from jaxbandit.policies.base import Alias, Policy
 
 _LONG = "n" * 200  # a name longer than those of the files that are written
 
@@ -99,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
-    from .about import version
+    from jaxbandit.core.provenance import version
 
     return version()
 
@@ -119,7 +120,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _resume(parsed: argparse.Namespace) -> int:
     """Go on with a run that was interrupted, in whatever way, and end it as `jaxbandit run` would have."""
-    from .progress_folder import unfinished
+    from jaxbandit.engine.host.checkpoint import unfinished
 
     try:
         if (parsed.out / RESULTS).is_file() and not (parsed.out / "unfinished").exists():
@@ -147,18 +148,21 @@ def _made_with() -> dict[str, str]:
 
 
 def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, force: bool) -> int:
-    from . import earlier, processes  # late: bad input is refused before JAX and matplotlib load
+    from jaxbandit.engine.host import distributed  # late: bad input is refused before JAX and matplotlib load
+    from jaxbandit.experiments.output import previous_run
 
     memory.check_limit()
-    processes.connect(parsed.coordinator, parsed.processes, parsed.process_id)
-    devices.check()
-    with processes.together():
+    distributed.connect(parsed.coordinator, parsed.processes, parsed.process_id)
+    sharding.check()
+    with distributed.together():
         simulation = configs.simulation(config)
         _ask_for(out, is_output)
-        earlier.check(out, config, simulation, force)
-        before = earlier.stamp(out)
+        previous_run.check(out, config, simulation, force)
+        before = previous_run.stamp(out)
         _draw_to_files()
-    from . import progress_folder, results, summary, writing
+    from jaxbandit.engine.host import checkpoint
+    from jaxbandit.experiments import dataset, summary
+    from jaxbandit.experiments.output import export
 
     if (need := simulation.results_bytes()) > 1 << 30:
         tell(f"note: results will take about {need / 2**30:.1f} GiB of memory")
@@ -167,23 +171,23 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     try:
         outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
         before = ()  # a run that fails may have removed its progress; from here on another process alone does
-        with processes.together():
-            if processes.number() == 0 and not _finished(out, config, before):
-                data = results.dataset(simulation, outcome, config)
-                names = [path.name for path in writing.write(data, out)]
+        with distributed.together():
+            if distributed.number() == 0 and not _finished(out, config, before):
+                data = dataset.dataset(simulation, outcome, config)
+                names = [path.name for path in export.write(data, out)]
                 told = _told(data, outcome, names, out, summary)
     except (KeyboardInterrupt, FloatingPointError, ReturnedError, WriteError, ConnectionError) as error:
         if isinstance(error, WriteError) and _finished(out, config, before):
-            progress_folder.forget(out)  # what this one has put there since
+            checkpoint.forget(out)  # what this one has put there since
             say(*told)
             return 0
-        if progress_folder.kept(out):
+        if checkpoint.kept(out):
             again = isinstance(error, FloatingPointError | ReturnedError)
             words = "goes on with it, and meets this error again:" if again else "goes on with it"
             tell(f"what is done is kept: `jaxbandit resume {out}` {words}")
         raise
-    progress_folder.forget(out)
-    if processes.number() == 0:
+    checkpoint.forget(out)
+    if distributed.number() == 0:
         say(*told)
     if outcome.short is not None:
         tell(outcome.short)
@@ -193,9 +197,10 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
 
 def _finished(out: Path, config: Mapping[str, Any], before: tuple[int, ...]) -> bool:
     """Whether another process has finished the run, and removed its progress, while this one was at work."""
-    from . import earlier, progress_folder
+    from jaxbandit.engine.host import checkpoint
+    from jaxbandit.experiments.output import previous_run
 
-    return not progress_folder.begun(out) and earlier.finished(out, config, before)
+    return not checkpoint.begun(out) and previous_run.finished(out, config, before)
 
 
 def _told(data: Any, outcome: Any, names: list[str], out: Path, summary: Any) -> list[str]:
@@ -215,9 +220,8 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     out = parsed.out or Path("results") / ("reproduction-quick" if parsed.quick else "reproduction")
     memory.check_limit()
     _draw_to_files()
-    devices.check()
-    from . import report, reproduce  # late: bad input is refused before matplotlib loads
-    from .papers import PAPERS, Sizes
+    sharding.check()
+    from jaxbandit.papers import PAPERS, Sizes, report, reproduce  # late: bad input is refused before matplotlib loads
 
     if parsed.paper is not None and parsed.paper not in PAPERS:
         raise unknown_name("PAPER", parsed.paper, PAPERS)
@@ -236,8 +240,8 @@ def _tune(parsed: argparse.Namespace) -> int:
     config = configs.load(parsed.config, parsed.set)
     memory.check_limit()
     _draw_to_files()
-    devices.check()
-    from .tuning import task as tasks  # late, as in `_run`: with the figure comes matplotlib
+    sharding.check()
+    from jaxbandit.tuning import command as tasks  # late, as in `_run`: with the figure comes matplotlib
 
     job = tasks.task(config)
     out = parsed.out or _named_after(parsed.config)

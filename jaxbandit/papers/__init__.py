@@ -1,7 +1,11 @@
-"""The papers' experiments, figures and claims: a module a paper."""
+"""The papers' experiments, figures and claims: one folder per paper."""
 
-from . import guarantees, merit, opportunities, penalties, plays
-from .experiment import Paper as Paper
-from .experiment import Sizes as Sizes
+from jaxbandit.papers.experiment import Paper as Paper
+from jaxbandit.papers.experiment import Sizes as Sizes
+from jaxbandit.papers.guarantees.paper import PAPER as GUARANTEES
+from jaxbandit.papers.merit.paper import PAPER as MERIT
+from jaxbandit.papers.opportunities.paper import PAPER as OPPORTUNITIES
+from jaxbandit.papers.penalties.paper import PAPER as PENALTIES
+from jaxbandit.papers.plays.paper import PAPER as PLAYS
 
-PAPERS: dict[str, Paper] = {m.PAPER.number: m.PAPER for m in (penalties, guarantees, merit, plays, opportunities)}
+PAPERS: dict[str, Paper] = {paper.number: paper for paper in (PENALTIES, GUARANTEES, MERIT, PLAYS, OPPORTUNITIES)}

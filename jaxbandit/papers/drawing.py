@@ -11,12 +11,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from ..bounds import bounds_for
-from ..estimates import CONFIDENCE, mean_over_instances
-from ..metrics import METRICS
-from ..palette import styles
-from ..plots import band
-from .experiment import Data
+from jaxbandit.experiments.plots.figures import band
+from jaxbandit.experiments.plots.style import styles
+from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances
+from jaxbandit.metrics.bounds.table import bounds_for
+from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.papers.experiment import Data
 
 THEORY: Any = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 

@@ -11,10 +11,10 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from .. import config as configs
-from .. import sealed
-from ..problem import Problem
-from .evidence import Claim
+from jaxbandit.core.files import checksums
+from jaxbandit.environment.problem import Problem
+from jaxbandit.experiments.configs import config as configs
+from jaxbandit.papers.evidence import Claim
 
 _PACKAGE = Path(__file__).parents[1]
 FOLDER = next(place for place in (_PACKAGE / "configs", _PACKAGE.parent / "configs") if place.is_dir())
@@ -74,7 +74,7 @@ class Data:
 
     def __getitem__(self, name: str) -> xr.Dataset:
         if name not in self._read:
-            self._read[name] = sealed.load(self.files[name])
+            self._read[name] = checksums.load(self.files[name])
         return self._read[name]
 
     def __contains__(self, name: str) -> bool:

@@ -5,12 +5,12 @@ made = jb.tuning.tune(problem, "hard-threshold-ucb", ["penalties"], horizon=1000
 results = jb.simulate(problem, {"before": "hard-threshold-ucb", "after": made.policy}, horizon=1000, seeds=1000)
 """
 
-from .estimators import Estimate as Estimate
-from .estimators import value_and_gradient as value_and_gradient
-from .objective import Budget as Budget
-from .objective import Measured as Measured
-from .objective import Objective as Objective
-from .objective import PenalizedReward as PenalizedReward
-from .objective import Reward as Reward
-from .tune import Tuned as Tuned
-from .tune import tune as tune
+from jaxbandit.tuning.gradients import Estimate as Estimate
+from jaxbandit.tuning.gradients import value_and_gradient as value_and_gradient
+from jaxbandit.tuning.objective import Budget as Budget
+from jaxbandit.tuning.objective import Measured as Measured
+from jaxbandit.tuning.objective import Objective as Objective
+from jaxbandit.tuning.objective import PenalizedReward as PenalizedReward
+from jaxbandit.tuning.objective import Reward as Reward
+from jaxbandit.tuning.tune import Tuned as Tuned
+from jaxbandit.tuning.tune import tune as tune

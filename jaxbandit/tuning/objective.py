@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from .. import metrics
-from ..component import Component, finite, parameter
-from ..errors import InputError, unknown_key, unknown_name
-from ..metrics import METRICS, Truth
-from ..problem import Problem
+from jaxbandit.core.component import Component, finite, parameter
+from jaxbandit.core.errors import InputError, unknown_key, unknown_name
+from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics import definitions as metrics
+from jaxbandit.metrics.definitions import METRICS, Truth
 
 
 class Objective(Component):

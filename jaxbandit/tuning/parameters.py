@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..component import Component, finite
-from ..errors import InputError, unknown_name
-from ..merit import Merit
-from ..policy import Alias, Index, Policy
-from ..problem import Problem
-from ..proportional import Boxed, Proportional
+from jaxbandit.core.component import Component, finite
+from jaxbandit.core.errors import InputError, unknown_name
+from jaxbandit.environment.merit import Merit
+from jaxbandit.environment.problem import Problem
+from jaxbandit.policies.base import Alias, Index, Policy
+from jaxbandit.policies.merit.proportional import Boxed, Proportional
 
 ESTIMATORS = ("relaxed", "score")
 CONSTRAINTS = ("projection", "reparametrisation")

@@ -11,16 +11,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..component import boolean, finite, whole_number
-from ..errors import InputError, named
-from ..policy import Policy
-from ..problem import Problem
-from ..progress import Progress
-from ..setting import Entry, Setting
-from ..simulate import Simulation
-from .estimators import Estimate, Program, described
-from .objective import Budget, Objective
-from .parameters import Values, tuned
+from jaxbandit.core.component import boolean, finite, whole_number
+from jaxbandit.core.errors import InputError, named
+from jaxbandit.engine.host.progress_bar import Progress
+from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.simulation import Simulation
+from jaxbandit.environment.problem import Problem
+from jaxbandit.policies.base import Policy
+from jaxbandit.tuning.gradients import Estimate, Program, described
+from jaxbandit.tuning.objective import Budget, Objective
+from jaxbandit.tuning.parameters import Values, tuned
 
 if TYPE_CHECKING:
     import optax

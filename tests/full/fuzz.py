@@ -9,10 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("fuzz", "references", "support")]
 
-import jax
-from fuzzing import Coverage, tried
+import jax  # noqa: E402
+from fuzzing import Coverage, tried  # noqa: E402
 
 PROGRAMS = 60  # configs after which compiled programs are forgotten: a process may have 65,530 memory maps
 

@@ -19,7 +19,7 @@ import time
 import jax
 
 import jaxbandit as jb
-from jaxbandit.policy import Policy
+from jaxbandit.policies.base import Policy
 
 BLOCKS = 16, 32, 48
 FEW = 20  # seeds of a simulation whose runs are to be among those of the others

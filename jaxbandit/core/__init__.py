@@ -1,0 +1,1 @@
+"""What knows of no bandits: errors, components, exact numbers, random numbers, files."""

@@ -1,0 +1,1 @@
+"""Files that are written atomically, their names and checksums, and output streams."""

@@ -1,0 +1,148 @@
+"""A whole program as one kernel, on CPU.
+
+XLA's CPU client launches a kernel for each fusion of a round and splits the larger ones over its threads, where the
+parts wait for each other. A loop it takes for small it emits as one function instead: nothing is launched or waited
+for, and a block keeps to its core. XLA marks the call that holds such a loop; marked by us, any call is emitted so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from jaxbandit.core.xla.fusion import always
+from jaxbandit.core.xla.reductions import Rows
+from jaxbandit.core.xla.rewriting import rewritten
+from jaxbandit.core.xla.square_roots import Roots
+
+# Vectors of 512 bits where the machine has them, and no sums by a library, which a kernel cannot call
+_OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
+
+# fmt: off
+# What can be emitted so; a program with anything else (a sort, a scatter, a product of matrices) is left as it is.
+_EMITTED = frozenset((
+    "abs", "add", "and", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp",
+    "closed_call", "concatenate", "cond", "convert_element_type", "copy", "copy_p", "cos", "cumsum",
+    "custom_jvp_call", "custom_vjp_call", "div", "dynamic_slice", "dynamic_update_slice", "eq", "exp", "exp2",
+    "expand_dims", "expm1", "floor", "gather", "ge", "gt", "integer_pow", "iota", "is_finite", "jit", "le", "log",
+    "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "nextafter", "not", "or", "pad", "pjit",
+    "platform_index", "population_count", "pow", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
+    "reduce_precision", "reduce_sum", "rem", "reshape", "rev", "round", "rsqrt", "scan", "select_n", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "slice", "split", "sqrt", "square", "squeeze",
+    "stack", "stop_gradient", "sub", "tanh", "transpose", "while", "xor",
+))
+# fmt: on
+
+_within: ContextVar[bool] = ContextVar("_within", default=False)
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """`jax.jit(function, **options)`, where `function` has parts that are `one_kernel`."""
+    on_cpu = jax.default_backend() == "cpu"
+    return jax.jit(function, compiler_options=_OPTIONS if on_cpu else None, **options)
+
+
+def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, on CPU as one kernel where all it does can be emitted so; else as it is.
+
+    It takes and returns trees of arrays; called within what is `compiled`.
+    """
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        if jax.default_backend() != "cpu":
+            return function(*arguments)
+        with _inside():
+            program, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        if foreign(program):
+            leaves = jaxpr_as_fun(rewritten(program, (Roots,)))(*jax.tree.leaves(arguments))
+            return jax.tree.unflatten(jax.tree.structure(shape), leaves)
+        run = jaxpr_as_fun(rewritten(program, (Rows, Roots)))
+
+        @jax.jit
+        def kernel(*leaves: Array) -> list[Array]:
+            return [*run(*leaves), always(*leaves)]
+
+        # XLA fails on an argument that is never read, and on a single result that is split over its threads: so all are
+        # read for one more result, which another one is made to depend on.
+        *results, read = (_marked(result) for result in kernel(*jax.tree.leaves(arguments)))
+        least = min(range(len(results)), key=lambda n: results[n].size)
+        results[least] = jnp.where(read, results[least], jnp.zeros_like(results[least]))
+        return jax.tree.unflatten(jax.tree.structure(shape), results)
+
+    return call
+
+
+def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
+    """`book` with `values` added at places that are within it and differ.
+
+    Args:
+        book: `[..., *runs]`.
+        where: one int32 index an axis before the runs, each `[n, *runs]`.
+        values: `[n, *runs]`.
+
+    Returns:
+        Like `book`.
+    """
+    runs = values.shape[1:]
+    if not _within.get():
+        each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]
+        return book.at[(*where, *each)].add(values, mode="promise_in_bounds", unique_indices=True)
+    # A kernel has no scatter, but what a scatter is: one place after the other.
+
+    def add(i: Array, book: Array) -> Array:
+        run = _unravelled(i.astype(jnp.int32), runs)  # a loop counts in int64 where there is float64
+        for n in range(len(values)):
+            *place, value = (column[(n, *run)] for column in (*where, values))
+            held = lax.dynamic_slice(book, (*place, *run), (1,) * book.ndim)
+            book = lax.dynamic_update_slice(book, held + value, (*place, *run))
+        return book
+
+    return lax.fori_loop(0, values[0].size, add, book)
+
+
+def _unravelled(i: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """The indices of the i-th entry of an array of `shape`, int32 scalars."""
+    indices: list[Array] = []
+    for size in reversed(shape):
+        indices.insert(0, jnp.zeros_like(i) if size == 1 else i % size if len(indices) < len(shape) - 1 else i)
+        i = i // size
+    return tuple(indices)
+
+
+@contextlib.contextmanager
+def _inside() -> Iterator[None]:
+    token = _within.set(True)
+    try:
+        yield
+    finally:
+        _within.reset(token)
+
+
+def _marked(result: Array) -> Array:
+    return set_xla_metadata(result, inlineable="false", xla_cpu_small_call="true")
+
+
+def foreign(program: ClosedJaxpr) -> set[str]:
+    """The names of what a program does that a kernel cannot."""
+    return set(_primitives(program.jaxpr)) - _EMITTED
+
+
+def _primitives(jaxpr: Any) -> Iterator[str]:
+    """The names of all that a program does, and what it calls does."""
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for value in equation.params.values():
+            for part in value if isinstance(value, list | tuple) else (value,):
+                inner = getattr(part, "jaxpr", part)
+                if hasattr(inner, "eqns"):
+                    yield from _primitives(inner)

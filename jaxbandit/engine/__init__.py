@@ -1,0 +1,1 @@
+"""Rounds, and whole simulations of them."""

@@ -1,0 +1,1 @@
+"""Runs onto devices: blocks, chunks of rounds, devices, memory."""

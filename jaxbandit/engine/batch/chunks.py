@@ -1,0 +1,169 @@
+"""Playing a block: the engine called again and again from the host, a stretch of rounds at a time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh
+
+from jaxbandit.core import prng
+from jaxbandit.core.contracts import owner_of
+from jaxbandit.core.errors import ReturnedError
+from jaxbandit.core.rationals import Quota, QuotaTable
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch import sharding
+from jaxbandit.engine.batch.blocks import STOPS, Block, on_device, quota_on_device, rounds_per_call
+from jaxbandit.engine.batch.stacking import Group
+from jaxbandit.engine.batch.traced_programs import PROGRAM
+from jaxbandit.engine.settings import Setting
+from jaxbandit.environment.ground_truth import columns
+from jaxbandit.metrics import definitions
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one call of the engine gave: rounds up to `last`, and what was recorded on the way.
+
+    Attributes:
+        last: the last round played.
+        rounds: those of them that are recorded.
+        stops: these, and `last` as often as it takes to fill `STOPS` places, int64 `[STOPS]`.
+        counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
+        sums: what the metrics need beside counts, by name, float `[STOPS, cells, lanes]`, on the device.
+        quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
+        faults: by name of `engine.FAULTS`, the largest of any run; 0 where all is well.
+        state: at the end of round `last`; the next call takes its memory over, so only the last one may be read. None
+            where no engine was called.
+    """
+
+    last: int
+    rounds: np.ndarray
+    stops: np.ndarray
+    counts: Array
+    sums: dict[str, Array]
+    quota: Quota | None
+    faults: dict[str, int]
+    state: rollout.State | None
+
+
+def unplayed(group: Group, block: Block, names: list[str], over: Mesh | None) -> Stretch:
+    """What the engine would give of round 0: for compiling what takes stretches in while the engine is compiled.
+
+    Args:
+        group, block, names, over: as for `played`.
+    """
+    stops, shape = np.zeros(STOPS, np.int64), (len(block.cells()), block.lanes().shape[1])
+    counts = jnp.asarray(np.zeros((STOPS, group.arms, *shape), np.int32))
+    sums = {name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float)) for name in definitions.needed(names)}
+    counts, sums = sharding.spread((counts, sums), block, over)
+    fractions, quota = group.facts.fractions, None
+    if fractions is not None:
+        rows = QuotaTable(columns(fractions, block.numbers()), 1).rows(0, 1)
+        quota = Quota(*(part[stops] for part in _parts(rows)))
+    return Stretch(0, stops[:1], stops, counts, sums, quota, {}, None)
+
+
+def played(
+    group: Group, block: Block, rounds: np.ndarray, setting: Setting, names: list[str], over: Mesh | None
+) -> Iterator[Stretch]:
+    """Play a block to the end of the last of `rounds`.
+
+    Args:
+        group: what the block is one of.
+        rounds: those recorded, increasing, int64.
+        setting: with the horizon and the key.
+        names: the metrics.
+        over: the devices that the block is spread over; None for one.
+    """
+    cells, lanes = block.cells(), block.lanes()
+    policy, world = on_device((group.policy, group.world), cells)
+    words = prng.run_keys(setting.key, cells[:, None] % group.instances, lanes)
+    key = tuple(jnp.asarray(word) for word in words)
+    shape = (group.arms, len(cells), lanes.shape[1])
+    with PROGRAM(group.program):
+        state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.needed(names))
+    policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
+    most = rounds_per_call(group.arms, len(cells))
+    fractions = group.facts.fractions
+    quotas = _quotas(None if fractions is None else columns(fractions, block.numbers()), most + 1, block)
+    first = index = origin = 0
+    quota, device_quota = quotas(0)
+    while index < len(rounds):
+        recorded = rounds[index : index + STOPS]
+        recorded = recorded[recorded <= first + most]
+        last = int(recorded[-1]) if len(recorded) else min(first + most, int(rounds[index]))
+        stops = np.concatenate([recorded, np.full(STOPS - len(recorded), last)])
+        if last > origin + most:
+            origin = first
+            quota, device_quota = quotas(first)
+        numbers = np.int32(origin), np.int32(setting.horizon), np.int32(first), stops.astype(np.int32)
+        with PROGRAM(group.program):
+            state, counts, sums, faults = sharding.advance(
+                over, block, policy, world, key, device_quota, *numbers, state
+            )
+        at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
+        worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
+        found = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
+        yield Stretch(last, recorded, stops, counts, sums, at_stops, found, state)
+        first, index = last, index + len(recorded)
+
+
+def failure(policy: str, stretch: Stretch, group: Group) -> Exception:
+    """The error for what went wrong in a block's runs, which are not simulated on."""
+    faults, plays, by = stretch.faults, group.world.plays, f"by round {stretch.last}"
+    if faults["too_many"] or faults["too_few"]:
+        many, few = faults["too_many"], faults["too_few"]
+        came = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
+        arms = f"{plays} available arms" if plays > 1 else "1 available arm"
+        return ReturnedError(
+            policy, "select", f"{came} {by}", f"{arms} in each round, or all where fewer are available"
+        )
+    if faults["below_0"] or faults["too_long"]:
+        delay, held = group.world.delay, -faults["below_0"] or faults["too_long"]
+        words = f"0 to {group.world.under_way - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
+        return ReturnedError(owner_of(delay), "draw", f"a delay of {held} rounds {by}", words)
+    return FloatingPointError(f"{policy}: {by} an index was not a number")
+
+
+_Quotas = tuple[Quota | None, Quota | None]
+
+
+def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[[int], _Quotas]:
+    """tau s for `count` rounds s from a first one on: exactly, on the host, and as the engine takes it."""
+    if fractions is None:
+        return lambda first: (None, None)
+    config: Any = jax.config
+    if fractions.shape[1] == 1:
+        place = config.jax_enable_x64, config.jax_default_device
+        return functools.partial(_shared_quotas, tuple(fractions[:, 0]), count, place)
+    table = QuotaTable(fractions, count)
+
+    def own(first: int) -> _Quotas:
+        rows = table.rows(first, count)
+        return rows, quota_on_device(rows, block.places())
+
+    return own
+
+
+@functools.lru_cache(maxsize=4)
+def _shared_quotas(fractions: tuple[Fraction, ...], count: int, place: Any, first: int) -> _Quotas:
+    """Those of fractions that all instances share: the same for every block that is played at the same `place`."""
+    rows = _shared_table(fractions, count).rows(first, count)
+    return rows, quota_on_device(rows, np.zeros(1, np.int64))
+
+
+@functools.lru_cache(maxsize=16)
+def _shared_table(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
+    return QuotaTable(np.array(fractions, object)[:, None], rounds)
+
+
+def _parts(quota: Quota) -> tuple[Any, Any, Any]:
+    return quota.whole, quota.rest, quota.rank

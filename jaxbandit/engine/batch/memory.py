@@ -1,0 +1,174 @@
+"""What a simulation will take of the memory, before it starts: of a block on its device, of results on the host."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import jax
+import numpy as np
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.xla.tiling import LANES, bytes_of
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch.blocks import STOPS, on_device, rounds_per_call, usual
+from jaxbandit.engine.batch.stacking import Group
+from jaxbandit.metrics.block_statistics import Form
+
+resource: ModuleType | None
+try:
+    import resource
+except ImportError:  # elsewhere than on Unix
+    resource = None
+
+_CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)
+_CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_CALENDAR_RUNS` would fit
+_CALENDAR_RUNS = 128
+_LEAST = 1 << 31  # bytes of address space without which JAX cannot begin (1.7 GiB of it taken on 2 cores, measured),
+_COMPILING = 1 << 29  # and what it takes to compile after that (likewise)
+_QUOTA = 96  # bytes of a table's entry at its peak, on the host and on the device (measured)
+
+
+def runs_a_block(
+    group: Group, form: Form, sums: tuple[str, ...], seeds: int, devices: int, at_once: int
+) -> tuple[int, int | None]:
+    """The runs of a block that pay, and the most that fit its devices, whole vectors of them; None for no limit.
+
+    Args:
+        sums: those of `engine.SUMS` that are kept.
+        seeds: of each row.
+        devices: that a block is spread over.
+        at_once: blocks that are under way at a time.
+
+    Raises:
+        InputError: where one vector of runs takes more than there is.
+    """
+    state, calendar = _bytes_a_run(group, "max_deficit" in form.metrics, sums)
+    # The state and what a round makes of it; what was recorded, of one call of the engine and of the next; metrics
+    need = 3 * state + 2 * 4 * STOPS * (group.arms + len(sums)) + 16 * len(form.metrics)
+    room = device_bytes() * devices // (2 * at_once)
+    if need * LANES > room:
+        words = f"a delay or a horizon whose calendar fits: {LANES} runs take {need * LANES / 2**30:.3g} GiB"
+        if not calendar:
+            words = f"{LANES} runs' state in memory, which takes {need * LANES / 2**30:.3g} GiB"
+            raise InputError("problem.means", f"{group.arms} arms", words)
+        raise InputError("problem.delay", group.world.delay.name, f"{words}; a shorter horizon or fewer arms need less")
+    runs = min(room // need, group.rows * seeds + LANES)
+    while runs > LANES and need * runs + _quotas(group, -(-runs // seeds)) > room:
+        runs //= 2
+    if calendar and jax.default_backend() == "cpu":
+        runs = min(runs, max(_CALENDAR // calendar, min(_CALENDAR_MOST // calendar, _CALENDAR_RUNS)))
+    runs = max(LANES, runs - runs % LANES)
+    return devices * usual(state - calendar), None if runs >= group.rows * seeds else runs
+
+
+def _quotas(group: Group, rows: int) -> int:
+    """What the table of quotas takes while a block of so many rows makes it, where each has its own."""
+    fractions = group.facts.fractions
+    if fractions is None or fractions.shape[1] == 1:
+        return 0
+    return _QUOTA * rounds_per_call(group.arms, rows) * group.arms * rows
+
+
+def _bytes_a_run(group: Group, deepest: bool, sums: tuple[str, ...]) -> tuple[int, int]:
+    """What one run's state takes, and of that the calendar of what is under way."""
+    rows = np.zeros(1, np.int64)
+    policy, world = on_device((group.policy, group.world), rows)
+    begin = functools.partial(rollout.begin, shape=(group.arms, 1, LANES), deepest=deepest, asked=sums)
+    state = jax.eval_shape(begin, policy, world)
+    return bytes_of(state) // LANES, bytes_of(state.under_way) // LANES
+
+
+def results_bytes(groups: list[Group], forms: list[Form], seeds: int) -> int:
+    """What results take on the host: tallies, the dataset made of them, and the file written from it."""
+    total = 0
+    for group, form in zip(groups, forms, strict=True):
+        total += 3 * group.rows * seeds * form.bytes_a_run()
+        total += group.rows * (form.bytes_a_row() + 3 * 16 * form.rounds * len(form.metrics))
+    return total
+
+
+def check_results(groups: list[Group], forms: list[Form], seeds: int) -> None:
+    """Refuse results that the host has no room for.
+
+    Raises:
+        InputError: naming what is needed, and what there is.
+    """
+    need, room = results_bytes(groups, forms, seeds), host_bytes()
+    if need > room:
+        rows = sum(group.rows for group in groups)
+        free = f"{room / 2**30:.3g} GiB are free{_under_limit(room)}"
+        words = (
+            f"runs whose results fit: {rows} configurations and instances x {seeds} seeds take {need / 2**30:.3g} GiB, "
+            f"and {free}; fewer seeds, metrics or recorded rounds take less"
+        )
+        raise InputError("simulation.seeds", seeds, words)
+
+
+def device_bytes() -> int:
+    """The memory of one device; of a CPU device its share of the host's."""
+    device = jax.local_devices()[0]
+    known = device.memory_stats() if device.platform != "cpu" else None
+    if known and "bytes_limit" in known:
+        return int(known["bytes_limit"])
+    return host_bytes() // len(jax.local_devices())
+
+
+def host_bytes() -> int:
+    """The memory that is free here, or what a limit on this process or its group leaves of it."""
+    rooms = [_free(), _address_space()]
+    group = Path("/sys/fs/cgroup")
+    with contextlib.suppress(OSError, ValueError):  # no such limit
+        rooms.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return max(min(rooms), 1 << 26)
+
+
+def check_limit() -> None:
+    """Refuse a limit on the address space under which JAX itself ends with a segmentation fault.
+
+    Raises:
+        InputError: naming the limit.
+    """
+    limit = _limit()
+    if limit is not None and limit < _LEAST:
+        words = f"at least {_LEAST >> 10} KiB, or unlimited: JAX needs as much address space to start"
+        raise InputError("ulimit -v", limit >> 10, words)
+
+
+def _limit() -> int | None:
+    """The limit on this process's address space; None for none."""
+    if resource is None:
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _address_space() -> int:
+    """What such a limit leaves, beside what JAX takes to compile."""
+    limit = _limit()
+    if limit is None:
+        return sys.maxsize
+    taken = 0
+    with contextlib.suppress(OSError):  # elsewhere than on Linux
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return limit - taken - _COMPILING
+
+
+def _under_limit(room: int) -> str:
+    """What to say where it is that limit that leaves no more room."""
+    limit = _limit()
+    return "" if limit is None or _free() <= room else f" under `ulimit -v {limit >> 10}`"
+
+
+def _free() -> int:
+    with contextlib.suppress(OSError):  # elsewhere than on Linux
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 1 << 34

@@ -1,0 +1,147 @@
+"""The devices of this process: how many host threads drive them, and blocks spread over all of them.
+
+Runs share nothing, so a block is cut along them into as many equal shards as there are devices, and each device
+plays its own (`jax.shard_map`): the program sends nothing from one to another.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as Spec
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.rationals import Quota
+from jaxbandit.core.xla import cpu_kernel
+from jaxbandit.core.xla.tiling import in_groups, per_run
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch.blocks import Block
+from jaxbandit.engine.rollout import State
+from jaxbandit.environment.problem import World
+from jaxbandit.policies.base import Policy
+
+Tree = TypeVar("Tree")
+
+_RUNS = "runs"
+
+
+def check() -> None:
+    """Refuse platforms that JAX was told to use and that have no devices here.
+
+    Raises:
+        InputError: naming the variable of the environment.
+    """
+    config: Any = jax.config
+    try:
+        jax.local_devices()
+    except Exception as error:  # of several kinds, some without a word
+        reason = f" ({str(error).splitlines()[0]})" if str(error) else ""
+        words = f"platforms that JAX finds devices of here, as cpu{reason}"
+        raise InputError("JAX_PLATFORMS", config.jax_platforms, words) from None
+
+
+def mesh() -> Mesh | None:
+    """This process's devices in a row; None for one, as where `jax.default_device` chooses one."""
+    config: Any = jax.config
+    devices = jax.local_devices()
+    if len(devices) == 1 or config.jax_default_device is not None:
+        return None
+    return Mesh(np.array(devices), (_RUNS,))
+
+
+def workers() -> int:
+    """Host threads that drive blocks: one more than can play at a time, for while one takes in what it played."""
+    return at_play() + 1
+
+
+def at_play() -> int:
+    """Blocks that can play at a time: where a CPU device plays a block on one core, one a core; else one."""
+    if jax.default_backend() != "cpu":
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    found = mesh()
+    return cores if found is None else max(1, cores // found.size)
+
+
+def spread(tree: Tree, block: Block, over: Mesh | None) -> Tree:
+    """Arrays `[..., cells or 1, lanes or 1]` of a block on its devices; where None, as they are."""
+    if over is None:
+        return tree
+    specs = _specs(tree, block.axis, len(block.places()), block.lanes().shape[1])
+    shardings = jax.tree.map(lambda spec: NamedSharding(over, spec), specs, is_leaf=_is_spec)
+    return jax.device_put(tree, shardings)
+
+
+def advance(
+    over: Mesh | None,
+    block: Block,
+    policy: Policy,
+    world: World,
+    key: Any,
+    quotas: Quota | None,
+    origin: Any,
+    horizon: Any,
+    first: Any,
+    stops: Any,
+    state: State,
+) -> tuple[State, Array, dict[str, Array], Array]:
+    """`engine.advance` of a block, by every device of a mesh its shard; its faults `[devices, ...]`."""
+    arguments = (policy, world, key, quotas, origin, horizon, first, stops)
+    if over is None:
+        return rollout.advance(*arguments, state)
+    return compiled()(over, block.axis, arguments, state)
+
+
+@functools.cache
+def compiled() -> Any:
+    """`_advance`, compiled, its state donated."""
+    return cpu_kernel.compiled(_advance, static_argnames=("over", "axis"), donate_argnames=("state",))
+
+
+def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, Array, dict[str, Array], Array]:
+    cells, lanes = arguments[2][0].shape[-2:]
+
+    def specs(tree: Any) -> Any:
+        return _specs(tree, axis, cells, lanes)
+
+    def shard(arguments: Any, state: State) -> Any:
+        everything = (*arguments, state)
+        state, counts, recorded, faults = cpu_kernel.one_kernel(in_groups(rollout.play_on, len(rollout.FAULTS)))(
+            *everything
+        )
+        return state, counts, recorded, faults[None]
+
+    counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
+    recorded = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
+    played = jax.shard_map(
+        shard,
+        mesh=over,
+        in_specs=(specs(arguments), specs(state)),
+        out_specs=(specs(state), specs(counts), specs(recorded), Spec(_RUNS)),
+        check_vma=False,  # nothing is shared that would have to agree
+    )
+    return played(arguments, state)
+
+
+def _specs(tree: Any, axis: int, cells: int, lanes: int) -> Any:
+    """How each leaf is cut: along `axis` where it has an entry a cell, or a lane, there; else not at all."""
+    size = cells if axis == -2 else lanes
+
+    def spec(leaf: Any) -> Spec:
+        if not per_run(leaf, axis, size):
+            return Spec()
+        axes: list[str | None] = [None] * leaf.ndim
+        axes[axis] = _RUNS
+        return Spec(*axes)
+
+    return jax.tree.map(spec, tree)
+
+
+def _is_spec(leaf: Any) -> bool:
+    return isinstance(leaf, Spec)

@@ -1,0 +1,117 @@
+"""What a group's rounds compute, as a digest: one for programs that compute alike, in any process.
+
+A program is traced for a few runs, from the state before round 1 to the end of a round. So whatever decides it counts:
+the classes of a notebook's cells, their parents, closures, helpers and constants. Tracing also calls every method of
+users' classes for numbers of runs that differ from the number of arms, so that an array with its axes in another order
+meets an error and not a coincidence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.core.component import users
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.rationals import Quota
+from jaxbandit.core.xla import program_digest
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch.blocks import on_device
+from jaxbandit.engine.batch.stacking import Group
+from jaxbandit.environment.problem import World
+from jaxbandit.metrics import definitions
+from jaxbandit.policies.base import Policy
+
+# Programs that are compiled with users' code are kept by the digest of what that code computes: jax.jit alone knows a
+# function by its object, whatever has become of the helpers and globals that it reads.
+PROGRAM = jax.make_user_context(None)
+
+
+def told_apart(group: Group, names: list[str]) -> Group:
+    """The group with what its compiled programs are kept by; `names` are those of the metrics.
+
+    Raises:
+        ReturnedError: a method returns what cannot be used.
+    """
+    return dataclasses.replace(group, program=kept_by(group.policy, group.world, *_shape(group, names)))
+
+
+def digest_of(group: Group, names: list[str]) -> str:
+    """What a group's rounds compute, where metrics of these names are kept.
+
+    Raises:
+        canonical.OpaqueError: part of it is computed by calls back to Python.
+        ReturnedError: a method returns what cannot be used.
+    """
+    if isinstance(group.program, str):
+        return group.program
+    return digest(group.policy, group.world, *_shape(group, names))
+
+
+def _shape(group: Group, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
+    fractions = group.facts.fractions
+    columns = None if fractions is None else fractions.shape[1]
+    return group.arms, columns, "max_deficit" in names, definitions.needed(names)
+
+
+def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:
+    """The key of compiled programs of a policy on a world, in addition to their shapes: the value for `PROGRAM`.
+
+    None where all code is this package's; the digest of users' code; or an object of its own where code calls back to
+    Python, so that no other simulation takes the program for its own. Arguments and errors are those of `digest`.
+    """
+    if not _users(policy, world):
+        return None
+    try:
+        return digest(policy, world, arms, columns, *kept)
+    except program_digest.OpaqueError:
+        return object()
+
+
+def _users(policy: Policy, world: World) -> bool:
+    return users(policy) or users(world.reward) or users(world.delay)
+
+
+def digest(
+    policy: Policy, world: World, arms: int, columns: int | None, deepest: bool = False, asked: tuple[str, ...] = ()
+) -> str:
+    """What the rounds of a policy on a world compute.
+
+    Args:
+        policy, world: prepared, on the host: arrays `[K or 1, W]`.
+        arms: K.
+        columns: of the fractions, `[K, columns]`; None without.
+        deepest, asked: as for `engine.begin`.
+
+    Raises:
+        canonical.OpaqueError, ReturnedError: as `digest_of`.
+    """
+    cells, lanes = [prime for prime in (3, 5, 7, 11) if prime not in (arms, world.plays)][:2]
+    mine = _users(policy, world)
+    placed = on_device((policy, world), np.zeros(cells, np.int64))
+    key = tuple(jnp.zeros((1, cells, lanes), jnp.uint32) for _ in range(2))
+    quota = None
+    if columns is not None:
+        shape = (arms, 1 if columns == 1 else cells, 1)
+        quota = Quota(jnp.zeros(shape, jnp.int32), jnp.zeros(shape), jnp.zeros(shape, jnp.int32))
+
+    def rounds(policy: Policy, world: World, key: Any, quota: Any, t: Any, horizon: Any) -> Any:
+        state = rollout.begin(policy, world, (arms, cells, lanes), deepest, asked)
+        state = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
+        return state, policy.phase_rounds(state.policy, t) if policy.phases else None
+
+    one = jnp.asarray(1, jnp.int32)
+    with PROGRAM(object() if mine else None):  # users' code is traced anew, whatever was kept of it
+        try:
+            return program_digest.digest(jax.make_jaxpr(rounds)(*placed, key, quota, one, one))
+        except (InputError, program_digest.OpaqueError):
+            raise
+        except Exception as error:
+            if mine:
+                error.add_note(f"This was raised while a round of policy {policy.name!r} was traced.")
+            raise

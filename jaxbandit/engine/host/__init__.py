@@ -1,0 +1,1 @@
+"""What runs around the loop: checkpoints, progress, other processes."""

@@ -1,0 +1,380 @@
+"""The engine: one round of a batch of runs as a pure state transition, scanned over rounds in one program."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbandit.core import compensated_sums as sums
+from jaxbandit.core import contracts
+from jaxbandit.core.component import users
+from jaxbandit.core.prng import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
+from jaxbandit.core.rationals import Quota
+from jaxbandit.core.struct import struct
+from jaxbandit.core.xla import cpu_kernel
+from jaxbandit.core.xla.fusion import apart
+from jaxbandit.core.xla.tiling import in_groups
+from jaxbandit.environment.delays import Feedback, calendar, deliver, drawn
+from jaxbandit.environment.problem import World
+from jaxbandit.environment.rewards import Reward
+from jaxbandit.policies.base import Policy, chosen, selected, started, updated
+from jaxbandit.policies.round_view import Round, deficit
+from jaxbandit.policies.selection.top_arms import at_arms, can_list, listed, only
+
+
+@struct
+class State:
+    """What a batch of runs carries from round to round; arrays `[K, *runs]`, or `[1, *runs]` for one a run.
+
+    Attributes:
+        pulls: N_k(t), int32.
+        received: M_k(t), int32; None without delay, where it is `pulls`.
+        deviation: S_k(t) less M_k(t) times the reward's centre, float.
+        squares: the sum of squared deviations, float; None unless the policy needs it.
+        under_way: the calendar of feedback that has yet to arrive, arrays `[length, K, *runs]`; None where none waits.
+        policy: the policy's state.
+        offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
+        sums: those of `SUMS` that are asked for, by name, each a `Sum` of float `[1, *runs]`.
+        deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
+        miscounted: selected arms less allowed arms in the first round in which they differ, 0 if none so far, int32
+            `[1, *runs]`; None for a policy whose selections are this package's.
+        misdelayed: a delay that was below 0, or longer than the model says that delays are, int32 `[1, *runs]`; 0 for
+            none so far; None for a model of this package.
+    """
+
+    pulls: Any
+    received: Any
+    deviation: Any
+    squares: Any
+    under_way: Any
+    policy: Any
+    offered: Any
+    sums: dict[str, sums.Sum]
+    deepest: Any
+    miscounted: Any
+    misdelayed: Any
+
+
+@struct
+class Sent:
+    """The rewards of a round on their way, `[n, *runs]`: of all n = K arms, or of the selected ones, n = L.
+
+    Attributes:
+        reward: as drawn, float; of arms that were not selected, anything.
+        deviation: what the policy is told of it: the reward, binarised where it wants so, less its centre, float.
+        arm: whose they are, int32.
+        here: whether there is one, bool: with fewer available arms than plays not all are.
+        rounds: their delays, int32; None where there are none.
+    """
+
+    reward: Any
+    deviation: Any
+    arm: Any
+    here: Any
+    rounds: Any
+
+
+def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, asked: tuple[str, ...] = ()) -> State:
+    """The state before round 1 of runs of `shape` = (K, *runs); with `deepest`, and the `SUMS` asked for."""
+    counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
+    squares = totals if policy.squares else None
+    return State(
+        pulls=counts,
+        received=None if world.delay.immediate else counts,
+        deviation=totals,
+        squares=squares,
+        under_way=calendar(Feedback(counts, totals, squares), world.under_way, world.bits),
+        policy=started(policy, world, shape),
+        offered=None if world.availability is None else counts[:1],
+        sums={name: sums.nothing((1, *shape[1:])) for name in asked},
+        deepest=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if deepest else None,
+        miscounted=counts[:1] if policy.users_selection else None,
+        misdelayed=counts[:1] if users(world.delay) else None,
+    )
+
+
+def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due: Any, random: Stream) -> Round:
+    """What the policy sees when it selects in round t: all that arrived by the end of round t-1."""
+    everywhere = jnp.ones(state.pulls.shape, bool)
+    if world.availability is not None:  # sleeping arms, 001 sec. 5
+        asleep = random.towards(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
+        everywhere = everywhere & ~asleep
+    return Round(
+        t=t,
+        horizon=horizon,
+        pulls=state.pulls,
+        received=state.pulls if state.received is None else state.received,
+        deviation=state.deviation,
+        squares=state.squares,
+        centre=world.centre,
+        available=everywhere,
+        owed=owed,
+        due=due,
+        fractions=world.fractions,
+        penalties=world.penalties,
+        random=random,
+        plays=world.plays,
+    )
+
+
+def told(world: World, selected: Array) -> Array:
+    """What is told of a choice, bool `[K, *runs]`: with one play the arm, int32 `[1, *runs]`, K for none."""
+    return only(selected) if world.plays == 1 else selected
+
+
+def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
+    """The rewards of the arms of a choice, as `told` tells it, and their delays.
+
+    An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
+    two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
+    """
+    arms = len(pulls)
+    mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
+    if not _of_few(world, arms):
+        arm = lax.broadcasted_iota(jnp.int32, pulls.shape, 0)
+        return _drawn(world, (pulls, mean, world.reward, world.centre, world.delay), arm, arms, choice, random)
+
+    def of_few() -> Sent:
+        arm = choice if world.plays == 1 else listed(choice, world.plays)
+        its = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
+        return _drawn(world, its, arm, arms, None, random)
+
+    sent = apart(of_few, pulls)
+    return dataclasses.replace(sent, here=sent.arm < arms)
+
+
+def _drawn(world: World, its: tuple[Any, ...], arm: Array, arms: int, here: Any, random: Stream) -> Sent:
+    number, mean, model, centre, delay = its
+    random = random.of_play(number, None if len(arm) == arms else arm, arms)
+    reward, deviation = rewards(mean, model, centre, world.binary, random)
+    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
+    return Sent(reward, deviation, arm, here, rounds)
+
+
+def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Stream) -> tuple[Array, Array]:
+    """The rewards of some plays, whose numbers `random` has, and what the policy is told of them, less their centre."""
+    shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
+    reward = contracts.real(model, "draw", model.draw(mean, random.towards(REWARD)), shape, "a reward per play")
+    told = reward
+    if binary:  # Agrawal & Goyal 2012, Alg. 2
+        told = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+    return reward, told if centre is None else told - centre
+
+
+def _of_few(world: World, arms: int) -> bool:
+    """Whether rewards are drawn for the selected arms alone: for one, or for the few that a calendar must take up."""
+    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
+
+
+def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
+    """What is under way after round t, and what arrives at its end, per arm `[K, *runs]`."""
+    here = sent.here
+    if state.under_way is None and sent.rounds is not None:
+        here = here & (sent.rounds == 0)  # now or never
+    total = jnp.where(here, sent.deviation, 0.0)
+    squares = None if state.squares is None else jnp.where(here, sent.deviation**2, 0.0)
+    feedback = Feedback(here.astype(jnp.int32), total, squares)
+    if state.under_way is None:
+        return None, _of_all(feedback, sent.arm, selected)
+    return deliver(state.under_way, feedback, sent.arm, sent.rounds, t)
+
+
+def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
+    """Feedback of n arms as that of all, `[K, *runs]`, zeros for the others."""
+    arms = len(selected)
+    if len(arm) == arms:
+        return feedback
+    if len(arm) == 1:
+        return jax.tree.map(lambda x: jnp.where(selected, x, 0), feedback)
+    every = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
+
+    def spread(x: Array) -> Array:
+        rows = [jnp.where(every == arm[i], x[i], 0) for i in range(len(arm))]
+        return functools.reduce(jnp.add, rows)  # an arm is listed once: no sum is rounded
+
+    return jax.tree.map(spread, feedback)
+
+
+def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, owed: Any, due: Any, key: Any) -> State:
+    """Round t of every run: select, draw, deliver, update. Pure; `owed` and `due` are tau (t-1) and tau t."""
+    random = Stream(key, t.astype(jnp.uint32), POLICY)
+    now = observe(state, world, t, horizon, owed, due, random)
+    asked = CHANCES.intersection(state.sums)
+
+    def choose() -> tuple[Array, Array | None, Array | None]:
+        if asked:
+            mask, chances = chosen(policy, state.policy, now)
+        else:
+            mask, chances = selected(policy, state.policy, now), None
+        mask = mask & now.available
+        return (
+            told(world, mask),
+            chances,
+            None if state.miscounted is None else _miscounted(state.miscounted, mask, now),
+        )
+
+    choice, chances, miscounted = apart(choose, horizon)
+    return settle(policy, world, dataclasses.replace(state, miscounted=miscounted), now, choice, chances)
+
+
+def _miscounted(before: Array, mask: Array, now: Round) -> Array:
+    """Selected arms less allowed arms in the first round in which they differ."""
+    count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+    return jnp.where(before == 0, count - _offered(now), before)
+
+
+def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
+    """The first delay that is below 0, or too long for the calendar although it ends by the horizon."""
+    beyond = (sent.rounds >= world.under_way) & (sent.rounds <= horizon - t)
+    wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
+    least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)
+    return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
+
+
+def settle(policy: Policy, world: World, state: State, now: Round, choice: Array, chances: Any) -> State:
+    """What follows a choice: draw, deliver, update.
+
+    Args:
+        now: what the choice saw.
+        choice: available arms, as `told` tells it.
+        chances: p_k(t), float `[K, *runs]`; None where none of `CHANCES` is asked for.
+    """
+    t, horizon, owed, due, random = now.t, now.horizon, now.owed, now.due, now.random
+    sent = draw(world, choice, state.pulls, random)
+    selected = choice
+    if world.plays == 1:  # the arm as drawn for: so counts are seen to be updated after the draw, and are in place
+        selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
+    misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
+    under_way, arrived = arrivals(state, sent, selected, t)
+    pulls = state.pulls + selected.astype(jnp.int32)
+    state = dataclasses.replace(
+        state,
+        pulls=pulls,
+        received=None if state.received is None else state.received + arrived.count,
+        deviation=state.deviation + arrived.total,
+        squares=None if state.squares is None else state.squares + arrived.squares,
+        under_way=under_way,
+        offered=None if state.offered is None else state.offered + _offered(now),
+        sums={name: sums.plus(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
+        deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
+        misdelayed=misdelayed,
+    )
+    after = observe(state, world, t, horizon, owed, due, random)
+    return dataclasses.replace(state, policy=updated(policy, state.policy, after, selected))
+
+
+def _offered(now: Round) -> Array:
+    available = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
+    return jnp.minimum(available, now.plays)
+
+
+def _reward(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
+    return jnp.sum(jnp.where(sent.here, sent.reward, 0.0), axis=0, keepdims=True)
+
+
+def _reward_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
+    lost = jnp.sum((world.fair - chances) * world.means, axis=0, keepdims=True)
+    return jnp.maximum(lost, 0.0)  # 002 eq. 5
+
+
+def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
+    return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # 002 eq. 6
+
+
+# What a round adds to the sums that counts do not tell, float `[1, *runs]`
+SUMS: dict[str, Callable[[World, Sent, Array, Any], Array]] = {
+    "reward": _reward,
+    "reward_regret": _reward_regret,
+    "fairness_regret": _fairness_regret,
+}
+CHANCES = frozenset({"reward_regret", "fairness_regret"})  # those that ask with what chance an arm was selected
+
+
+def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:
+    return jnp.maximum(deepest, jnp.max(deficit(due, pulls), axis=0, keepdims=True))
+
+
+def _row(quotas: Quota, place: Array) -> Quota:
+    return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
+
+
+@functools.partial(jax.jit, static_argnames=("shape", "deepest", "asked"))
+def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, asked: tuple[str, ...] = ()) -> State:
+    """`begin`, compiled."""
+    return begin(policy, world, shape, deepest, asked)
+
+
+def play_on(
+    policy: Policy,
+    world: World,
+    key: Any,
+    quotas: Quota | None,
+    origin: Array,
+    horizon: Array,
+    first: Array,
+    stops: Array,
+    state: State,
+) -> tuple[State, Array, dict[str, Array], Array]:
+    """Play on from the end of round `first` to the end of each of `stops`; `advance` is this, compiled.
+
+    One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
+
+    Args:
+        policy, world: prepared, their arrays `[K or 1, *runs]` broadcasting.
+        key: the runs' key words, two uint32 arrays `[1, *runs]`.
+        quotas: tau s for s = origin, origin + 1, ..., arrays `[n, K, *runs]`; None where no fractions are asked for.
+        origin: where the table begins, int32 scalar, at most `first`.
+        horizon: T, int32 scalar.
+        first: the last round played, int32 scalar.
+        stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`.
+        state: that of the end of round `first`; donated.
+
+    Returns:
+        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
+        name, float `[R, *runs]`; and what went wrong in any run so far, `FAULTS`, int32, 0 where nothing did.
+    """
+
+    def one_round(before: Array, state: State) -> State:
+        owed = due = None
+        if quotas is not None:
+            owed, due = _row(quotas, before - origin), _row(quotas, before - origin + 1)
+        return play(policy, world, state, before + 1, horizon, owed, due, key)
+
+    def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
+        before, state = carry
+        state = lax.fori_loop(before, stop, one_round, state)
+        return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
+
+    (_, state), (pulls, recorded) = lax.scan(stretch, (first, state), stops)
+    return state, pulls, recorded, _faults(state, world, stops[-1])
+
+
+# What `play_on` says of faults: plays missed though arms were available, for a score that is not a number selects no
+# arm; how many arms too many were selected, and too few; a delay longer than the model's longest, and one below 0.
+FAULTS = ("missed", "too_many", "too_few", "too_long", "below_0")
+
+
+def _faults(state: State, world: World, t: Array) -> Array:
+    offered = t * world.plays if state.offered is None else state.offered
+    missed = jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
+    none = jnp.zeros((), jnp.int32)
+    counted, delayed = (none if part is None else part for part in (state.miscounted, state.misdelayed))
+    most = [missed, *(jnp.max(part) for part in (counted, -counted, delayed, -delayed))]
+    return jnp.maximum(jnp.stack(most), 0)
+
+
+@functools.cache
+def compiled() -> Any:
+    """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
+    return cpu_kernel.compiled(cpu_kernel.one_kernel(in_groups(play_on, len(FAULTS))), donate_argnames=("state",))
+
+
+def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:
+    """`play_on`, compiled."""
+    return compiled()(*arguments)

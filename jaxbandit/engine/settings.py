@@ -1,0 +1,110 @@
+"""What is simulated and how much: labelled policies, and the horizon, seeds and records of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxbandit.core import prng
+from jaxbandit.core.errors import InputError, shown
+from jaxbandit.core.python_values import counts, plain
+from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics.moments import MOST_RUNS
+from jaxbandit.policies.base import Policy
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A policy to simulate.
+
+    Attributes:
+        label: what its results are called; one of its own.
+        policy: with its parameters, not yet prepared.
+        family: the label that the points of one grid share; the label itself outside grids.
+        problem: what to simulate it on, where that is not the simulation's own problem.
+        point: where it lies in its grid: by config key, the value there.
+    """
+
+    label: str
+    policy: Policy
+    family: str
+    problem: Problem | None = None
+    point: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.label.isprintable():
+            raise InputError("policies.label", self.label, "text without control characters")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much to simulate, and what to keep of it.
+
+    Attributes:
+        horizon: T, rounds.
+        seeds: runs of each policy and instance.
+        key: the only source of randomness; kept as the integer that gives the same runs.
+        record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
+            of rounds.
+        metrics: names of `jaxbandit.metrics.METRICS`; None for all that the problem defines.
+        block: runs simulated together; None lets the device decide. Results do not depend on it.
+        until: "METRIC_stderr<x": runs are added until the standard error of a metric's mean at T is below x.
+    """
+
+    horizon: int
+    seeds: int
+    key: Any = 0
+    record: int | str | list[int] = 200
+    metrics: list[str] | None = None
+    block: int | None = None
+    until: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "seeds", "record", "metrics", "block"):  # NumPy's and JAX's numbers among them
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        object.__setattr__(self, "key", prng.key_number(self.key))
+
+    def check(self) -> None:
+        """Refuse what cannot be simulated.
+
+        Raises:
+            InputError: naming `simulation.<key>`.
+        """
+        for name in ("horizon", "seeds", "block"):
+            value = getattr(self, name)
+            if not (name == "block" and value is None) and not counts(value):
+                raise InputError(f"simulation.{name}", value, "a whole number >= 1")
+        listed = isinstance(self.record, list) and all(counts(t) and t <= self.horizon for t in self.record)
+        if not (listed or self.record == "all" or counts(self.record)):
+            words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
+            raise InputError("simulation.record", self.record, words)
+        # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
+        most = 2**24 if jnp.result_type(float) == jnp.float32 else 2**31 - 2
+        if self.horizon > most:
+            more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""
+            raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
+        if self.seeds > MOST_RUNS:
+            raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}: means are exact up to that")
+        names = self.metrics
+        if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
+            example = names if isinstance(names, str) and names.isidentifier() and len(names) < 40 else "regret"
+            raise InputError("simulation.metrics", names, f'a list of names, as ["{example}"]')
+
+
+def short(value: Any) -> str:
+    """A value of a grid, as labels show it."""
+    try:
+        return _short(value)
+    except (ValueError, OverflowError):  # a whole number of hundreds of digits
+        return shown(value, 40)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
+    if isinstance(value, float):
+        return f"{value:.6g}" if float(f"{value:.6g}") == value else repr(value)
+    return str(value)

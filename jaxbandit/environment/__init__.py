@@ -1,0 +1,1 @@
+"""The problem: means, rewards, delays, and what fairness asks."""

@@ -1,0 +1,402 @@
+"""Delay models: what stands between a reward that was drawn and the policy that waits for it.
+
+Feedback is always per arm: how many rewards arrived and their sum (002 eq. 1), so no policy knows whether a delay
+model stands in front of it. A reward of round t with delay D arrives at the end of round t + D, and never where that
+is past the horizon. Nothing is truncated: the calendar of what is under way reaches as far as the delays do, or to the
+horizon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from jaxbandit.core import contracts
+from jaxbandit.core.component import Component, derived, parameter, per_arm, positive
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.prng import Stream
+from jaxbandit.core.python_values import is_masked, plain
+from jaxbandit.core.struct import struct
+from jaxbandit.core.xla.cpu_kernel import add_at
+from jaxbandit.environment import conversion_log
+
+if TYPE_CHECKING:
+    from jaxbandit.environment.problem import Problem
+
+NEVER = 1 << 30  # rounds; no horizon is as long
+_RECORDED = 10**8  # delays in the tables of all arms: what a machine has room for
+
+
+@struct
+class Feedback:
+    """Rewards under way or arrived, per arm; arrays `[K, *runs]`.
+
+    Attributes:
+        count: how many, int32.
+        total: their sum, as deviations from the reward's centre, float.
+        squares: the sum of the squared deviations, float; None unless the policy asks for it.
+    """
+
+    count: Any
+    total: Any
+    squares: Any = None
+
+
+class Delay(Component):
+    """A delay model. A subclass writes `draw`, and `longest` where delays are bounded.
+
+    Its fields are its parameters, numbers or one an arm.
+    """
+
+    family: ClassVar[str] = "delay"
+    registry: ClassVar[dict[str, Any]] = {}
+    immediate: ClassVar[bool] = False  # received counts are the selections themselves
+
+    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+        """Check the parameters against the problem and spread them over arms, `[K, J]`.
+
+        Args:
+            problem: what the delays belong to.
+            key: the config key the model stands under, for errors.
+        """
+        self.check(key)
+        arms, instances = problem.means.shape
+        spread = {name: per_arm(getattr(self, name), arms, instances, f"{key}.{name}") for name in self.parameters()}
+        return self.replace(**spread)
+
+    def model(self) -> Delay:
+        """What the engine takes of a prepared delay: arrays `[K or 1, J or 1]`, numbers, and tables `[n]`."""
+        return self
+
+    def longest(self) -> float:
+        """The largest delay that can be drawn and is not infinite; infinity where there is none."""
+        return math.inf
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        """One delay a slot, in rounds.
+
+        Args:
+            reward: the rewards that wait, `[n, *runs]`, float.
+            random: the plays' randomness, for this purpose alone.
+
+        Returns:
+            int32 `[n, *runs]` (or broadcasting), >= 0; `NEVER` or more for those that do not arrive.
+        """
+        raise TypeError(f"{type(self).__name__} has no draw")
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """P(D <= d) of each arm, on the host, of a prepared delay: what quantiles follow from (002 eq. 2).
+
+        Args:
+            rounds: d, integers >= 0, `[n]`.
+            means: mu, `[K, J]`, which a delay may depend on through the reward.
+
+        Returns:
+            float64 `[n, K or 1, J or 1]`.
+        """
+        raise TypeError(f"{type(self).__name__} has no cdf")
+
+
+class NoDelay(Delay, name="none"):
+    """Every reward arrives at the end of its own round."""
+
+    immediate: ClassVar[bool] = True
+
+    def longest(self) -> float:
+        return 0
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        return jnp.zeros(reward.shape, jnp.int32)
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return np.ones((len(rounds), 1, 1))
+
+
+class FixedDelay(Delay, name="fixed"):
+    """A reward of round t arrives at the end of round t + d."""
+
+    d: Any = parameter(0, low=0, doc="rounds, a number or one an arm")
+
+    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+        self.check(key)
+        rounds = np.asarray(self.d, np.float64)
+        if not np.all(rounds == np.floor(rounds)):
+            raise InputError(f"{key}.d", self.d, "whole numbers of rounds >= 0")
+        arms, instances = problem.means.shape
+        spread = np.minimum(per_arm(self.d, arms, instances, f"{key}.d"), NEVER).astype(np.int32)
+        return self.replace(d=np.atleast_2d(spread))
+
+    def longest(self) -> float:
+        return int(np.max(self.d))
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        return jnp.asarray(self.d)
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return (rounds[:, None, None] >= self.d).astype(np.float64)
+
+
+class GeometricDelay(Delay, name="geometric"):
+    """P(D = d) = p (1 - p)^d for d = 0, 1, ...; drawn by inversion, from 64 random bits."""
+
+    p: Any = parameter(0.5, low=0, high=1, doc="probability of arriving in a round, above 0; a number or one an arm")
+
+    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+        positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
+        return super().prepare(problem, key)
+
+    def longest(self) -> float:
+        least = float(np.min(self.p))
+        return math.ceil(min(_DEEPEST / -math.log1p(-least), NEVER)) if least < 1 else 0
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        wait = _exponential(random, len(reward))
+        return _rounds(jnp.floor(wait / -jnp.log1p(-self.p)))
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return 1.0 - (1.0 - self.p) ** (rounds[:, None, None] + 1)
+
+
+class ParetoDelay(Delay, name="pareto"):
+    """D = ceil(x) - 1 for x of Pareto's type I with scale 1: P(D >= d) = d^-alpha for d = 1, 2, ...
+
+    The mean is infinite for alpha <= 1. The calendar reaches to the horizon: it takes 8 to 12 bytes an arm, run and
+    round of it.
+    """
+
+    alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0; a number or one an arm")
+
+    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+        positive(self.alpha, f"{key}.alpha", "numbers above 0")
+        return super().prepare(problem, key)
+
+    def longest(self) -> float:
+        return math.exp(min(_DEEPEST / float(np.min(self.alpha)), 700.0))
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        x = jnp.exp(_exponential(random, len(reward)) / self.alpha)
+        return _rounds(jnp.maximum(jnp.ceil(x) - 1.0, 1.0))  # x > 1, which rounding may hide
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return 1.0 - (rounds[:, None, None] + 1.0) ** -self.alpha
+
+
+class PacketLoss(Delay, name="packet-loss"):
+    """A reward arrives at once with probability p, else never."""
+
+    p: Any = parameter(1.0, low=0, high=1, doc="probability of arriving; a number or one an arm")
+
+    def longest(self) -> float:
+        return 0
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        return jnp.where(random.uniform(len(reward)) < self.p, 0, NEVER)
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return np.zeros((len(rounds), 1, 1)) + self.p
+
+
+class RewardDependent(Delay, name="reward-dependent"):
+    """One delay model for rewards of 1, another for rewards of 0 (002 sec. 6)."""
+
+    one: Any = parameter(NoDelay(), doc="the delay of a reward of 1: a name or a table")
+    zero: Any = parameter(NoDelay(), doc="the delay of a reward of 0: a name or a table")
+
+    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+        if problem.reward.name != "bernoulli":
+            words = "rewards of 0 and 1, kind 'bernoulli', with delay kind 'reward-dependent'"
+            raise InputError("problem.reward", problem.reward.name, words)
+        parts = {}
+        for name in ("one", "zero"):
+            part = Delay.from_spec(getattr(self, name), f"{key}.{name}")
+            if isinstance(part, RewardDependent):
+                raise InputError(f"{key}.{name}", part.name, "a delay that does not depend on the reward")
+            parts[name] = part.prepare(problem, f"{key}.{name}")
+        return self.replace(**parts)
+
+    def model(self) -> Delay:
+        return self.replace(one=self.one.model(), zero=self.zero.model())
+
+    def longest(self) -> float:
+        return max(self.one.longest(), self.zero.longest())
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        return jnp.where(reward > 0.5, drawn(self.one, reward, random), drawn(self.zero, reward, random))
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        return means * self.one.cdf(rounds, means) + (1 - means) * self.zero.cdf(rounds, means)
+
+
+def drawn(delay: Delay, reward: Array, random: Stream) -> Array:
+    """`delay.draw`, what it returns checked: rounds, int32, broadcasting to the shape of the rewards of all runs."""
+    shape = jnp.broadcast_shapes(reward.shape, (1, *random.key[0].shape[1:]))  # rewards may be alike for all runs
+    return contracts.whole(delay, "draw", delay.draw(reward, random), shape, "a delay per reward, in rounds")
+
+
+class EmpiricalDelay(Delay, name="empirical"):
+    """A recorded delay, drawn evenly from the arm's table, whatever the reward (002 sec. 6).
+
+    The table holds rounds; with `clicks` it holds seconds, which become page visits by `click_rate`: a product
+    clicked n times a week is visited n / click_rate times (`jaxbandit.conversions.visits`). A conversion log has both.
+    """
+
+    table: Any = parameter(None, doc="recorded delays, a list for all arms or one list an arm; or the path of a log")
+    clicks: Any = parameter(None, doc="clicks in a week beside each delay in seconds; default: delays are in rounds")
+    click_rate: Any = parameter(
+        0.05, doc="share of page visits that end in a click, for a log or with clicks", exact=True
+    )
+    recorded: Any = derived()  # all tables, one after the other, and an end mark: int32 [n + 1]
+    start: Any = derived()  # where an arm's table begins, int32 [K, 1]
+    size: Any = derived()  # how long it is, int32 [K, 1]
+
+    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+        rows = self._rounds(len(problem.means), key)
+        size = np.array([len(row) for row in rows], np.int32)
+        recorded = np.minimum(np.concatenate([*rows, [NEVER]]), NEVER).astype(np.int32)
+        start = (np.cumsum(size) - size).astype(np.int32)
+        return self.replace(recorded=recorded, start=start[:, None], size=size[:, None])
+
+    def _rounds(self, arms: int, key: str) -> list[np.ndarray]:
+        """The tables in rounds, int64, one an arm."""
+        words = (
+            f"recorded delays, whole numbers >= 0, below 2^63: a list, {arms} lists (one an arm), or the path of a log"
+        )
+        if isinstance(self.table, str | PathLike):
+            if self.clicks is not None:
+                raise InputError(f"{key}.clicks", self.clicks, "nothing beside a log, which has them")
+            return list(
+                conversion_log.read(self.table, arms, f"{key}.table").delays(self.click_rate, f"{key}.click_rate")
+            )
+        tables = _whole_numbers(self.table, arms, f"{key}.table", words)
+        if self.clicks is None:
+            conversion_log.share(self.click_rate, f"{key}.click_rate")
+            return tables
+        beside = _whole_numbers(self.clicks, arms, f"{key}.clicks", "clicks in a week, as many as there are delays")
+        if [len(row) for row in tables] != [len(row) for row in beside]:
+            raise InputError(f"{key}.clicks", self.clicks, "clicks in a week, as many as there are delays")
+        pairs = zip(tables, beside, strict=True)
+        return [conversion_log.visits(*pair, self.click_rate, f"{key}.click_rate") for pair in pairs]
+
+    def model(self) -> Delay:
+        return self.replace(table=None, clicks=None, click_rate=None)
+
+    def longest(self) -> float:
+        return int(self.recorded[:-1].max())
+
+    def draw(self, reward: Array, random: Stream) -> Array:
+        size = jnp.asarray(self.size)
+        nth = (random.uniform(len(reward)) * size.astype(reward.dtype)).astype(jnp.int32)
+        return jnp.asarray(self.recorded)[self.start + jnp.minimum(nth, size - 1)]
+
+    def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
+        tables = np.split(self.recorded[:-1], self.start[1:, 0])
+        shares = [np.searchsorted(np.sort(table), rounds, side="right") / len(table) for table in tables]
+        return np.stack(shares, axis=1)[..., None]
+
+
+def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarray]:
+    """One list for all arms, or one list per arm, as int64 arrays."""
+    if is_masked(value):
+        raise InputError(key, value, f"{words}, none of them masked")
+    value = value if isinstance(value, np.ndarray) and value.ndim == 1 else plain(value)  # a long table stays an array
+    shared = not (isinstance(value, Sequence) and value and isinstance(value[0], Sequence))
+    rows, times = ([value], arms) if shared else (value, 1)
+    if len(rows) * times != arms or not all(map(_is_row, rows)):
+        raise InputError(key, value, words)
+    if sum(map(len, rows)) * times > _RECORDED:
+        raise InputError(key, value, f"at most {_RECORDED} numbers, those of all {arms} arms counted")
+    return [np.asarray(row, np.int64) for row in rows] * times
+
+
+def _is_row(row: Any) -> bool:
+    whole = isinstance(row, Sequence | np.ndarray) and len(row) > 0
+    return whole and all(isinstance(n, int | np.integer) and not isinstance(n, bool) and 0 <= n < 1 << 63 for n in row)
+
+
+_DEEPEST = 65 * math.log(2)  # no exponential draw is larger
+
+
+def _exponential(random: Stream, slots: int) -> Array:
+    """-log U, `[slots, *runs]`, from two words, so that tails reach to 2^-65."""
+    w0, w1 = random.words(slots)
+    dtype = jnp.result_type(float)
+    return -jnp.log((w0.astype(dtype) + (w1.astype(dtype) + 0.5) * 2.0**-32) * 2.0**-32)
+
+
+def _rounds(value: Array) -> Array:
+    return jnp.minimum(value, float(NEVER)).astype(jnp.int32)
+
+
+# The calendar of what is under way
+
+
+def slots(longest: float, horizon: int) -> int:
+    """Rounds that the calendar holds: a power of 2 above every delay that ends by the horizon; 1 for none under way."""
+    reach = int(min(longest, horizon - 1))
+    return 1 << reach.bit_length()
+
+
+_HALF = 1 << 16  # of a word that holds a count below and a sum above
+
+
+@struct
+class Tallied:
+    """Rewards of 0 and 1 under way, in one word an arm: how many, and 2^16 times how many of them are 1; int32."""
+
+    word: Any
+
+
+Calendar = Feedback | Tallied
+
+
+def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None:
+    """An empty calendar of `length` rounds, arrays `[length, K, *runs]`; None where nothing is ever under way.
+
+    Args:
+        sent: the shapes and dtypes of what will be sent.
+        length: a power of 2.
+        bits: rewards are 0 and 1, and may share a word with their number: a scatter instead of two.
+    """
+    if length == 1:
+        return None
+    small = length < _HALF // 2  # at most one reward of each round of the calendar comes in one round
+    pages: Calendar = Tallied(sent.count) if bits and small and sent.squares is None else sent
+    return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
+
+
+def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: Array) -> tuple[Calendar, Feedback]:
+    """What arrives at the end of round t, when `sent` was sent in it.
+
+    Args:
+        under_way: the calendar, `[length, K, *runs]`.
+        sent: arrays `[n, *runs]`: of all arms, or of n of them.
+        arm: whose they are, int32 `[n, *runs]`.
+        rounds: the delay of each, int32 `[n, *runs]` or broadcasting.
+        t: the round, int32 scalar.
+
+    Returns:
+        The calendar after, and the feedback `[K, *runs]`.
+    """
+    tallied = isinstance(under_way, Tallied)
+    length = len(jax.tree.leaves(under_way)[0])
+    comes = rounds < length  # a delay beyond the calendar ends past the horizon
+    place = jnp.broadcast_to((t + jnp.where(comes, rounds, 0)) & (length - 1), arm.shape)
+
+    def post(book: Array, x: Array) -> Array:
+        # The last round's page is torn out now, not when it was read: XLA then writes in place.
+        book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) & (length - 1), 0)
+        return add_at(book, (place, arm), jnp.where(comes, x, 0))
+
+    posted = Tallied(sent.count + _HALF * sent.total.astype(jnp.int32)) if tallied else sent
+    under_way = jax.tree.map(post, under_way, posted)
+    page = jax.tree.map(lambda book: lax.dynamic_index_in_dim(book, t & (length - 1), keepdims=False), under_way)
+    if isinstance(page, Tallied):
+        page = Feedback(page.word & (_HALF - 1), (page.word >> 16).astype(sent.total.dtype))
+    return under_way, page

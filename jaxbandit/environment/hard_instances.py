@@ -1,0 +1,49 @@
+"""Problems that the papers build for their theory."""
+
+from __future__ import annotations
+
+from jaxbandit.core.component import finite, whole_number
+from jaxbandit.core.errors import InputError, named
+from jaxbandit.core.python_values import counts, plain
+from jaxbandit.environment.problem import Problem
+
+
+@named
+def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1.0) -> Problem:
+    """The instances on one of which every policy's utility regret is of order T^(2/3) (004 App. A.3).
+
+    One arm, j, has mean 1; the arms of a set S have mean 1/2 and are owed nothing, the others (1 + eps) / 2 and are
+    owed L eps / (2 K) of the rounds, with eps = c T^(-1/3); an opportunity withheld costs 1.
+
+    Args:
+        arms: K, from 2 to 12.
+        horizon: T, for which the instances are made.
+        scale: L, of the piecewise-linear fairness function; L eps is at most 1.
+        c: how far apart the two means are; eps is at most 1/2.
+
+    Returns:
+        A problem of K 2^(K-1) instances: j from 0 to K - 1, and for each the sets S of other arms, the empty set first.
+
+    Raises:
+        InputError: an argument out of range.
+
+    Example:
+        >>> lower_bound_family(arms=2, horizon=1000).means.T.round(2).tolist()
+        [[1.0, 0.55], [1.0, 0.5], [0.55, 1.0], [0.5, 1.0]]
+    """
+    arms, horizon = plain(arms), whole_number(horizon, "horizon")
+    if not counts(arms, 2) or arms > 12:
+        raise InputError("arms", arms, "a whole number from 2 to 12: there are K 2^(K-1) instances")
+    spread = finite(c, "c", "a number >= 0", low=0)
+    if spread.ndim:
+        raise InputError("c", c, "a number >= 0")
+    eps = float(spread) * float(horizon) ** (-1 / 3)
+    if eps > 0.5:
+        raise InputError("c", c, f"at most T^(1/3) / 2 = {horizon ** (1 / 3) / 2:.4g}, so that eps is at most 1/2")
+    rows = []
+    for best in range(arms):
+        for subset in range(1 << (arms - 1)):
+            in_s = [(subset >> place) & 1 for place in range(arms - 1)]
+            others = [0.5 if low else (1 + eps) / 2 for low in in_s]
+            rows.append([*others[:best], 1.0, *others[best:]])
+    return Problem(rows, penalties=1.0, opportunity={"kind": "piecewise-linear", "scale": scale, "eps": eps})

@@ -1,0 +1,1 @@
+"""TOML configs: read, expanded into grids, and written from what was simulated."""

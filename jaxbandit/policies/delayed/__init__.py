@@ -1,0 +1,1 @@
+"""Policies made for delayed feedback."""

@@ -1,0 +1,1 @@
+"""Policies that owe each arm a fraction of the rounds."""

@@ -1,0 +1,1 @@
+"""Policies that select arms in proportion to their merit."""

@@ -1,0 +1,1 @@
+"""Policies that weigh opportunities against a transfer cost."""

@@ -1,0 +1,1 @@
+"""Arms from scores or from chances."""

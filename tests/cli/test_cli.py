@@ -1,0 +1,315 @@
+"""The command line: exit codes, what is written, what is printed."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import jaxbandit as jb
+from jaxbandit import cli
+from jaxbandit.engine.simulation import Simulation
+from jaxbandit.policies.base import Policy
+
+TOML = """
+[simulation]
+horizon = 200
+seeds = 5
+key = 3
+record = 20
+
+[problem]
+means = [0.9, 0.5, 0.1]
+fractions = 0.1
+penalties = 0.2
+
+[[policies]]
+kind = "hard-threshold-ucb"
+
+[[policies]]
+kind = "lfg"
+label = "LFG"
+eta = [1, 10, 100]
+"""
+LABELS = ["hard-threshold-ucb", "LFG (eta=1)", "LFG (eta=10)", "LFG (eta=100)"]
+METRICS = ["regret", "penalized_regret", "r_regret", "c_regret", "unfairness", "max_deficit"]
+FIGURES = ["curves", "pulls", "tradeoff", "sweep"]
+QUICK = ["--set", "simulation.record=1", 'simulation.metrics=["regret"]']  # little to draw
+CURVE, RUNS = ("policy", "instance", "round"), ("policy", "instance", "seed")
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """A working folder with a config in it."""
+    (tmp_path / "small.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A folder that a run has written to, and what it printed."""
+    place = tmp_path_factory.mktemp("done")
+    (place / "small.toml").write_text(TOML)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        assert cli.main(["run", str(place / "small.toml"), "--out", str(place / "made")]) == 0
+    return place / "made", out.getvalue(), err.getvalue()
+
+
+def run(*arguments):
+    return cli.main(["run", "small.toml", *arguments])
+
+
+def opened(folder):
+    with xr.open_dataset(folder / "results.nc") as results:
+        return results.load()
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_run_writes_results_and_figures(done):
+    folder, out, err = done
+    suffixes = (".png", ".pdf")
+    assert names(folder) == sorted([*(f + s for f in FIGURES for s in suffixes), "results.nc", "table.csv"])
+    for figure in FIGURES:
+        png, pdf = ((folder / f"{figure}{suffix}").read_bytes() for suffix in suffixes)
+        assert png.startswith(b"\x89PNG\r\n\x1a\n")
+        assert png.rstrip().endswith(b"IEND\xaeB`\x82")
+        assert min(len(png), len(pdf)) > 5000
+        assert pdf.startswith(b"%PDF")
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0].split()[:2] == ["policy", "regret"]
+    assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
+    assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
+    assert "million rounds a second on " in lines[7]
+    files = ", ".join(["results.nc", "table.csv", *(f + s for f in FIGURES for s in suffixes)])
+    assert lines[8:] == [f"wrote {files} to {folder}/"]
+
+
+def test_results_nc_is_what_the_interface_says(done):
+    results = opened(done[0])
+    assert dict(results.sizes) == {"policy": 4, "instance": 1, "seed": 5, "arm": 3, "round": 20}
+    assert results.policy.values.tolist() == LABELS
+    assert results["round"].values[[0, -1]].tolist() == [1, 200]
+    assert np.all(np.diff(results["round"]) > 0)
+    assert np.issubdtype(results["round"].dtype, np.integer)
+
+    expected = {"pulls": (*RUNS, "arm"), "max_deficit_ever": RUNS}
+    for name in METRICS:
+        expected |= {name: CURVE, f"{name}_stderr": CURVE, f"{name}_final": RUNS}
+    inputs = {"means", "fractions", "penalties"}
+    assert set(results.data_vars) == {*expected, *inputs}
+    for name, dimensions in expected.items():
+        assert results[name].dims == dimensions, name
+        assert results[name].dtype == (np.int32 if name == "pulls" else np.float64), name
+        assert not results[name].isnull().any(), name
+    np.testing.assert_array_equal(results.pulls.sum("arm"), 200)
+    for name in METRICS:
+        final = results[f"{name}_final"]
+        np.testing.assert_allclose(final.mean("seed"), results[name].isel(round=-1), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(results.fractions, [[0.1, 0.1, 0.1]])
+
+    about = results.attrs
+    told = {
+        "config",
+        "jaxbandit_version",
+        "jax_version",
+        "device",
+        "compile_seconds",
+        "run_seconds",
+        "rounds_per_second",
+        "files",
+    }
+    assert set(about) == told | {"plays"}
+    assert tomllib.loads(about["config"]) == tomllib.loads(TOML)
+    assert about["jaxbandit_version"] == metadata.version("jaxbandit")
+    assert about["jax_version"] == jax.__version__
+    assert jax.devices()[0].platform in about["device"]
+    assert sorted(about["files"].split()) == names(done[0])
+    assert about["run_seconds"] > 0
+    assert about["compile_seconds"] >= 0
+    assert about["rounds_per_second"] == pytest.approx(4 * 5 * 200 / about["run_seconds"])
+
+
+def test_the_file_is_what_python_gives(done):
+    config = tomllib.loads(TOML)
+    results = jb.simulate(config["problem"], config["policies"], **config["simulation"])
+    xr.testing.assert_equal(opened(done[0]), results)
+
+
+def test_running_twice_gives_the_same_data(there, done):
+    assert run("--out", "two", "--set", "simulation.block=2") == 0
+    one, two = opened(done[0]), opened(there / "two")
+    xr.testing.assert_identical(one.drop_attrs(deep=False), two.drop_attrs(deep=False))
+    assert run("--force", "--out", "two", *QUICK, "simulation.key=4") == 0  # over what is there
+    assert not opened(there / "two").pulls.equals(one.pulls)
+
+
+def test_results_go_to_a_folder_of_the_config_s_name(there):
+    assert run(*QUICK) == 0
+    assert names(there) == ["results", "small.toml"]
+    assert names(there / "results") == ["small"]
+    assert opened(there / "results" / "small").sizes["seed"] == 5
+
+
+def test_out_may_be_a_folder_that_is_not_there_yet(there):
+    assert run("--out", "deep/er/still", *QUICK) == 0
+    assert opened(there / "deep/er/still").sizes["seed"] == 5
+
+
+def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
+    changes = ["simulation.seeds=4", "simulation.horizon=90", 'simulation.metrics=["regret"]']
+    more = ["policies.1.eta=7", "policies.0.label=hard"]
+    assert run("--set", *changes, "--out", "made", "--set", *more) == 0
+    results = opened(there / "made")
+    assert results.sizes["seed"] == 4
+    assert results["round"].values[-1] == 90
+    assert results.policy.values.tolist() == ["hard", "LFG"]
+    assert [name for name in METRICS if name in results] == ["regret"]
+    told = tomllib.loads(results.attrs["config"])
+    assert told["simulation"] == {"horizon": 90, "seeds": 4, "key": 3, "record": 20, "metrics": ["regret"]}
+    assert told["policies"][1]["eta"] == 7
+    assert "at T = 90: mean ± 95 % confidence over 4 runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        (["--set", "simulation.seeds=none"], "simulation.seeds holds 'none'; it may hold a whole number >= 1"),
+        (["--set", "simulation.seedz=3"], "simulation.seedz holds "),
+        (["--set", "problem.fractions=0.5"], "problem.fractions holds 0.5; it may hold fractions that sum to at most"),
+        (["--set", "policies.1.eta=-1"], "policies[1].eta holds -1; it may hold numbers >= 0"),
+        (["--set", "policies.1.kind=lgf"], "policies[1].kind holds 'lgf'; it may hold one of "),
+        (["--set", 'simulation.metrics=["joy"]'], "simulation.metrics holds 'joy'; it may hold one of "),
+        (["--set", "seeds"], "--set holds 'seeds'; it may hold section.key=value"),
+        (["--out", "small.toml"], "--out holds 'small.toml'; it may hold a folder, or a name that is free"),
+        (["--out", "small.toml/made"], "--out holds 'small.toml/made'; it may hold a folder that can be written to ("),
+    ],
+)
+def test_bad_input_exits_with_2_and_one_line(there, capsys, arguments, start):
+    assert run(*arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"jaxbandit: {start}")
+    assert printed.err.endswith("\n")
+    assert printed.err.count("\n") == 1
+    assert names(there) == ["small.toml"]
+    assert (there / "small.toml").read_text() == TOML
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(there, capsys, monkeypatch):
+    """Root may write anywhere, so the refusal of the system is played."""
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(cli.tempfile, "TemporaryFile", refuse)
+    assert run("--out", "made") == 2
+    message = "jaxbandit: --out holds 'made'; it may hold a folder that can be written to (Permission denied)\n"
+    assert capsys.readouterr().err == message
+    assert names(there) == ["small.toml"]
+
+
+@pytest.mark.parametrize("content", [None, "[simulation\n", "", "x = 1"])
+def test_a_config_that_cannot_be_read_exits_with_2(there, capsys, content):
+    if content is not None:
+        (there / "other.toml").write_text(content)
+    before = names(there)
+    assert cli.main(["run", "other.toml", "--out", "made"]) == 2
+    printed = capsys.readouterr().err
+    key = {"": "simulation", "x = 1": "x"}.get(content, "CONFIG")
+    assert printed.startswith(f"jaxbandit: {key} holds ")
+    assert printed.count("\n") == 1
+    assert names(there) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["run"], ["stroll"], ["run", "small.toml", "--seeds", "3"], ["run", "small.toml", "--set"]]
+)
+def test_a_command_that_is_none_exits_with_2(there, capsys, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: jaxbandit")
+    assert names(there) == ["small.toml"]
+
+
+def test_an_interrupted_run_exits_with_130_and_writes_nothing(there, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulation, "run", interrupt)
+    assert run("--out", "made") == 130
+    assert capsys.readouterr().err == "jaxbandit: interrupted\n"
+    assert names(there) == ["small.toml"]
+
+
+def test_policies_lists_every_policy_with_its_parameters(capsys):
+    assert cli.main(["policies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line and not line.startswith(" ") and line in Policy.registry] == list(
+        Policy.registry
+    )
+    assert "    eta = 1: weight of fairness against reward" in lines
+    assert '    base = "ucb1": the index that is bent' in lines
+    assert "    rounds_per_arm: N; default (T/K)^(2/3) log(T)^(1/3), rounded up" in lines
+    assert "    source: 000 eq. 12, Alg. 1" in lines
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"jaxbandit {metadata.version('jaxbandit')}\n"
+
+
+def test_the_module_is_the_command():
+    ended = subprocess.run([sys.executable, "-m", "jaxbandit", "policies"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0
+    assert {"ucb1", "lfg", "hard-threshold-ucb"} <= set(ended.stdout.splitlines())
+    assert ended.stderr == ""
+
+
+class Broken(jb.Index):
+    """An index that is no number from some round on."""
+
+    since: float = 5.0
+
+    def value(self, state, now):
+        return now.mean + jnp.where(now.t.astype(now.mean.dtype) < self.since, 0.0, jnp.nan)
+
+
+def test_an_index_that_is_no_number_stops_the_simulation():
+    problem = jb.Problem([0.9, 0.5, 0.1])
+    for since in (1.0, 5.0, 200.0):
+        with pytest.raises(FloatingPointError, match=r"^policy 'Broken': by round \d+ .* not a number$"):
+            jb.simulate(problem, Broken(since=since), horizon=200, seeds=5, record=20)
+    assert jb.simulate(problem, Broken(since=201.0), horizon=200, seeds=5, record=20).pulls.sum() == 1000
+
+
+def test_a_simulation_that_fails_exits_with_1_and_writes_nothing(there, capsys, monkeypatch):
+    monkeypatch.setitem(Policy.registry, "ucb1", Broken)
+    assert run("--out", "made", "--set", 'policies=[{kind = "ucb1", label = "torn"}]') == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith("jaxbandit: policy 'torn': by round ")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+    assert names(there) == ["small.toml"]
+
+
+@pytest.mark.parametrize("out", ["taken", "nowhere"])
+def test_results_that_could_not_be_written_are_refused_before_work(there, capsys, out):
+    (there / "taken" / "results.nc").mkdir(parents=True)
+    (there / "nowhere").symlink_to(there / "missing")
+    assert cli.main(["run", "small.toml", "--out", out]) == 2
+    assert capsys.readouterr().err.startswith(f"jaxbandit: --out holds '{out}'; it may hold a folder")

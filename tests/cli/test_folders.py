@@ -1,0 +1,368 @@
+"""Folders of results: what is removed from them, whose results are replaced, and several processes in one."""
+
+import os
+
+import numpy as np
+import pytest
+import tomli_w
+import xarray as xr
+from interruption import assert_same, blocks, contents, interrupted, names, opened
+
+import jaxbandit as jb
+from jaxbandit import cli
+from jaxbandit.core.files.output_names import FIGURES, is_output
+from jaxbandit.engine.host.checkpoint import FOLDER, ProgressFolder, kept
+from jaxbandit.experiments import dataset
+from jaxbandit.experiments.output import export
+from jaxbandit.experiments.plots import figures
+
+CONFIG = {
+    "simulation": {"horizon": 40, "seeds": 6, "record": 1, "metrics": ["regret"], "block": 2},
+    "problem": {"means": [0.9, 0.5, 0.1]},
+    "policies": [{"kind": "ucb1"}],
+}
+MINE = ["pulls.pdf", "pulls.png", "results.nc"]  # what a run of this config writes
+GRID = "policies.0.exploration=[1.0,2.0,3.0]"
+GRIDS = sorted([*MINE, "sweep.pdf", "sweep.png", "table.csv"])  # and of this grid
+HEX = "0123456789abcdef" * 2
+BLOCK = "group0-rows0-1-seeds0-2.block"
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """A working folder with a config in it; figures are not drawn."""
+    (tmp_path / "small.toml").write_text(tomli_w.dumps(CONFIG))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "draw_all", drawn)
+    return tmp_path
+
+
+def drawn(data, folder):
+    files = [folder / name for name in figures.files(data)]
+    for path in files:
+        path.write_bytes(b"drawn")
+    return files
+
+
+def run(*changes, out="made", options=()):
+    changes = ["--set", *changes] if changes else []
+    return cli.main(["run", "small.toml", "--out", out, *options, *changes])
+
+
+def told(capsys):
+    """The one line on standard error."""
+    line = capsys.readouterr().err
+    assert line.startswith("jaxbandit: ")
+    assert line.count("\n") == 1
+    return line
+
+
+# What is removed.
+
+
+@pytest.mark.parametrize("folder", [FOLDER, f".{FOLDER}"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "thesis.txt",
+        "files/thesis.txt",
+        "files/results.nc",
+        ".git/HEAD",
+        ".hidden",
+        "mine.block",
+        "run.toml",
+        f"{BLOCK}/thesis.txt",
+        f".run.toml.{HEX}/thesis.txt",
+        f"deeper/{BLOCK}",
+    ],
+)
+def test_a_folder_of_that_name_that_is_another_s_is_refused_and_stays(there, capsys, folder, path):
+    place = there / "made" / folder / path
+    place.parent.mkdir(parents=True)
+    place.write_text("precious")
+    before = contents(there)
+    assert run() == 2
+    line = told(capsys)
+    assert f"--out holds 'made'; it may hold a folder whose {folder}, if any, was made by jaxbandit; this one" in line
+    assert repr(path.split("/")[0]) in line
+    assert contents(there) == before
+
+
+@pytest.mark.parametrize("folder", [FOLDER, f".{FOLDER}"])
+@pytest.mark.parametrize("target", ["elsewhere", "nowhere", "elsewhere/files"])
+def test_a_symbolic_link_of_that_name_is_refused_and_not_followed(there, capsys, folder, target):
+    (there / "elsewhere" / "files").mkdir(parents=True)
+    (there / "elsewhere" / "files" / "p.txt").write_text("precious")
+    (there / "made").mkdir()
+    (there / "made" / folder).symlink_to(there / target)
+    before = contents(there)
+    assert run() == 2
+    assert f"a folder whose {folder}, if any, was made by jaxbandit; this one is a symbolic link" in told(capsys)
+    assert contents(there) == before
+    assert names(there / "made") == [folder]
+    with pytest.raises(jb.InputError, match=r"^keep holds .* is a symbolic link$"):
+        jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
+    assert cli.main(["resume", "made"]) == 2
+    assert names(there / "made") == [folder]
+    assert not (there / "nowhere").exists()
+
+
+def test_a_link_to_another_s_folder_inside_is_not_followed(there, capsys):
+    (there / "elsewhere").mkdir()
+    (there / "elsewhere" / "results.nc").write_text("precious")
+    (there / "made" / FOLDER).mkdir(parents=True)
+    (there / "made" / FOLDER / f"files-{HEX}").symlink_to(there / "elsewhere")
+    assert run() == 2
+    assert f"this one holds 'files-{HEX}'" in told(capsys)
+    assert (there / "elsewhere" / "results.nc").read_text() == "precious"
+
+
+def test_what_another_puts_there_meanwhile_stays(there, monkeypatch):
+    save = ProgressFolder.save
+
+    def joined(folder, name, arrays):
+        save(folder, name, arrays)
+        (folder.path / "notes.txt").write_text("precious")
+        (folder.path / f"files-{HEX}").mkdir(exist_ok=True)
+        (folder.path / f"files-{HEX}" / "thesis.txt").write_text("precious")
+
+    monkeypatch.setattr(ProgressFolder, "save", joined)
+    assert run() == 0
+    assert names(there / "made") == [*MINE, FOLDER]
+    left = {str(path) for path in contents(there / "made" / FOLDER)}
+    assert left == {"notes.txt", f"files-{HEX}/thesis.txt"}
+
+
+def test_what_kills_have_left_goes_with_the_next_run(there):
+    rests = [f"{FOLDER}/{BLOCK}", f"{FOLDER}/.{BLOCK}.{HEX}", f"{FOLDER}/.run.toml.{HEX}"]
+    rests += [f"{FOLDER}/files-{HEX}/{name}" for name in ("results.nc", ".results.nc.77", "table.csv", "sweep-eta.pdf")]
+    rests += [f".{FOLDER}/{BLOCK}", f".{FOLDER}/files-{HEX}/pulls.png"]
+    for rest in rests:
+        (there / "made" / rest).parent.mkdir(parents=True, exist_ok=True)
+        (there / "made" / rest).write_bytes(b"half")
+    with pytest.warns(UserWarning, match="damaged or of another run"):
+        jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
+    assert names(there / "made") == []
+
+
+@pytest.mark.parametrize("folder", [FOLDER, f".{FOLDER}"])
+def test_a_file_of_that_name_is_refused(there, capsys, folder):
+    (there / "made").mkdir()
+    (there / "made" / folder).write_text("precious")
+    assert run() == 2
+    assert "this one is a file" in told(capsys)
+    assert (there / "made" / folder).read_text() == "precious"
+
+
+# Results of another config.
+
+
+def test_results_of_another_config_are_replaced_only_where_that_is_asked_for(there, capsys):
+    assert run(GRID) == 0
+    assert names(there / "made") == GRIDS
+    for name in ("thesis.txt", "sweep-mine.png", ".results.nc.5"):
+        (there / "made" / name).write_text("precious")
+    before = contents(there)
+    capsys.readouterr()
+    for changes in ([], ["simulation.key=4"], [GRID, "simulation.horizon=41"], [GRID, "policies.0.label=other"]):
+        assert run(*changes) == 2
+        line = told(capsys)
+        assert "--out holds 'made'; it may hold a folder without the results of another config; `--force`" in line
+        assert contents(there) == before
+    assert run(options=["--force"]) == 0
+    assert names(there / "made") == sorted([*MINE, "thesis.txt", "sweep-mine.png", ".results.nc.5"])
+    assert opened(there / "made").sizes["policy"] == 1
+
+
+@pytest.mark.parametrize("changes", [[], ["simulation.block=3"], ["simulation.key=0"], ["problem.plays=1"]])
+def test_the_same_run_again_needs_no_leave(there, changes):
+    assert run() == 0
+    first = opened(there / "made")
+    assert run(*changes) == 0
+    assert_same(opened(there / "made"), first)
+    assert names(there / "made") == MINE
+
+
+def test_files_that_this_run_does_not_write_any_more_go(there, monkeypatch):
+    drawings = figures._drawings
+
+    def more(data):
+        yield from drawings(data)
+        yield "phases", None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(figures, "_drawings", more)
+        assert run() == 0
+    assert names(there / "made") == sorted([*MINE, "phases.pdf", "phases.png"])
+    assert run() == 0
+    assert names(there / "made") == MINE
+
+
+@pytest.mark.parametrize("kind", ["text", "damaged", "foreign", "link", "pipe"])
+def test_results_that_cannot_be_read_are_another_s(there, capsys, kind):
+    made = there / "made"
+    made.mkdir()
+    path = made / "results.nc"
+    if kind == "text":
+        path.write_text("precious")
+    elif kind == "damaged":
+        assert run() == 0
+        path.write_bytes(path.read_bytes()[:3000])
+    elif kind == "foreign":
+        xr.Dataset({"x": ("y", np.arange(3))}).to_netcdf(path, engine="h5netcdf")
+    elif kind == "link":
+        path.symlink_to(there / "nowhere")
+    else:
+        os.mkfifo(path)
+    (made / "sweep.png").write_text("precious")
+    capsys.readouterr()
+    assert run() == 2
+    assert "a folder without a results.nc that cannot be read; `--force` replaces" in told(capsys)
+    assert run(options=["--force"]) == 0
+    assert names(made) == sorted([*MINE, "sweep.png"])
+    assert opened(made).sizes["policy"] == 1
+    assert not (there / "nowhere").exists()
+
+
+def test_a_list_that_names_another_s_files_is_not_followed(there):
+    assert run() == 0
+    found = opened(there / "made")
+    listed = "results.nc thesis.txt ../small.toml /etc/passwd sweep/../thesis.txt .git curves.png"
+    dataset.write(found.assign_attrs(files=listed), there / "made" / "results.nc")
+    for name in ("thesis.txt", "curves.png"):
+        (there / "made" / name).write_text("x")
+    assert run("simulation.key=5", options=["--force"]) == 0
+    assert names(there / "made") == sorted([*MINE, "thesis.txt"])
+    assert (there / "small.toml").exists()
+
+
+@pytest.mark.parametrize(("module", "name"), [(dataset, "write"), (export, "_move"), (figures, "draw_all")])
+def test_an_interrupted_replacement_is_gone_on_with(there, monkeypatch, module, name):
+    """Before the results are there, once what was listed is gone, and at the figures; the leave is kept as well."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    assert run(GRID) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, interrupt)
+        assert run(options=["--force"]) == 130
+    assert FOLDER in names(there / "made")
+    assert cli.main(["resume", "made"]) == 0
+    assert names(there / "made") == MINE
+    assert opened(there / "made").sizes["policy"] == 1
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_names_of_figures_are_known_as_such(kind):
+    labels = ["eta", "η", "../../x", "</script>", "a b/c", "." * 80, "W" * 500, "ETA", "eta", ""]
+    for found in (figures._file_names(kind, labels), figures._file_names(kind, labels[:1])):
+        assert all(is_output(f"{name}{suffix}") for name in found for suffix in (".png", ".pdf"))
+    for name in (
+        f"{kind}.svg",
+        f"my-{kind}.png",
+        f"{kind}.png.bak",
+        f"{kind}s.png",
+        f"{kind}-a/b.png",
+        f"../{kind}.png",
+    ):
+        assert not is_output(name)
+
+
+@pytest.mark.parametrize("name", ["results.nc", "table.csv", "pulls.png", "curves.pdf", "heat-maps-lfg.png"])
+def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(there, capsys, name):
+    (there / "made" / name).mkdir(parents=True)
+    assert run() == 2
+    assert f"--out holds 'made'; it may hold a folder whose {name}, if any, is a file" in told(capsys)
+    assert names(there / "made") == [name]
+
+
+# Several processes of one command.
+
+
+def meanwhile(monkeypatch, module, name, call):
+    """Call something once, before a function is called."""
+    before, calls = getattr(module, name), []
+
+    def first(*arguments, **options):
+        if not calls:
+            calls.append(True)
+            call()
+        return before(*arguments, **options)
+
+    monkeypatch.setattr(module, name, first)
+
+
+OTHER = "made/ has its results: another process has finished this run\n"
+SAME = "wrote results.nc, pulls.png, pulls.pdf to made/\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "says"),
+    [
+        (ProgressFolder, "save", OTHER),
+        (dataset, "dataset", SAME),
+        (dataset, "write", SAME),
+        (export, "earlier", OTHER),
+        (figures, "draw_all", OTHER),
+    ],
+)
+def test_where_another_process_ends_first_the_later_one_ends_well(there, capsys, monkeypatch, module, name, says):
+    """The other one runs from its start to its end while this one is at that place."""
+    ended = []
+
+    def other():
+        ended.append(run())
+        ended.append(capsys.readouterr())
+
+    meanwhile(monkeypatch, module, name, other)
+    assert run() == 0
+    assert ended[0] == 0
+    assert ended[1].out.endswith(SAME)
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert printed.out.endswith(says)
+    assert names(there / "made") == MINE
+    regret = jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"])
+    assert_same(opened(there / "made"), regret)
+
+
+def test_the_files_of_processes_that_write_at_a_time_are_their_own(there, capsys, monkeypatch):
+    """The other one has begun to write, and goes on only when this one has ended."""
+    draw = figures.draw_all
+
+    def later(data, folder):
+        held = {path.name: path.read_bytes() for path in folder.iterdir()}
+        monkeypatch.setattr(figures, "draw_all", draw)
+        monkeypatch.setattr("jaxbandit.engine.host.checkpoint.forget", lambda out: None)  # it is still at work
+        assert run() == 0
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == held
+        monkeypatch.undo()
+        monkeypatch.chdir(there)
+        monkeypatch.setattr(figures, "draw_all", drawn)
+        return draw(data, folder)
+
+    monkeypatch.setattr(figures, "draw_all", later)
+    assert run() == 0
+    assert capsys.readouterr().err == ""
+    assert names(there / "made") == MINE
+
+
+def test_results_of_an_earlier_day_are_no_other_process_s(there, capsys, monkeypatch):
+    """The disk is full: that the same results lie there does not make it well."""
+    assert run() == 0
+    capsys.readouterr()
+
+    def full(folder, name, arrays):
+        raise jb.WriteError(folder.path / name, OSError(28, "No space left on device"))
+
+    monkeypatch.setattr(ProgressFolder, "save", full)
+    assert run() == 1
+    assert "No space left on device" in told(capsys)
+    assert names(there / "made") == MINE
+
+
+def test_blocks_have_the_names_that_are_removed(there):
+    with interrupted(2):
+        jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
+    assert len(blocks(there / "made")) == kept(there / "made") == 2

@@ -1,0 +1,231 @@
+"""Streams, names, platforms and limits that are not as one expects: one line and an exit code, and results where a run
+was done."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomli_w
+from interruption import names
+
+from jaxbandit import cli
+from jaxbandit.experiments.plots import figures
+from jaxbandit.policies.base import Policy
+
+CONFIG = {
+    "simulation": {"horizon": 40, "seeds": 6, "record": 1, "metrics": ["regret"]},
+    "problem": {"means": [0.9, 0.5, 0.1]},
+    "policies": [{"kind": "ucb1"}],
+}
+MINE = ["pulls.pdf", "pulls.png", "results.nc"]
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    (tmp_path / "small.toml").write_text(tomli_w.dumps(CONFIG))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def plain(there, monkeypatch):
+    """The same, where figures are not drawn."""
+    monkeypatch.setattr(figures, "draw_all", lambda data, folder: [])
+    return there
+
+
+def told(capsys):
+    line = capsys.readouterr().err
+    assert line.startswith("jaxbandit: ")
+    assert line.count("\n") == 1
+    return line
+
+
+def shell(command, **environment):
+    """A command of the shell, `jaxbandit` in it this one."""
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
+    program = f'jaxbandit() {{ "{sys.executable}" -m jaxbandit "$@"; }}; {command}'
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {program}"],
+        env=path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_closed_streams_cost_no_results(there):
+    assert shell("jaxbandit run small.toml --out made >&- 2>&-") == (0, "", "")
+    assert names(there / "made") == MINE
+
+
+def test_a_pipe_that_nobody_reads_costs_no_results(there):
+    assert shell("jaxbandit run small.toml --out made | true") == (0, "", "")
+    assert names(there / "made") == MINE
+
+
+def test_a_pipe_that_is_closed_halfway_ends_quietly():
+    code, out, err = shell("jaxbandit policies | head -n 1")
+    assert (code, out, err) == (0, f"{next(iter(Policy.registry))}\n", "")
+
+
+@pytest.mark.parametrize("command", ["run small.toml --out made", "policies"])
+def test_a_broken_pipe_in_process(plain, monkeypatch, command):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as out, contextlib.redirect_stdout(out):
+        assert cli.main(command.split()) == 0
+    assert (plain / "made").exists() == command.startswith("run")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_an_output_that_takes_no_more_is_told_and_costs_no_results(plain, capsys):
+    with open("/dev/full", "w") as out, contextlib.redirect_stdout(out):
+        assert cli.main(["run", "small.toml", "--out", "made"]) == 1
+    assert told(capsys) == "jaxbandit: standard output cannot be written: No space left on device\n"
+    assert names(plain / "made") == ["results.nc"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("command", ["run small.toml --out made --set policies.0.label=\U0001f4a5η", "policies"])
+def test_an_output_of_any_encoding_shows_what_it_can(plain, encoding, command):
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    err = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert cli.main(command.split()) == 0
+    assert out.errors == "strict"  # as it was given
+    shown = out.buffer.getvalue().decode(encoding)
+    assert ("??" if command.startswith("run") else "ucb1") in shown
+    if command.startswith("run"):
+        assert names(plain / "made") == ["results.nc"]
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_that_is_none_in_process(plain, monkeypatch, name):
+    monkeypatch.setattr(sys, name, None)
+    assert cli.main(["run", "small.toml", "--out", "made"]) == 0
+    assert cli.main(["run", "small.toml", "--out", "small.toml"]) == 2
+    assert getattr(sys, name) is None
+    assert names(plain / "made") == ["results.nc"]
+
+
+def test_the_summary_is_printed_when_nothing_is_left_to_do(plain, monkeypatch):
+    """Whatever becomes of it."""
+
+    class Stopped(BaseException):
+        pass
+
+    def stop(*_):
+        raise Stopped
+
+    monkeypatch.setattr(cli, "say", stop)
+    with pytest.raises(Stopped):
+        cli.main(["run", "small.toml", "--out", "made"])
+    assert names(plain / "made") == ["results.nc"]
+
+
+# Names.
+
+LONG = "x" * 256
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"run small.toml --out {LONG}",
+        f"run small.toml --out {LONG}/made",
+        f"run small.toml --out {'/'.join(['x' * 200] * 20)}",
+        f"tune tune.toml --out {LONG}",
+        f"reproduce 000 --quick --out {LONG}",
+        f"resume {LONG}",
+        f"run {LONG}.toml",
+    ],
+)
+def test_names_that_no_file_may_have_are_refused(there, capsys, command):
+    (there / "tune.toml").write_text(tomli_w.dumps({**CONFIG, "tuning": {"parameters": ["exploration"]}}))
+    assert cli.main(command.split()) == 2
+    assert "File name too long" in told(capsys)
+    assert names(there) == ["small.toml", "tune.toml"]
+
+
+@pytest.mark.parametrize(
+    "command", ["run small.toml --out closed/made", "run small.toml --out closed", "resume closed/made"]
+)
+def test_a_folder_that_may_not_be_entered_is_refused(there, capsys, command):
+    (there / "closed").mkdir()
+    (there / "closed").chmod(0)
+    try:
+        with contextlib.suppress(PermissionError):
+            os.stat(there / "closed" / ".")
+            os.listdir(there / "closed")
+            pytest.skip("this user may enter any folder")
+        assert cli.main(command.split()) == 2
+        assert "Permission denied" in told(capsys)
+    finally:
+        (there / "closed").chmod(0o700)
+
+
+@pytest.mark.parametrize("command", ["run small.toml --out made", "resume made"])
+def test_a_folder_that_may_not_be_looked_at_is_refused(there, capsys, monkeypatch, command):
+    """The same where root runs the tests: the refusal of the system is played."""
+
+    for name, way in (("exists", Path.exists), ("is_file", Path.is_file)):
+
+        def look(path, before=way):
+            if "made" in path.parts:
+                raise PermissionError(13, "Permission denied")
+            return before(path)
+
+        monkeypatch.setattr(Path, name, look)
+    assert cli.main(command.split()) == 2
+    assert "Permission denied" in told(capsys)
+
+
+@pytest.mark.parametrize("name", ["...toml", "..toml", "....toml"])
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_a_config_whose_name_names_another_folder_needs_a_folder(there, capsys, name, command):
+    (there / name).write_text(tomli_w.dumps({**CONFIG, "tuning": {"parameters": ["exploration"]}}))
+    before = names(there)
+    assert cli.main([command, name]) == 2
+    assert "--out holds None; it may hold a folder, which has to be given here: the name of the config" in told(capsys)
+    assert names(there) == before
+
+
+@pytest.mark.parametrize("value", ["5", "[1]", "words"])
+def test_until_where_simulation_is_no_table(there, capsys, value):
+    assert cli.main(["run", "small.toml", "--until", "stderr<1", "--set", f"simulation={value}"]) == 2
+    assert told(capsys).startswith("jaxbandit: simulation holds ")
+
+
+# Surroundings.
+
+
+def test_a_backend_of_matplotlib_that_is_none_is_refused_before_work(there):
+    code, out, err = shell("jaxbandit run small.toml --out made", MPLBACKEND="nonsense")
+    assert (code, out) == (2, "")
+    assert err.startswith("jaxbandit: MPLBACKEND holds 'nonsense'; it may hold a backend of matplotlib that works here")
+    assert err.count("\n") == 1
+    assert names(there) == ["small.toml"]
+
+
+def test_a_platform_that_is_not_there_is_refused_before_work(there):
+    code, out, err = shell("jaxbandit run small.toml --out made", JAX_PLATFORMS="rocm")
+    assert (code, out) == (2, "")
+    assert err.startswith("jaxbandit: JAX_PLATFORMS holds 'rocm'; it may hold platforms that JAX finds devices of here")
+    assert err.count("\n") == 1
+    assert names(there) == ["small.toml"]
+
+
+def test_a_limit_that_jax_cannot_begin_under_is_refused_before_work(there):
+    code, out, err = shell("ulimit -v 1500000; jaxbandit run small.toml --out made")
+    assert (code, out) == (2, "")
+    assert err.startswith("jaxbandit: ulimit -v holds 1500000; it may hold at least 2097152 KiB, or unlimited")
+    assert err.count("\n") == 1
+    assert names(there) == ["small.toml"]

@@ -1,0 +1,203 @@
+"""Progress on disk: runs that are interrupted from Python, and which blocks are a run's."""
+
+import sys
+import threading
+import time
+
+import pytest
+from interruption import ONE, SETTING, WORLD, assert_same, blocks, interrupted
+
+import jaxbandit as jb
+from jaxbandit.engine.batch import sharding
+from jaxbandit.engine.host.checkpoint import FOLDER
+from jaxbandit.engine.simulation import Simulation
+from jaxbandit.experiments.configs.config import simulation
+
+POLICIES = ["fucb", "self-regulated"]  # a program each; the second has phases
+BLOCKS = 12  # two policies, two instances, six seeds by two
+
+
+def simulated(**changes):
+    return jb.simulate(WORLD, POLICIES, **{**SETTING, **changes})
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return simulated()
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """The names of the blocks that are simulated, one thread at a time so that their order is known."""
+    names, run_block = [], Simulation._run_block
+    monkeypatch.setattr(sharding, "workers", lambda: 1)
+
+    def watched(self, job, bar):
+        names.append(job.name)
+        return run_block(self, job, bar)
+
+    monkeypatch.setattr(Simulation, "_run_block", watched)
+    return names
+
+
+@pytest.mark.parametrize("done", range(1, BLOCKS))
+def test_what_was_done_is_not_done_again(whole, played, tmp_path, done):
+    out = tmp_path / "made"
+    with interrupted(done):
+        simulated(keep=out)
+    kept = blocks(out)
+    assert len(kept) == done
+    assert set(played[:done]) == set(kept)
+    played.clear()
+    assert_same(simulated(keep=out), whole)
+    assert len(played) == BLOCKS - done
+    assert not set(played) & set(kept)
+    assert list(out.iterdir()) == []
+
+
+def test_a_run_may_be_interrupted_over_and_over(whole, played, tmp_path):
+    for _ in range(BLOCKS // 2 - 1):
+        with interrupted(2):
+            simulated(keep=tmp_path, block=len(played) % 5 + 2)  # the first call's blocks stay
+    played.clear()
+    result = simulated(keep=tmp_path, block=4)
+    assert_same(result, whole)
+    assert len(played) == 2
+    assert all(name.endswith(("seeds0-2", "seeds2-4", "seeds4-6")) for name in played)
+
+
+def test_an_interruption_amid_a_block_keeps_those_before(whole, played, tmp_path, monkeypatch):
+    class Bar:
+        rounds = 0
+
+        def add(self, rounds):
+            self.rounds += rounds
+            if self.rounds > 3 * 2 * 40:
+                raise KeyboardInterrupt
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    config = {**ONE, "policies": [{"kind": kind} for kind in POLICIES]}
+    with pytest.raises(KeyboardInterrupt):
+        simulation(config).run(Bar(), tmp_path)
+    assert len(blocks(tmp_path)) == 3
+    played.clear()
+    simulation(config).run(keep=tmp_path)
+    assert len(played) == BLOCKS - 3
+
+
+def test_threads_stop_at_an_interruption(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(sharding, "workers", lambda: 3)
+    with interrupted(4):
+        simulated(keep=tmp_path)
+    assert 4 <= len(blocks(tmp_path)) < BLOCKS
+    assert not [thread for thread in threading.enumerate() if "ThreadPoolExecutor" in thread.name]
+    assert_same(simulated(keep=tmp_path), whole)
+
+
+def test_compilation_that_is_interrupted_drops_what_waits(played, tmp_path, monkeypatch):
+    compiled = []
+
+    def compile_one(self, number):
+        compiled.append(number)
+        time.sleep(0.2)
+
+    def wait(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulation, "_compile", compile_one)
+    monkeypatch.setattr(sys.modules[Simulation.__module__], "wait", wait)
+    with pytest.raises(KeyboardInterrupt):
+        simulated(keep=tmp_path / "made")
+    assert len(compiled) <= 1
+    assert played == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_seconds_add_up(whole, played, tmp_path, monkeypatch):
+    """A clock that ticks once a block: what is told of time is that of the blocks, each counted once."""
+    ticks, run_block = [0.0], Simulation._run_block
+
+    def slow(self, job, bar):
+        ticks[0] += 1.0
+        return run_block(self, job, bar)
+
+    compile_all = Simulation._compile_all
+
+    def slow_compilation(self, pool):
+        ticks[0] += 100.0
+        compile_all(self, pool)
+
+    monkeypatch.setattr("time.perf_counter", lambda: ticks[0])
+    monkeypatch.setattr(Simulation, "_run_block", slow)
+    monkeypatch.setattr(Simulation, "_compile_all", slow_compilation)
+    for saved in (3, 2):
+        with interrupted(saved):  # the block that is not saved has no time
+            simulated(keep=tmp_path)
+        ticks[0] += 1000.0
+    result = simulated(keep=tmp_path)
+    assert result.attrs["run_seconds"] == BLOCKS
+    assert result.attrs["compile_seconds"] == 100
+
+
+@pytest.mark.parametrize("done", [5, 12, 13, 17])
+def test_runs_added_until_an_error_is_small_are_kept_too(whole, played, tmp_path, done):
+    until = f"regret_stderr<{0.8 * float(whole.regret_stderr.isel(round=-1).max())}"
+    more = simulated(until=until)
+    assert more.sizes["seed"] > 6
+    played.clear()
+    with interrupted(done):
+        simulated(until=until, keep=tmp_path)
+    played.clear()
+    assert_same(simulated(until=until, keep=tmp_path), more)
+    added = -(-(more.sizes["seed"] - 6) // 2)  # blocks of two seeds, as the first three of each row
+    assert len(played) == BLOCKS + BLOCKS // 3 * added - done
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"key": 1},
+        {"horizon": 41},
+        {"seeds": 7},
+        {"record": [7]},
+        {"metrics": ["regret"]},
+        {"until": "regret_stderr<9"},
+        *({"world": {name: value}} for name, value in [("penalties", 0.3), ("fractions", 0.2)]),
+        {"world": {"plays": 2}, "policies": ["fucb"]},
+        {"world": {"delay": {"kind": "geometric", "p": 0.25}}},
+        {"policies": {"fucb": "fucb", "another": "self-regulated"}},
+        {"policies": ["fucb"]},
+    ],
+)
+def test_every_change_that_decides_results_is_another_run(other):
+    def digest(changes):
+        problem = {**WORLD, **changes.pop("world", {})}
+        policies = changes.pop("policies", POLICIES)
+        made = [{"kind": p} for p in policies] if isinstance(policies, list) else None
+        made = made or [{"kind": p, "label": label} for label, p in policies.items()]
+        return simulation({"simulation": {**SETTING, **changes}, "problem": problem, "policies": made}).digest()
+
+    assert digest(dict(other)) != digest({"policies": other.get("policies", POLICIES)} if "world" in other else {})
+    assert digest({"block": 3}) == digest({})
+
+
+def test_what_metrics_alone_need_decides_results():
+    def digest(c):
+        problem = {**WORLD, "opportunity": {"kind": "softmax", "c": c}}
+        return simulation({"simulation": SETTING, "problem": problem, "policies": [{"kind": "fucb"}]}).digest()
+
+    assert digest(1.0) != digest(2.0)
+
+
+def test_what_else_a_folder_of_that_name_holds_is_not_touched(tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "novel.txt").write_text("Call me")
+    with pytest.raises(jb.InputError, match=r"^keep holds .* made by jaxbandit; this one holds 'novel\.txt'$"):
+        simulated(keep=tmp_path)
+    assert (tmp_path / FOLDER / "novel.txt").read_text() == "Call me"
+    assert len(list((tmp_path / FOLDER).iterdir())) == 1

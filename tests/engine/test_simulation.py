@@ -1,0 +1,181 @@
+"""The simulation around the engine: what users set by JAX's own means, rounds recorded, bars, and bad indices."""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.core.xla.tiling import LANES
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch import recorder
+from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
+from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.simulation import Simulation
+
+PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
+
+
+class Watched(jb.Index):
+    """The mean; tells what dtype it saw."""
+
+    seen: ClassVar[list] = []
+
+    def value(self, state, now):
+        self.seen.append(now.mean.dtype)
+        return now.mean
+
+
+def test_float64_by_context_reaches_every_worker():
+    Watched.seen.clear()
+    with jax.enable_x64(True):
+        jb.simulate(PROBLEM, Watched(), horizon=30, seeds=4)
+    assert Watched.seen
+    assert set(Watched.seen) == {jnp.dtype("float64")}
+    Watched.seen.clear()
+    jb.simulate(PROBLEM, Watched(), horizon=30, seeds=4)
+    assert set(Watched.seen) == {jnp.dtype("float32")}
+
+
+class Undefined(jb.Index):
+    """Not a number from the tenth selection on."""
+
+    def value(self, state, now):
+        return jnp.where(now.pulls > 9, jnp.nan, now.mean)
+
+
+@pytest.mark.parametrize("availability", [1.0, 0.7])
+def test_an_index_that_is_not_a_number_is_an_error(availability):
+    problem = jb.Problem([0.3, 0.6, 0.5, 0.8], availability=availability)
+    with pytest.raises(FloatingPointError, match=r"'Undefined': by round \d+ an index was not a number"):
+        jb.simulate(problem, Undefined(), horizon=200, seeds=4)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "record"), [(1, 1), (7, 7), (1000, 1), (1000, 2), (1000, 50), (20000, 200), (5, 99)]
+)
+def test_recorded_rounds(horizon, record):
+    rounds = recorded_rounds(horizon, record)
+    assert len(rounds) == min(record, horizon)
+    assert rounds[-1] == horizon
+    assert rounds[0] >= 1
+    assert np.all(np.diff(rounds) > 0)
+
+
+def test_recorded_rounds_are_log_spaced_once_they_can_be():
+    rounds = recorded_rounds(20000, 200)
+    ratios = rounds[101:] / rounds[100:-1]
+    assert ratios.max() / ratios.min() < 1.03
+
+
+def test_rounds_can_be_recorded_by_name_or_all():
+    np.testing.assert_array_equal(recorded_rounds(50, [10, 5]), [5, 10, 50])
+    np.testing.assert_array_equal(recorded_rounds(5, "all"), [1, 2, 3, 4, 5])
+    few = jb.simulate(PROBLEM, "ucb1", horizon=90, seeds=3, record=[10, 50])
+    every = jb.simulate(PROBLEM, "ucb1", horizon=90, seeds=3, record="all")
+    for name in ("regret", "unfairness_stderr"):
+        np.testing.assert_array_equal(few[name], every[name].sel(round=[10, 50, 90]))
+
+
+@pytest.mark.parametrize(("instances", "seeds"), [(1, 1), (1, 1000), (3, 5), (50, 20), (7, 16), (2000, 1), (5, 17)])
+@pytest.mark.parametrize("block", [1, 7, 64, 2048, None])
+@pytest.mark.parametrize(("share", "shards"), [(1, 1), (2, 1), (1, 8)])
+def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, share, shards):
+    blocks = cover(instances, slice(0, seeds), size(instances, seeds, block, share, 2048 * shards), shards)
+    times = np.zeros((instances, seeds), int)
+    for b in blocks:
+        times[b.rows, b.seeds] += 1
+        cells, lanes = b.cells(), b.lanes()
+        assert (len(cells) if b.wide < LANES else lanes.shape[1]) % LANES == 0
+        shape = len(cells), lanes.shape[1]
+        assert shape[b.axis] % shards == 0
+        assert (shape[0] * shape[1] // shards) % LANES == 0
+        own = b.unpack(
+            np.broadcast_to(np.stack(np.broadcast_arrays(cells[:, None], lanes)), (2, len(cells), lanes.shape[1]))
+        )
+        np.testing.assert_array_equal(own[0], np.arange(instances)[b.rows][:, None] + 0 * own[1])
+        np.testing.assert_array_equal(own[1], np.arange(seeds)[b.seeds][None] + 0 * own[0])
+        assert (b.cells().shape, b.lanes().shape) == (blocks[0].cells().shape, blocks[0].lanes().shape)
+    assert np.all(times == 1)
+
+
+def test_blocks_of_one_simulation_share_a_program():
+    """Five instances in blocks of two: the last block has one, and compiles nothing."""
+    tau = [[0.1, 0.05, 0.2, k / 100] for k in range(5)]
+    problem = jb.Problem([[0.3, 0.6, 0.5, 0.8]] * 5, fractions=tau, penalties=0.3)
+    before = rollout.compiled()._cache_size()
+    parts = jb.simulate(problem, "fucb", horizon=90, seeds=20, block=40)
+    assert rollout.compiled()._cache_size() == before + 1
+    whole = jb.simulate(problem, "fucb", horizon=90, seeds=20)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+
+
+def test_recorders_compile_beside_engines_what_they_then_use():
+    """What stands for a stretch before one is played has its shapes: nothing is compiled again."""
+    problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=0.05, merit="power")
+    simulation = Simulation(
+        problem,
+        [Entry("fucb", jb.policy("fucb"), "fucb")],
+        Setting(40, 19, metrics=["regret", "unfairness", "reward_regret"]),
+    )
+    recorder._judged.clear_cache()
+    simulation._compile_recorder(0)
+    assert recorder._judged._cache_size() == 1
+    outcome = simulation.run()
+    assert recorder._judged._cache_size() == 1
+    assert outcome.tallies[0].curves["regret"].mean(19)[0, -1] > 0
+
+
+def test_a_failure_stops_the_others_and_an_interruption_is_passed_on():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    simulation = Simulation(PROBLEM, [Entry("ucb1", jb.policy("ucb1"), "ucb1")], Setting(50, 2))
+    simulation._run_block = lambda *_: interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        simulation.run()
+    assert simulation._stop.is_set()
+
+
+def test_the_bar_shows_rounds_selections_and_time(capsys):
+    jb.simulate(jb.Problem([0.1, 0.2, 0.3], plays=2), "ucb1", horizon=3000, seeds=20, progress=True)
+    shown = capsys.readouterr().err
+    assert "60.0k/60.0k rounds" in shown
+    assert "selections/s" in shown
+    assert "left]" in shown
+
+
+def test_a_rule_that_chooses_by_itself_is_no_base():
+    with pytest.raises(jb.InputError, match=r"policies\.base holds 'fair-learn'; it may hold one of .*ucb1"):
+        jb.policy("lfg", base="fair-learn")
+    bent = jb.policy("fair-learn", base=jb.policy("hard-threshold-ucb", penalties=0.5))
+    assert jb.simulate(PROBLEM, bent, horizon=50, seeds=2).pulls.values.sum() == 100
+
+
+@pytest.mark.parametrize("horizon", [2**24 + 1, 2**31])
+def test_a_horizon_that_float32_cannot_count_is_refused(horizon):
+    with pytest.raises(jb.InputError, match="at most 16777216 rounds; enable float64"):
+        jb.simulate(PROBLEM, "ucb1", horizon=horizon, seeds=1)
+
+
+def test_the_readme_runs():
+    """The Python examples of the README, one after the other, at a tenth of their size or less."""
+    import pathlib
+    import re
+
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert len(blocks) == 5
+    names = {}
+    smaller = {"10_000": "1_000", "seeds=1000": "seeds=100", "steps=200": "steps=2", "horizon=1000": "horizon=100"}
+    shapes = []
+    for block in blocks:
+        for large, small in smaller.items():
+            block = block.replace(large, small)
+        exec(block, names)
+        shapes.append(names["results"].penalized_regret.shape)
+    assert shapes[0] == (3, 1, 200)
+    assert shapes[-1] == (18, 1, 200)

@@ -1,0 +1,351 @@
+"""Delay models: what is sent arrives once, at its round, or never; and the models' distributions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from harness import reference_run, trajectory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import jaxbandit as jb
+from jaxbandit.core.prng import DELAY, Stream, run_keys
+from jaxbandit.core.xla.tiling import LANES
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch.blocks import on_device
+from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.simulation import Simulation
+from jaxbandit.environment.delays import NEVER, Delay, Feedback, calendar, deliver, slots
+from jaxbandit.environment.problem import world_of
+
+K, RUNS, T = 3, 5, 40
+MEANS = [0.35, 0.62, 0.5, 0.81]
+KINDS = {
+    "fixed": {"kind": "fixed", "d": [3, 0, 11, 6]},
+    "geometric": {"kind": "geometric", "p": [0.05, 0.2, 0.5, 1.0]},
+    "pareto": {"kind": "pareto", "alpha": [0.4, 1.0, 2.5, 0.1]},
+    "packet loss": {"kind": "packet-loss", "p": [0.3, 0.9, 1.0, 0.0]},
+    "reward-dependent": {
+        "kind": "reward-dependent",
+        "one": {"kind": "fixed", "d": [0, 0, 30, 30]},
+        "zero": {"kind": "geometric", "p": 0.1},
+    },
+    "empirical": {"kind": "empirical", "table": [[0, 0, 40, 7], [3], [1, 2, 500], [0, 9]]},
+}
+
+
+# The calendar
+
+
+@jax.jit
+def _deliveries(sent, rounds):
+    """Deliver `sent` `[T, n, runs]` with delays `rounds`; what arrives at the end of each round, `[T, K, runs]`."""
+    empty = Feedback(jnp.zeros((K, RUNS), jnp.int32), jnp.zeros((K, RUNS)))
+    book = calendar(empty, slots(T, T))
+    arm = jnp.broadcast_to(jnp.arange(K, dtype=jnp.int32)[:, None], (K, RUNS))
+
+    def step(book, now):
+        t, count, total, delay = now
+        return deliver(book, Feedback(count, total), arm, delay, t)
+
+    return jax.lax.scan(step, book, (jnp.arange(1, T + 1, dtype=jnp.int32), *sent, rounds))[1]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, T // 2, T, 10 * T]))
+@settings(deadline=None, max_examples=60)
+def test_what_is_sent_arrives_once_at_its_round_or_never(number, reach):
+    rng = np.random.default_rng(number)
+    count = rng.integers(0, 2, (T, K, RUNS)).astype(np.int32)
+    total = (count * rng.integers(-3, 4, count.shape)).astype(np.float32)
+    delay = rng.integers(0, reach, count.shape).astype(np.int32)
+    delay[rng.random(count.shape) < 0.2] = NEVER
+    arrived = _deliveries((count, total), delay)
+    expected = np.zeros((T, K, RUNS), int), np.zeros((T, K, RUNS))
+    for place in np.argwhere(count):
+        t, k, i = place
+        if t + delay[t, k, i] < T:
+            for book, x in zip(expected, (count, total), strict=True):
+                book[t + delay[t, k, i], k, i] += x[t, k, i]
+    np.testing.assert_array_equal(arrived.count, expected[0])
+    np.testing.assert_array_equal(arrived.total, expected[1])
+
+
+def test_the_calendar_is_as_long_as_it_must_be():
+    assert [slots(d, 1000) for d in (0, 1, 2, 3, 4, 63, 64, 10**9)] == [1, 2, 4, 4, 8, 64, 128, 1024]
+    assert [slots(float("inf"), T) for T in (1, 2, 1024, 1025)] == [1, 2, 1024, 2048]
+
+
+# Simulations under delay
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("kind", ["ucb1", pytest.param("thompson", marks=pytest.mark.slow)])
+def test_selections_under_delay_are_those_of_the_reference(kind, name, plays):
+    world = jb.Problem(MEANS, fractions=0.1, plays=plays, delay=KINDS[name])
+    ours = trajectory(world, kind, 250, 3)
+    for seed in range(3):
+        theirs = reference_run(world, kind, 250, seed)
+        assert [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]] == theirs
+
+
+@pytest.mark.parametrize("plays", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "hard-threshold-ucb",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("ucb1", "fair-mmab", "f-ts", "ucb-lp")),
+    ],
+)
+def test_no_delay_a_delay_of_0_and_no_loss_are_the_same_run(kind, plays):
+    def runs(delay):
+        return trajectory(jb.Problem(MEANS, fractions=0.1, penalties=0.3, plays=plays, delay=delay), kind, 300, 8)
+
+    at_once = [
+        "fixed",
+        {"kind": "fixed", "d": [0, 0, 0, 0]},
+        {"kind": "packet-loss", "p": 1.0},
+        {"kind": "geometric", "p": 1.0},
+        {"kind": "reward-dependent", "one": "none", "zero": {"kind": "fixed", "d": 0}},
+    ]
+    for delay in at_once:
+        np.testing.assert_array_equal(runs(delay), runs("none"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_delays_do_not_depend_on_the_block(name):
+    world = jb.Problem([MEANS, MEANS[::-1]], fractions=0.1, delay=KINDS[name])
+    whole, parts = (jb.simulate(world, ["ucb1", "ucb-v"], horizon=150, seeds=20, block=b, key=3) for b in (None, 7))
+    for values in whole.data_vars:
+        np.testing.assert_array_equal(whole[values], parts[values], err_msg=values)
+
+
+def test_a_delay_may_differ_between_instances():
+    rows = [[0, 0], [50, 0]]
+    both = jb.simulate(jb.Problem([[0.9, 0.1]] * 2, delay={"kind": "fixed", "d": rows}), "ucb1", horizon=60, seeds=4)
+    for j, row in enumerate(rows):
+        keys = jb.Problem([[0.9, 0.1]] * 2, delay={"kind": "fixed", "d": row})
+        alone = jb.simulate(keys, "ucb1", horizon=60, seeds=4)
+        np.testing.assert_array_equal(both.pulls[:, j], alone.pulls[:, j])
+
+
+def received_by(world, horizon, runs):
+    """M_k(T) of some runs of ucb1, `[K, runs]`, from the engine's own state."""
+    cells, lanes = np.zeros(1, int), np.arange(runs)
+    placed = on_device(jb.policy("ucb1").prepare(world, horizon), cells)
+    place = on_device(world_of(world, False, horizon), cells)
+    keys = tuple(jnp.asarray(word) for word in run_keys(0, cells[:, None], lanes))
+    state = rollout.start(placed, place, (world.arms, 1, runs), False)
+    zero, last = jnp.asarray(0, jnp.int32), jnp.asarray(horizon, jnp.int32)
+    state = rollout.advance(placed, place, keys, None, zero, last, zero, last[None], state)[0]
+    return np.asarray(state.received)[:, 0]
+
+
+@pytest.mark.slow
+def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
+    """What has come back by T is what was sent with D <= T - t; blocks shrink to fit the calendar."""
+    horizon, alpha = 100_000, [0.5, 0.3]
+    world = jb.Problem([0.4, 0.7], plays=2, delay={"kind": "pareto", "alpha": alpha})
+    simulation = Simulation(world, [Entry("all", jb.policy("ucb1"), "all")], Setting(horizon, 300, record=1))
+    widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
+    assert len(simulation.blocks) > 1
+    assert widest * 2 * 8 * slots(float("inf"), horizon) <= 1 << 29  # two arms, a count and a sum each round
+    received = received_by(world, horizon, runs=32)
+    rounds = np.arange(horizon)
+    for k, a in enumerate(alpha):
+        arrives = 1 - (rounds + 1.0) ** -a  # P(D <= T - t), both arms being played in every round
+        error = np.sqrt((arrives * (1 - arrives)).sum() / received.shape[1])
+        assert abs(received[k].mean() - arrives.sum()) < 5 * error  # by chance once in 1.7 million
+
+
+# Distributions
+
+DRAWS = 100_000
+ALARM = 1e-6  # false-alarm rate of each test; the keys are fixed, so a pass stays a pass
+
+
+def drawn(spec, reward=None):
+    """Delays of the first arm, int64 `[DRAWS]`."""
+    problem = jb.Problem([0.5], delay=spec)
+    k0, k1 = run_keys(1, np.array(0), np.arange(DRAWS))
+    stream = Stream((jnp.asarray(k0), jnp.asarray(k1)), jnp.uint32(1), DELAY)
+    reward = jnp.zeros((1, DRAWS)) if reward is None else reward
+    model = on_device(problem.delay.model(), np.zeros(1, int))
+    model = jax.tree.map(lambda x: x if x.ndim == 1 else x.reshape(1, 1), model)  # a table stays as it is
+    return np.broadcast_to(np.asarray(model.draw(reward, stream), np.int64), (1, DRAWS))[0]
+
+
+def assert_drawn_from(values, cdf):
+    """Chi-square over some twenty classes of equal probability."""
+    edges = np.unique(np.quantile(values, np.linspace(0.05, 0.95, 19), method="inverted_cdf"))
+    edges = edges[edges < NEVER]
+    seen = np.diff(np.concatenate([[0], [(values <= e).sum() for e in edges], [len(values)]]))
+    chance = np.diff(np.concatenate([[0], cdf(edges), [1]]))
+    assert chance.min() * len(values) > 100
+    assert stats.chisquare(seen, chance * len(values)).pvalue > ALARM
+
+
+@pytest.mark.parametrize("p", [0.9, 0.3, 0.05, 1e-3, 1e-5])
+def test_geometric_delays(p):
+    assert_drawn_from(drawn({"kind": "geometric", "p": p}), lambda d: -np.expm1((d + 1) * np.log1p(-p)))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0, 3.0])
+def test_pareto_delays(alpha):
+    values = drawn({"kind": "pareto", "alpha": alpha})
+    assert_drawn_from(values, lambda d: 1 - (d + 1.0) ** -alpha)
+    assert values.min() == 1
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_packets_are_lost(p):
+    values = drawn({"kind": "packet-loss", "p": p})
+    assert set(values) <= {0, NEVER}
+    assert abs((values == 0).mean() - p) <= 5 * np.sqrt(p * (1 - p) / DRAWS)  # false alarm: 1 in 1.7 million
+
+
+def test_delays_that_depend_on_the_reward():
+    reward = jnp.asarray(np.arange(DRAWS)[None] % 2, jnp.float32)
+    spec = {"kind": "reward-dependent", "one": {"kind": "geometric", "p": 0.2}, "zero": {"kind": "fixed", "d": 7}}
+    values = drawn(spec, reward)
+    assert np.all(values[::2] == 7)
+    np.testing.assert_array_equal(values[1::2], drawn({"kind": "geometric", "p": 0.2})[1::2])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_chance_of_a_delay_is_that_of_its_draws(name):
+    """Of each arm's own delay, at rounds up to the hundreds, rewards being 1 as often as the arm's mean says."""
+    rounds = np.array([0, 1, 2, 3, 6, 7, 11, 30, 100, 500])
+    problem = jb.Problem(MEANS, delay=KINDS[name])
+    chances = np.broadcast_to(problem.delay.cdf(rounds, problem.means), (len(rounds), len(MEANS), 1))[..., 0]
+    for k, mean in enumerate(MEANS):
+        reward = jnp.asarray(np.random.default_rng(k).random((1, DRAWS)) < mean, jnp.float32)
+        values = drawn({key: _of_arm(value, k) for key, value in KINDS[name].items()}, reward)
+        share = (values[None] <= rounds[:, None]).mean(axis=1)
+        error = np.sqrt(chances[:, k] * (1 - chances[:, k]) / DRAWS)
+        assert np.all(np.abs(share - chances[:, k]) <= 5 * error)  # each by chance once in 1.7 million
+
+
+def _of_arm(value, arm):
+    """A parameter's value for one arm: of a list, of a delay within, or of all."""
+    if isinstance(value, dict):
+        return {key: _of_arm(inner, arm) for key, inner in value.items()}
+    return value[arm] if isinstance(value, list) else value
+
+
+def test_chances_are_those_of_closed_forms():
+    def chances(spec, rounds, means=(0.25,)):
+        problem = jb.Problem(list(means), delay=spec)
+        found = problem.delay.cdf(np.array(rounds), problem.means)
+        return np.broadcast_to(found, (len(rounds), len(means), 1))[..., 0].T.tolist()
+
+    assert chances("none", [0, 5]) == [[1.0, 1.0]]
+    assert chances({"kind": "fixed", "d": [2, 0]}, [1, 2], (0.1, 0.2)) == [[0.0, 1.0], [1.0, 1.0]]
+    assert chances({"kind": "geometric", "p": 0.5}, [0, 1, 2]) == [[0.5, 0.75, 0.875]]
+    assert chances({"kind": "geometric", "p": 1.0}, [0]) == [[1.0]]
+    assert chances({"kind": "pareto", "alpha": 1.0}, [0, 1, 3]) == [[0.0, 0.5, 0.75]]
+    assert chances({"kind": "packet-loss", "p": 0.75}, [0, 10**6]) == [[0.75, 0.75]]
+    assert chances({"kind": "empirical", "table": [5, 1, 5, 9]}, [0, 1, 5, 8, 9]) == [[0.0, 0.25, 0.75, 0.75, 1.0]]
+    biased = {"kind": "reward-dependent", "one": {"kind": "fixed", "d": 4}, "zero": {"kind": "packet-loss", "p": 0.5}}
+    assert chances(biased, [3, 4]) == [[0.375, 0.625]]
+
+
+def test_recorded_delays_are_drawn_evenly():
+    table = [0, 5, 5, 9, 300]
+    values = drawn({"kind": "empirical", "table": table})
+    found, counts = np.unique(values, return_counts=True)
+    assert found.tolist() == [0, 5, 9, 300]
+    assert stats.chisquare(counts, DRAWS * np.array([1, 2, 1, 1]) / 5).pvalue > ALARM
+
+
+def test_a_log_gives_means_and_delays(tmp_path):
+    """Two products, three and one conversions; 1200 clicks a week at a click rate of .05 are a visit every 25.2 s."""
+    lines = [("b", 60), ("a", 600), ("b", 25), ("b", 26)]
+    path = tmp_path / "log.tsv"
+    path.write_text("".join(f"1\t{seconds}\t1200\tid\t{title}\n" for title, seconds in lines))
+    delay = {"kind": "empirical", "table": str(path), "click_rate": 0.05}
+    problem = jb.Problem({"conversions": str(path), "arms": 2}, delay=delay)
+    assert problem.means.ravel().tolist() == [1.0, 0.0]
+    assert problem.delay.recorded.tolist() == [2, 0, 1, 23, NEVER]
+    by_hand = {"kind": "empirical", "table": [[60, 25, 26], [600]], "clicks": [[1200] * 3, [1200]]}
+    again = jb.Problem([1.0, 0.0], delay=by_hand)
+    assert again.delay.recorded.tolist() == [2, 0, 1, 23, NEVER]
+    one, two = (jb.simulate(p, "thompson", horizon=50, seeds=3).pulls for p in (problem, again))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_results_under_any_delay_carry_a_config_that_gives_them_again(tmp_path):
+    from jaxbandit.experiments.configs import config
+
+    for name, delay in KINDS.items():
+        results = jb.simulate({"means": MEANS, "delay": delay}, "ucb1", horizon=60, seeds=3, key=4)
+        path = tmp_path / f"{name}.toml"
+        path.write_text(results.attrs["config"])
+        outcome = config.simulation(config.load(path)).run()
+        np.testing.assert_array_equal(results.pulls[0], outcome.tallies[0].pulls, err_msg=name)
+
+
+# Memory
+
+
+def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
+    def simulation(horizon, delay):
+        world = jb.Problem(np.linspace(0.1, 0.9, 7), plays=3, delay=delay)
+        entry = Entry("ucb1", jb.policy("ucb1"), "ucb1")
+        return Simulation(world, [entry], Setting(horizon=horizon, seeds=4096))
+
+    wide = {T: simulation(T, "pareto").blocks[0].wide for T in (100, 10**4, 10**5, 10**6)}
+    assert sorted(wide.values(), reverse=True) == list(wide.values())
+    for horizon, runs in wide.items():
+        assert runs * slots(np.inf, horizon) * 7 * 8 <= 2**29 or runs == LANES
+    assert simulation(10**6, {"kind": "packet-loss", "p": 0.1}).blocks[0].wide == 2048
+
+
+def test_a_calendar_that_cannot_fit_is_refused_before_work_starts():
+    world = jb.Problem(np.full(5000, 0.5), delay="pareto")
+    with pytest.raises(jb.InputError, match=r"problem\.delay .* whose calendar fits: 16 runs take .* GiB"):
+        jb.simulate(world, "ucb1", horizon=10**7, seeds=1)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("delay", "message"),
+    [
+        ({"kind": "geometric", "p": 0}, r"problem\.delay\.p holds 0; it may hold numbers above 0 and at most 1"),
+        ({"kind": "geometric", "p": [0.5, 0.1, 1.1, 0.2]}, r"problem\.delay\.p holds .*numbers from 0 to 1"),
+        ({"kind": "geometric", "p": [0.5, 0.1]}, r"problem\.delay\.p holds .*a number or 4 numbers"),
+        ({"kind": "geometric", "p": "often"}, r"problem\.delay\.p holds 'often'"),
+        ({"kind": "pareto", "alpha": -1}, r"problem\.delay\.alpha holds -1; it may hold numbers above 0"),
+        ({"kind": "empirical"}, r"problem\.delay\.table holds None; it may hold recorded delays"),
+        ({"kind": "empirical", "table": []}, r"problem\.delay\.table holds \[\]; it may hold recorded delays"),
+        ({"kind": "empirical", "table": [0.5]}, r"problem\.delay\.table holds .*whole numbers >= 0"),
+        ({"kind": "empirical", "table": [[1], [2]]}, r"problem\.delay\.table holds .*4 lists"),
+        ({"kind": "empirical", "table": [1, 2], "clicks": [3]}, r"problem\.delay\.clicks holds .*as many as"),
+        ({"kind": "empirical", "table": [1], "clicks": [3], "click_rate": 0}, r"problem\.delay\.click_rate holds 0"),
+        ({"kind": "empirical", "table": "no such log"}, r"problem\.delay\.table holds 'no such log'.*can be read"),
+        ({"kind": "empirical", "table": "log", "clicks": [3]}, r"problem\.delay\.clicks holds .*nothing beside a log"),
+        ({"kind": "packet-loss", "p": 2}, r"problem\.delay\.p holds 2; it may hold numbers from 0 to 1"),
+        ({"kind": "reward-dependent", "one": "soon"}, r"problem\.delay\.one\.kind holds 'soon'"),
+        ({"kind": "reward-dependent", "zero": {"kind": "geometric", "p": 0}}, r"problem\.delay\.zero\.p holds 0"),
+        ({"kind": "reward-dependent", "zero": {"kind": "fixed", "d": 0.5}}, r"problem\.delay\.zero\.d holds 0\.5"),
+        ({"kind": "reward-dependent", "one": {"kind": "reward-dependent"}}, r"one holds .*does not depend on the rew"),
+    ],
+)
+def test_bad_delays_are_refused(delay, message):
+    with pytest.raises(jb.InputError, match=message):
+        jb.Problem(MEANS, delay=delay)
+
+
+def test_a_delay_that_depends_on_the_reward_needs_rewards_of_0_and_1():
+    with pytest.raises(jb.InputError, match=r"problem\.reward holds 'gaussian'; it may hold rewards of 0 and 1"):
+        jb.Problem(MEANS, reward="gaussian", delay={"kind": "reward-dependent"})
+
+
+def test_every_delay_is_documented():
+    for model in Delay.registry.values():
+        assert model.__doc__
+        assert all(field.metadata.get("doc") for field in model.parameters().values())

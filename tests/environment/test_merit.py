@@ -1,0 +1,260 @@
+"""Paper 002: merit, the box optimum, and the policies that select in proportion to merit, against plain references."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_merit
+from harness import ALSO, MERIT, PROPORTIONAL, plain_merit, reference_rounds, trajectory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxbandit as jb
+from jaxbandit.environment.merit import Merit, Power, box_optimum, in_proportion
+
+# No instance of the paper.
+MEANS = [0.35, 0.62, 0.5, 0.81, 0.12, 0.44]
+LATE = {
+    "none": "none",
+    "geometric": {"kind": "geometric", "p": 0.1},
+    "packet loss": {"kind": "packet-loss", "p": [0.3, 0.9, 0.5, 0.7, 1.0, 0.4]},
+    "reward-dependent": {"kind": "reward-dependent", "one": {"kind": "fixed", "d": 40}},
+}
+SLOW = ["fcucb-d", "op-fcucb-d"]  # whose reference solves the box
+QUICK = [kind for kind in MERIT if kind not in (*SLOW, *ALSO)]
+
+
+class Bumpy(Merit):
+    """Neither increasing nor smooth in a few points: ups and downs between 0.6 and 1.4."""
+
+    turns: float = 3.0
+    phase: float = 0.0
+
+    def value(self, mu):
+        return 1.0 + 0.4 * jnp.sin(2 * np.pi * self.turns * mu + self.phase) * jnp.cos(5.0 * mu)
+
+    @property
+    def plain(self):
+        return lambda mu: 1 + 0.4 * math.sin(2 * math.pi * self.turns * mu + self.phase) * math.cos(5 * mu)
+
+
+class Falling(Merit):
+    """Less merit to better arms."""
+
+    rate: float = 1.0
+
+    def value(self, mu):
+        return jnp.exp(-self.rate * mu)
+
+    @property
+    def plain(self):
+        return lambda mu: math.exp(-self.rate * mu)
+
+
+def problem(**changes):
+    return jb.Problem(**{"means": MEANS, "plays": 2, "merit": "power", **changes})
+
+
+def assert_same(world, kind, horizon, seeds=2, key=0, **parameters):
+    ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
+    for seed in range(seeds):
+        theirs = list(reference_rounds(world, kind, horizon, seed, key, **parameters))
+        assert [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]] == theirs
+
+
+@pytest.mark.parametrize(
+    "late", ["geometric", *(pytest.param(late, marks=pytest.mark.slow) for late in LATE if late != "geometric")]
+)
+@pytest.mark.parametrize("kind", QUICK)
+def test_selections_are_those_of_the_reference(kind, late):
+    assert_same(problem(delay=LATE[late]), kind, 250)
+
+
+@pytest.mark.parametrize("late", ["none", "reward-dependent"])
+@pytest.mark.parametrize("kind", SLOW)
+def test_selections_over_a_box_are_those_of_the_reference(kind, late):
+    assert_same(problem(delay=LATE[late]), kind, 70, seeds=1)
+
+
+@pytest.mark.parametrize("kind", MERIT)
+def test_one_play(kind):
+    """That of fcucb-d and fcts-d without delay is FairX-UCB and FairX-TS."""
+    assert_same(problem(plays=1), kind, 30 if "ucb" in kind else 250, seeds=1)
+
+
+@pytest.mark.parametrize("kind", SLOW + QUICK)
+def test_sleeping_arms(kind):
+    awake = [0.9, 0.3, 0.7, 0.5, 1.0, 0.2]
+    assert_same(problem(availability=awake), kind, 30 if kind in SLOW else 250, seeds=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in PROPORTIONAL if kind not in ALSO])
+@pytest.mark.parametrize("merit", [Bumpy(turns=2.0), Falling(rate=1.2), Power(scale=0.7, exponent=2.0)], ids=str)
+def test_a_merit_function_of_ones_own(kind, merit):
+    assert_same(problem(merit=merit), kind, 30 if kind in SLOW else 250, seeds=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d"])
+def test_other_rewards_in_the_unit_interval(kind):
+    for reward in ("uniform", "constant", "beta"):
+        assert_same(problem(reward=reward), kind, 200, seeds=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [("fgreedy-d", {"eps": 0.6, "decay": 1 / 3}), ("fgreedy-d", {"eps": 1.0}), ("opse", {"exploration": 0.05})],
+)
+def test_parameters(kind, parameters):
+    assert_same(problem(), kind, 250, **parameters)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", QUICK)
+def test_float64(kind, float64):
+    assert_same(problem(), kind, 150, seeds=1)
+
+
+# Regrets
+
+
+class Plain(Merit):
+    """Falling, in NumPy, by a branch on its parameter: JAX cannot trace it, but can be told its values."""
+
+    rate: float = 1.0
+
+    def value(self, mu):
+        return np.exp(-self.rate * np.asarray(mu)) if self.rate > 0 else np.ones_like(mu)
+
+
+def test_a_merit_that_is_only_measured_need_not_be_traced():
+    plain, falling = (
+        jb.simulate(problem(merit=merit), "ucb1", horizon=30, seeds=2, metrics=["fairness_regret"])
+        for merit in (Plain(rate=1.2), Falling(rate=1.2))
+    )
+    np.testing.assert_allclose(plain.fairness_regret, falling.fairness_regret, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MERIT if kind not in ALSO])
+def test_regrets_are_those_of_the_chances(kind):
+    """At every round, against the reference's p_k(t) put into 002 eq. 4-6."""
+    horizon = 25 if kind in SLOW else 150
+    world = problem(delay=LATE["geometric"])
+    results = jb.simulate(world, kind, horizon=horizon, seeds=1, record="all")
+    chances: list = []
+    list(reference_rounds(world, kind, horizon, 0, chances=chances))
+    expected = reference_merit.merit_regrets(chances, MEANS, plain_merit(world.merit), 2)
+    for name, values in zip(("reward_regret", "fairness_regret"), expected, strict=True):
+        np.testing.assert_allclose(results[name].values.ravel(), values, rtol=2e-5, atol=2e-5, err_msg=name)
+
+
+def test_a_policy_without_chances_has_those_of_its_selection():
+    """ucb1's p is 0 or 1: with constant rewards of two arms, its regrets by hand."""
+    world = jb.Problem([0.9, 0.1], merit=Power(scale=1.0, exponent=1.0), reward="constant")
+    results = jb.simulate(world, "ucb1", horizon=50, seeds=1, record="all")
+    fair = np.array([1.9, 1.1]) / 3.0
+    n = trajectory(world, "ucb1", 50, 1)[:, :, 0, 0].cumsum(axis=0)
+    np.testing.assert_allclose(results.fairness_regret.values.ravel(), n @ (2 * fair[::-1]), rtol=1e-5)
+    np.testing.assert_allclose(results.reward_regret.values.ravel(), n[:, 1] * fair[0] * 0.8, rtol=1e-5)
+
+
+def test_sums_of_a_long_run_do_not_drift():
+    world = jb.Problem([0.9, 0.1], merit=Power(scale=1.0, exponent=1.0), reward="constant")
+    horizon = 300_000
+    results = jb.simulate(world, "ucb1", horizon=horizon, seeds=1, record=3)
+    n = results.pulls.values[0, 0, 0]
+    fair = np.array([1.9, 1.1]) / 3.0
+    assert float(results.fairness_regret_final.squeeze()) == pytest.approx(n @ (2 * fair[::-1]), rel=3e-7)
+
+
+def test_the_fair_policy_by_hand():
+    """002 eq. 4 with 1 + 2 mu^4, seven arms, three plays: L f / sum f."""
+    world = jb.Problem([0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4], plays=3, merit="power")
+    f = [1 + 2 * mu**4 for mu in world.means.ravel()]
+    np.testing.assert_allclose(world.fair_chances().ravel(), 3 * np.array(f) / sum(f), rtol=1e-6)
+
+
+# The box optimum
+
+_solve = jax.jit(box_optimum)
+ends = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=4, max_size=4)
+
+
+@pytest.mark.parametrize(
+    "merits",
+    [
+        st.builds(Power, scale=st.floats(0, 50), exponent=st.floats(1, 9)),
+        st.builds(Bumpy, turns=st.floats(0, 4), phase=st.floats(0, 6)),
+        st.builds(Falling, rate=st.floats(-3, 6)),
+    ],
+    ids=["power", "bumpy", "falling"],
+)
+@given(data=st.data())
+@settings(deadline=None, max_examples=25)
+def test_the_box_optimum_is_the_global_one(merits, data):
+    """Within 1e-5 of the value that a fine grid with golden sections finds, on random boxes."""
+    merit, box = data.draw(merits), data.draw(ends)
+    low, high = (np.float32([f(pair) for pair in box])[:, None] for f in (min, max))
+    x = np.asarray(_solve(jax.tree.map(jnp.float32, merit), jnp.asarray(low), jnp.asarray(high)))[:, 0]
+    assert np.all((low[:, 0] <= x) & (x <= high[:, 0]))
+    f = plain_merit(merit)
+    found = sum(f(v) * v for v in x.tolist()) / sum(f(v) for v in x.tolist())
+    _, best = reference_merit.box_optimum(low[:, 0].tolist(), high[:, 0].tolist(), f)
+    assert found >= best * (1 - 1e-5) - 1e-7
+
+
+def test_shares_of_few_arms_are_capped_at_one():
+    """Merit 8, 1, 1 and two plays: the first arm for sure, the others share the second play."""
+    merit, three = jnp.array([[8.0], [1.0], [1.0]]), jnp.ones((3, 1), bool)
+    shares = in_proportion(merit, jnp.array([[2.0]]), three)
+    np.testing.assert_allclose(shares.ravel(), [1.0, 0.5, 0.5])
+    alone = in_proportion(merit, jnp.array([[1.0]]), jnp.array([[False], [True], [False]]))
+    np.testing.assert_allclose(alone.ravel(), [0.0, 1.0, 0.0])
+
+
+# What is refused
+
+
+class Negative(Merit):
+    """Not positive near 1."""
+
+    def value(self, mu):
+        return 1.0 - 2.0 * mu
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"merit": "wealth"}, r"problem\.merit\.kind holds 'wealth'"),
+        ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale holds -1; it may hold numbers >= 0"),
+        ({"merit": {"kind": "power", "exponent": 0.5}}, r"problem\.merit\.exponent holds 0\.5"),
+        ({"merit": {"kind": "power", "c": 2}}, r"problem\.merit\.c holds 2"),
+        ({"merit": Negative()}, r"problem\.merit holds 'Negative'.* positive and finite on \[0, 1\]"),
+        ({"plays": 4}, r"problem\.merit holds 'power'.*at most \(K-1\)/\(L-1\) = 5/3 .*Assumption 1\), not 3 times"),
+        ({"means": [1.2, 0.1, 0.3], "reward": "gaussian"}, r"problem\.means holds .*numbers from 0 to 1"),
+    ],
+)
+def test_bad_merit_is_refused(changes, message):
+    with pytest.raises(jb.InputError, match=message):
+        problem(**changes)
+
+
+def test_equality_in_assumption_1_is_allowed():
+    assert jb.Problem([0.5] * 7, plays=3, merit={"kind": "power", "scale": 2.0}).merit is not None  # 3 = 6/2
+
+
+@pytest.mark.parametrize("kind", PROPORTIONAL)
+def test_what_the_policies_need(kind):
+    with pytest.raises(jb.InputError, match=r"problem\.merit holds None; .*" + ALSO.get(kind, kind)):
+        jb.simulate(problem(merit=None), kind, horizon=10, seeds=1)
+    with pytest.raises(jb.InputError, match=r"problem\.reward holds 'gaussian'; .*stay in \[0, 1\]"):
+        jb.simulate(problem(reward="gaussian"), kind, horizon=10, seeds=1)
+
+
+def test_merits_are_documented():
+    for merit in Merit.registry.values():
+        assert merit.__doc__
+        assert all(field.metadata.get("doc") for field in merit.parameters().values())

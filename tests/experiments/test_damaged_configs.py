@@ -1,0 +1,234 @@
+"""A thousand damaged and hostile configs: each is refused with one clear line, or is simulated as it should be."""
+
+import os
+import re
+import resource
+import signal
+import time
+import warnings
+from collections import Counter
+
+import damage
+import numpy as np
+import pytest
+
+from jaxbandit import cli
+from jaxbandit.core.errors import InputError
+from jaxbandit.environment import conversion_log
+from jaxbandit.experiments.configs import config
+from jaxbandit.tuning import command as task
+from jaxbandit.tuning import gradients
+
+SECONDS = 10  # after which what is checked counts as stuck; each takes some milliseconds
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with a conversion log, files that are none, and a pipe that nobody writes to."""
+    monkeypatch.chdir(damage.furnish(tmp_path))
+    os.mkfifo("fifo")
+    yield tmp_path
+    assert not os.path.exists("executed")  # the commands in configs and logs would make it
+
+
+class Stuck(BaseException):
+    """No Exception, so that nothing takes it for one of its own."""
+
+
+def outcome(check):
+    """What checking gives: the one line of the error, with its key, or what `check` returns."""
+
+    def stop(*_):
+        raise Stuck
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        return None, check()
+    except InputError as error:
+        refused = error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    message, key = str(refused), refused.key
+    assert message.isprintable()  # so it is one line
+    assert len(message) < 500
+    assert re.match(r"\S.* holds .+; it may hold .+", message)
+    if key.isprintable() and len(key) < 100:
+        assert message.startswith((f"{key} holds ", f"{key!r} holds "))
+    return key, None
+
+
+def simulated(path, changes=()):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # caveats of metrics
+        return config.simulation(config.load(path, changes))
+
+
+def size(simulation):
+    problem, setting = simulation.problem, simulation.setting
+    return len(simulation.entries) * problem.means.size * setting.seeds * setting.horizon
+
+
+def plays_every_round(simulation):
+    """Run it: every run of every policy plays L arms in every round where arms are always there."""
+    horizon, made = simulation.setting.horizon, simulation.run()
+    for problem, pulls in zip(simulation.problems, made.each(lambda tally: tally.pulls), strict=True):
+        played = pulls.sum(axis=-1)
+        assert played.shape == (problem.instances, made.seeds)
+        assert pulls.min() >= 0
+        assert pulls.max() <= horizon
+        if problem.availability is None:
+            np.testing.assert_array_equal(played, horizon * problem.plays)
+    for tally in made.tallies:
+        for name, values in tally.finals.items():
+            assert np.all(np.isfinite(values)), name
+
+
+def through(folder, cases):
+    """The keys named and how often, and the simulations made, of configs as `damage.damaged` gives them."""
+    path, keys, made = folder / "damaged.toml", Counter(), []
+    for done, content in cases:
+        path.write_bytes(content)
+        try:
+            key, simulation = outcome(lambda: simulated(path))
+        except BaseException as fault:
+            fault.add_note(f"{done}: {content[:4000]!r}")
+            raise
+        if key is None:
+            made.append((done, simulation))
+        else:
+            keys[key] += 1
+    return keys, made
+
+
+def run_some(made, most, policies):
+    """Run some of those that are small and have no more than so many policies, each a program to compile."""
+    small = [one for one in made if size(one[1]) <= 20_000 and len(one[1].entries) <= policies]
+    chosen = small[:: max(1, len(small) // most)][:most]
+    for done, simulation in chosen:
+        try:
+            plays_every_round(simulation)
+        except Exception as fault:
+            fault.add_note(done)
+            raise
+    return len(chosen)
+
+
+def test_a_thousand_damaged_configs(folder):
+    begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    keys, made = through(folder, damage.damaged(seed=0, count=1000))
+    assert time.process_time() - begun < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10  # KiB on Linux
+    assert len(made) + keys.total() == 1000
+    # Of different kinds: no TOML, no log, and most keys that a config has.
+    assert len(made) >= 120
+    assert len(keys) >= 100
+    assert max(keys.values()) < 250
+    assert {key.split(".")[0].split("[")[0] for key in keys} >= {"CONFIG", "simulation", "problem", "policies"}
+    for name in ("means", "plays", "reward", "delay", "fractions", "penalties", "merit", "opportunity", "availability"):
+        assert any(key.startswith(f"problem.{name}") for key in keys), name
+    assert run_some(made, most=6, policies=1) >= 4
+
+
+@pytest.mark.slow
+def test_thousands_of_damaged_configs(folder):
+    keys, made = through(folder, damage.damaged(1, 2000))
+    assert len(made) >= 240
+    assert len(keys) >= 180
+    assert run_some(made, most=20, policies=9) == 20
+
+
+def test_what_no_machine_has_room_for_is_refused_by_its_key(folder):
+    """Each hostile value on its own: none is taken up by another key's error."""
+    path = folder / "hostile.toml"
+    for dotted, value in [
+        ("problem.means", {"random": "uniform", "arms": 10**9}),
+        ("problem.means", {"random": "uniform", "arms": 3, "instances": 10**12}),
+        ("problem.means", {"conversions": "fifo"}),
+        ("problem.means", {"conversions": "/dev/zero"}),
+        ("problem.means", {"conversions": "objects.npy"}),
+        ("problem.means", {"conversions": "pickled"}),
+        ("problem.delay", {"kind": "empirical", "table": [0, 2**63]}),
+        ("simulation.horizon", 10**9),
+        ("simulation.seeds", 10**12),
+        ("simulation.record", [10**9]),
+        ("policies", [{"kind": "lfg", "eta": {"scale": 1, "horizon_power": 1e9}}]),
+        ("policies", [{"kind": "lfg", "eta": {"scale": 1, "horizon_power": -1e9}}]),
+    ]:
+        path.write_bytes(damage.toml(damage.small(**{dotted: value}), {}))
+        key, _ = outcome(lambda: simulated(path))
+        assert key is not None
+        assert key.startswith(dotted)
+
+
+def test_numbers_of_thousands_of_digits(folder):
+    path = folder / "long.toml"
+    for digits in ("1" * 5000, "0x" + "f" * 5000):
+        path.write_text(f"[simulation]\nhorizon = {digits}\nseeds = 1\n")
+        assert outcome(lambda: simulated(path))[0] == ("CONFIG" if digits[1] == "1" else "simulation.horizon")
+
+
+def test_a_config_that_never_ends_is_not_read_to_its_end():
+    assert outcome(lambda: config.load(damage.Path("/dev/zero")))[0] == "CONFIG"
+
+
+def test_damaged_changes(folder):
+    path, keys, accepted = folder / "changed.toml", Counter(), 0
+    for text, changes in damage.changes(seed=0, count=1000):
+        path.write_text(text)
+        key, simulation = outcome(lambda changes=changes: simulated(path, changes))
+        accepted += simulation is not None
+        keys[key] += 1
+    assert accepted >= 60
+    assert len(keys) >= 100
+    assert keys["--set"] < 600
+
+
+def test_damaged_tuning_tables(folder, monkeypatch):
+    """Everything about them is checked before the first gradient."""
+
+    def accept(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gradients.Program, "runs", accept)
+    path, keys, accepted = folder / "tuned.toml", Counter(), 0
+    for _, content in damage.tunings(seed=0, count=500):
+        path.write_bytes(content)
+        try:
+            keys[outcome(lambda: task.task(config.load(path)).run())[0]] += 1
+        except KeyboardInterrupt:
+            accepted += 1
+    assert accepted >= 40
+    assert len(keys) >= 30
+    assert {f"tuning.{name}" for name in task.KEYS} <= set(keys)
+
+
+def test_damaged_conversion_logs(folder):
+    path, keys = folder / "damaged.tsv", Counter()
+    for content in damage.logs(seed=0, count=1000):
+        path.write_bytes(content)
+        key, log = outcome(lambda: conversion_log.read(path))
+        keys[key] += 1
+        if log is not None:
+            assert log.counts.min() >= 1
+            assert len(log.products) == len(log.clicks) == len(log.seconds) <= 6
+            outcome(log.delays)
+    assert keys.keys() == {None, "problem.delay.table"}
+    assert min(keys.values()) >= 200
+
+
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_the_command_ends_with_2_and_one_line(folder, capsys, command):
+    path = folder / "damaged.toml"
+    refused = 0
+    for _, content in damage.damaged(seed=9, count=60):
+        path.write_bytes(content)
+        if outcome(lambda: simulated(path))[0] is not None:
+            refused += 1
+            assert cli.main([command, str(path), "--out", str(folder / "out")]) == 2
+            said = capsys.readouterr()
+            assert said.out == ""
+            assert re.fullmatch(r"jaxbandit: .* holds .*; it may hold .*\n", said.err)
+            assert not (folder / "out").exists()
+    assert refused >= 30

@@ -1,0 +1,213 @@
+"""Lists in a config: the configurations they expand to, what these are called, and where they stand in the results."""
+
+import tomllib
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import jaxbandit as jb
+from jaxbandit.experiments import dataset
+from jaxbandit.experiments.configs import config as configs
+from jaxbandit.experiments.configs.grid import expanded
+
+PROBLEM = {"means": [0.9, 0.8, 0.7], "fractions": 0.1, "penalties": 0.4}
+HARD = {"kind": "hard-threshold-ucb"}
+SMALL = {"horizon": 40, "seeds": 3, "record": 4}
+
+
+def simulation(problem=PROBLEM, policies=(HARD,), **more):
+    return configs.simulation({"simulation": SMALL, "problem": problem, "policies": list(policies), **more})
+
+
+def simulate(problem=PROBLEM, policies=HARD, **more):
+    return jb.simulate(problem, policies, **{**SMALL, **more})
+
+
+def points(problem, grid=None):
+    return [point for point, _ in expanded(problem, grid)]
+
+
+def test_a_grid_is_every_combination_the_last_list_running_fastest():
+    grid = {"problem": {"penalties": [0.1, 0.2], "delay": {"kind": ["fixed"], "d": [0, 3]}}}
+    made = list(expanded(PROBLEM, grid))
+    assert [point for point, _ in made] == [
+        {"problem.penalties": a, "problem.delay.d": d} for a in (0.1, 0.2) for d in (0, 3)
+    ]
+    assert made[3][1] == {**PROBLEM, "penalties": 0.2, "delay": {"kind": "fixed", "d": 3}}
+    assert PROBLEM["penalties"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "values"),
+    [
+        ({"plays": [1, 2]}, "plays", [1, 2]),
+        ({"penalties": {"gap_fraction": [0.5, 2.0]}}, "penalties.gap_fraction", [0.5, 2.0]),
+        ({"merit": {"kind": "power", "exponent": [2, 4]}}, "merit.exponent", [2, 4]),
+        ({"opportunity": {"kind": "softmax", "c": [1.0, 2.0]}}, "opportunity.c", [1.0, 2.0]),
+    ],
+)
+def test_where_a_list_can_mean_nothing_else_it_is_a_grid_in_place(more, key, values):
+    assert points({**PROBLEM, **more}) == [{f"problem.{key}": value} for value in values]
+
+
+@pytest.mark.parametrize("more", [{"penalties": [0.1, 0.2, 0.3]}, {"delay": {"kind": "fixed", "d": [1, 2, 3]}}])
+def test_elsewhere_a_list_is_a_number_an_arm(more):
+    assert points({**PROBLEM, **more}) == [{}]
+
+
+def test_a_name_grows_into_a_table():
+    (_, table), _ = expanded({**PROBLEM, "reward": "gaussian"}, {"problem": {"reward": {"sd": [0.1, 0.2]}}})
+    assert table["reward"] == {"kind": "gaussian", "sd": 0.1}
+
+
+def test_labels_families_and_points():
+    policies = [{**HARD, "penalties": [0.3, 0.6]}, {"kind": "ucb1", "label": "plain"}]
+    made = simulation(policies=policies, grid={"problem": {"fractions": [0.1, 0.2]}}).entries
+    assert [entry.label for entry in made] == [
+        "hard-threshold-ucb (penalties=0.3, fractions=0.1)",
+        "hard-threshold-ucb (penalties=0.3, fractions=0.2)",
+        "hard-threshold-ucb (penalties=0.6, fractions=0.1)",
+        "hard-threshold-ucb (penalties=0.6, fractions=0.2)",
+        "plain (fractions=0.1)",
+        "plain (fractions=0.2)",
+    ]
+    assert [entry.family for entry in made] == ["hard-threshold-ucb"] * 4 + ["plain"] * 2
+    assert made[1].point == {"policies.penalties": 0.3, "problem.fractions": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("grid", "key", "allowed"),
+    [
+        (3, "grid", "a table"),
+        ({"policies": {"eta": [1, 2]}}, "grid.policies.eta", "nothing: a list in the policy's own table"),
+        ({"simulation": {"seeds": [1, 2]}}, "grid.simulation.seeds", "nothing: one simulation has one horizon"),
+        ({"problems": {"plays": [1, 2]}}, "grid.problems.plays", "problem"),
+        ({"problem": [1, 2]}, "grid.problem", "problem"),
+        ({"problem": {"penalties": 0.1}}, "grid.problem.penalties", "a list of values"),
+        ({"problem": {"penalties": []}}, "grid.problem.penalties", "a list of values"),
+        ({"problem": {"fractions": [0.1, None]}}, "grid.problem.fractions", "a list of values"),
+        ({"problem": {"penalty": [0.1, 0.2]}}, "problem.penalty", "did you mean 'penalties'"),
+        ({"problem": {"means": {"arms": [2, 3]}}}, "grid.problem.means.arms", "a key of a table"),
+        ({"problem": {"penalties": [0.1, -1.0]}}, "problem.penalties", r"numbers >= 0 \(at penalties=-1\)"),
+        (
+            {"problem": {"means": [[0.1, 0.2], [0.1, 0.2, 0.3]]}},
+            "grid.problem.means",
+            "means of 2 arms and 1 instances",
+        ),
+        ({"problem": {"penalties": [0.1, 0.1]}}, "policies.label", "a name of its own"),
+        (
+            {"problem": {"fractions": [0.1 / (i + 1) for i in range(1001)], "penalties": list(range(1000))}},
+            "grid",
+            "at most 1000000 combinations",
+        ),
+    ],
+)
+def test_a_grid_that_cannot_be_is_refused(grid, key, allowed):
+    problem = {name: value for name, value in PROBLEM.items() if name != "fractions" or "means" not in str(grid)}
+    with pytest.raises(jb.InputError, match=allowed) as refused:
+        simulation(problem, [{"kind": "ucb1"}], grid=grid)
+    assert refused.value.key == key
+
+
+def test_too_many_policies_for_a_grid_are_refused():
+    policies = [{**HARD, "penalties": [0.001 * i for i in range(2000)]}]
+    with pytest.raises(jb.InputError, match="at most 1000000 combinations, not 1002000"):
+        simulation(policies=policies, grid={"problem": {"fractions": [0.0001 * i for i in range(501)]}})
+
+
+def test_parameters_are_coordinates_of_the_results():
+    policies = [{**HARD, "exploration": [0.5, 2.0], "penalties": [0.1]}, "ucb1"]
+    data = simulate(policies=policies, grid={"problem": {"penalties": [0.2, 0.6]}})
+    np.testing.assert_array_equal(data.exploration, [0.5, 0.5, 2.0, 2.0, np.nan, np.nan])
+    np.testing.assert_array_equal(data["problem.penalties"], [0.2, 0.6] * 3)
+    assert data.exploration.attrs["key"] == "policies.exploration"
+    assert data["problem.penalties"].attrs["key"] == "problem.penalties"
+    assert "penalties" not in data.coords  # one value is no grid
+    assert data.penalties.dims == ("policy", "instance", "arm")
+    assert data.means.dims == ("instance", "arm")
+
+
+def test_a_parameter_called_as_a_variable_has_its_whole_key():
+    data = simulate(policies={**HARD, "penalties": [0.1, 0.7]})
+    np.testing.assert_array_equal(data["policies.penalties"], [0.1, 0.7])
+    assert data.penalties.dims == ("instance", "arm")
+
+
+class Seeded(jb.Index):
+    """An index with a parameter that is called as a dimension of the results is."""
+
+    seed: float = 0.0
+
+    def value(self, state, now):
+        return now.mean + self.seed
+
+
+def test_a_parameter_called_as_a_dimension_has_its_whole_key(monkeypatch):
+    monkeypatch.setitem(jb.policy("ucb1").registry, "seeded", Seeded)
+    data = simulate(policies={"kind": "seeded", "seed": [1.0, 2.0]})
+    np.testing.assert_array_equal(data["policies.seed"], [1.0, 2.0])
+
+
+def test_values_that_are_no_numbers_are_words():
+    data = simulate(grid={"problem": {"reward": ["bernoulli", {"kind": "beta", "concentration": 2.0}]}})
+    assert data["problem.reward"].values.tolist() == ["bernoulli", "betax2"]
+
+
+def test_where_configurations_differ_in_plays_the_results_do_not_name_one():
+    data = simulate({**PROBLEM, "plays": [1, 2]}, "ucb1")
+    assert "plays" not in data.attrs
+    np.testing.assert_array_equal(data.pulls.sum("arm").values[:, 0, 0], [40, 80])
+    assert simulate().attrs["plays"] == 1
+
+
+def test_a_problem_that_is_made_has_no_grid():
+    with pytest.raises(jb.InputError, match="nothing beside a Problem"):
+        simulate(jb.Problem(**PROBLEM), grid={"problem": {"penalties": [0.1, 0.2]}})
+
+
+@pytest.mark.parametrize(
+    ("policies", "problem", "grid"),
+    [
+        (["ucb1", {**HARD, "penalties": [0.1, 0.7]}, "ucb1"], PROBLEM, {"problem": {"penalties": [0.2, 0.6]}}),
+        (
+            {"mine": {"kind": "fair-learn", "base": jb.policy("ucb1", exploration=1.0), "alpha": [0, 2.5]}},
+            PROBLEM,
+            None,
+        ),
+        (HARD, {**PROBLEM, "penalties": {"gap_fraction": [0.5, 2.0]}, "means": np.array([0.9, 0.8, 0.7])}, None),
+        ([{**HARD, "penalties": np.array([0.1, 0.2, 0.3]), "exploration": [1, 2]}], jb.Problem(**PROBLEM), None),
+        ([{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}], PROBLEM, None),
+    ],
+)
+def test_the_config_that_results_carry_gives_them_again(policies, problem, grid):
+    data = simulate(problem, policies, grid=grid)
+    made = configs.simulation(tomllib.loads(data.attrs["config"]))
+    again = dataset.dataset(made, made.run(), {})
+    xr.testing.assert_identical(data.drop_attrs(), again.drop_attrs())
+
+
+def test_a_second_grid_of_the_same_name_has_a_number():
+    data = simulate(policies=[{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}])
+    assert data.family.values.tolist() == ["hard-threshold-ucb"] * 2 + ["hard-threshold-ucb #2"] * 2
+    assert data.policy.values.tolist()[2] == "hard-threshold-ucb #2 (exploration=2)"
+
+
+def test_set_makes_a_grid(tmp_path):
+    text = """
+[simulation]
+horizon = 40
+seeds = 3
+
+[problem]
+means = [0.9, 0.8, 0.7]
+fractions = 0.1
+penalties = 0.4
+
+[[policies]]
+kind = "hard-threshold-ucb"
+"""
+    (tmp_path / "config.toml").write_text(text)
+    changes = ["grid.problem.penalties=[0.1,0.2]", "policies.0.exploration=[1.0,2.0]"]
+    made = configs.simulation(configs.load(tmp_path / "config.toml", changes)).entries
+    assert [tuple(entry.point.values()) for entry in made] == [(x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)]

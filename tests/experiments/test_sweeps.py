@@ -1,0 +1,101 @@
+"""The figure of a grid over one parameter against plain NumPy, and what it refuses."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.experiments.plots import figures
+from jaxbandit.metrics.definitions import METRICS
+
+T, SEEDS, ETA = 120, 20, [100.0, 1.0, 10.0]
+MEANS = [[0.5, 0.9, 0.1, 0.7], [0.2, 0.3, 0.4, 0.8]]
+PROBLEM = jb.Problem(MEANS, fractions=[0.1, 0.05, 0.2, 0.15], penalties=0.3)
+
+
+@pytest.fixture(scope="module")
+def results():
+    policies = [
+        {"kind": "lfg", "eta": ETA},
+        "ucb1",
+        {"kind": "lfg", "label": "both", "eta": [5.0, 7.0], "exploration": [0.5, 2.0]},
+    ]
+    return jb.simulate(PROBLEM, policies, horizon=T, seeds=SEEDS, record=12, metrics=["regret", "unfairness"])
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
+def mean_and_half(results, policy, metric):
+    """By hand: the mean over runs and instances, and the half width of its interval given the instances."""
+    runs = results[f"{metric}_final"].sel(policy=policy).transpose("instance", "seed").values
+    variances = [row.var(ddof=1) / SEEDS for row in runs]
+    return runs.mean(), 1.96 * np.sqrt(sum(variances)) / len(runs)
+
+
+def test_a_line_goes_through_the_points_of_a_family_and_others_are_level(results):
+    figure = figures.sweep(results, "eta")
+    panels = [axis for axis in figure.axes if axis.get_visible()]
+    assert [axis.get_ylabel() for axis in panels] == [METRICS[name].label for name in ("regret", "unfairness")]
+    for axis, metric in zip(panels, ["regret", "unfairness"], strict=True):
+        assert axis.get_xlabel() == "eta"
+        assert axis.get_xscale() == "log"
+        (bars,) = axis.containers
+        line, _, (segments,) = bars
+        np.testing.assert_array_equal(line.get_xdata(), sorted(ETA))
+        for eta, y, (low, high) in zip(sorted(ETA), line.get_ydata(), segments.get_segments(), strict=True):
+            mean, half = mean_and_half(results, f"lfg (eta={eta:g})", metric)
+            assert y == pytest.approx(mean)
+            assert (high[1] - low[1]) / 2 == pytest.approx(half)
+        (level,) = [one for one in axis.lines if one.get_label() == "ucb1"]
+        assert level.get_ydata()[0] == pytest.approx(mean_and_half(results, "ucb1", metric)[0])
+    assert [text.get_text() for text in figure.legends[0].texts] == ["ucb1", "lfg"]
+    assert f"T = {T}, mean over 2 instances × {SEEDS} runs" in figure.legends[0].get_title().get_text()
+
+
+def test_one_seed_has_no_intervals(results):
+    axis = figures.sweep(results.isel(seed=[0]), "eta", ["regret"]).axes[0]
+    (bars,) = axis.containers
+    assert not bars.has_yerr
+    assert not axis.patches
+
+
+def test_values_that_are_no_numbers_stand_side_by_side():
+    kinds = ["none", {"kind": "fixed", "d": 3}, {"kind": "geometric", "p": 0.5}]
+    grid = {"problem.delay": kinds}
+    problem = {"means": [0.9, 0.5], "delay": "none"}
+    results = jb.simulate(problem, "ucb1", grid=grid, horizon=50, seeds=3, metrics=["regret"])
+    axis = figures.sweep(results, "problem.delay").axes[0]
+    words = [label.get_text() for label in axis.get_xticklabels()]
+    assert words == results["problem.delay"].values.tolist()
+    assert len(words) == len(kinds)
+    assert axis.get_xscale() == "linear"
+
+
+def test_the_figure_is_drawn_where_a_family_varies_one_parameter_alone(results, tmp_path):
+    assert "sweep" in dict(figures.figures(results))
+    both = results.isel(policy=results.family.values == "both")
+    assert not [name for name in dict(figures.figures(both)) if name.startswith("sweep")]
+    assert {path.name for path in figures.draw_all(results, tmp_path)} > {"sweep.png", "sweep.pdf"}
+
+
+@pytest.mark.parametrize(
+    ("x", "metrics", "words"),
+    [
+        ("etta", None, "x holds 'etta'.*eta"),
+        ("exploration", None, r"a family varies alone \(lfg: eta; both: eta, exploration\); select one value"),
+        ("eta", ["r_regret"], "metrics holds 'r_regret'"),
+        ("eta", [], "at least one metric"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(results, x, metrics, words):
+    with pytest.raises(jb.InputError, match=words):
+        figures.sweep(results, x, metrics)
+
+
+def test_without_a_grid_there_is_nothing_to_draw(results):
+    with pytest.raises(jb.InputError, match="there is no grid"):
+        figures.sweep(jb.simulate(PROBLEM, "ucb1", horizon=9, seeds=2), "eta")

@@ -1,0 +1,207 @@
+"""Runs policies round by round, in the engine and in the plain references, on the same random numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import reference
+import reference_merit
+import reference_plays  # noqa: F401  registers the policies of paper 003
+import reference_transfer
+
+import jaxbandit as jb
+from jaxbandit.core import prng
+from jaxbandit.core.rationals import QuotaTable
+from jaxbandit.core.xla.tiling import LANES
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch.blocks import on_device, quota_on_device
+from jaxbandit.environment.problem import world_of
+from jaxbandit.policies.base import Alias, Policy
+
+ALL = list(Policy.registry)
+# Policies of paper 002, tested in test_merit.py; those that select in proportion to merit need `problem.merit`.
+ALSO = {"fairx-ucb": "fcucb-d", "fairx-ts": "fcts-d"}
+MERIT = [*reference_merit.MERIT, *ALSO]
+PROPORTIONAL = [kind for kind in MERIT if kind not in ("cucb-d", "mp-ts-d", "opse")]
+DISTINCT = [kind for kind in ALL if not isinstance(Policy.registry[kind], Alias)]  # an alias runs another's program
+TRANSFER = reference_transfer.TRANSFER  # policies of paper 004, tested in test_transfer.py, need `problem.opportunity`
+PLAIN = [kind for kind in DISTINCT if kind not in (*MERIT, *TRANSFER)]
+ONE_PLAY = ["naive", "fair-random", *TRANSFER]
+BINARY = ("thompson", "f-ts", "fcts-d", "op-fcts-d", "mp-ts-d", "fairx-ts")
+RULES = [n for n, p in Policy.registry.items() if not isinstance(p, Alias) and "base" in p.parameters()]
+INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.startswith("jaxbandit.policies.indices")]
+
+
+def trajectory(problem, policy, horizon, seeds, key=0):
+    """Selections of every round: bool `[T, K, C, S]`, from the engine, recorded at every round.
+
+    In whole vectors of lanes, as the engine is used: a handful of runs compiles to other code, whose last bits differ.
+    """
+    lanes = seeds + -seeds % LANES
+    policy = policy if isinstance(policy, Policy) else jb.policy(policy)
+    prepared = policy.prepare(problem, horizon)
+    cells = np.arange(problem.instances)
+    world = on_device(world_of(problem, prepared.binary, horizon), cells)
+    placed = on_device(prepared, cells)
+    keys = tuple(jnp.asarray(w) for w in prng.run_keys(key, cells[:, None], np.arange(lanes)))
+    state = rollout.start(placed, world, (problem.arms, problem.instances, lanes), False)
+    quotas = None
+    if problem.fractions is not None:
+        quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
+    stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
+    zero = jnp.asarray(0, jnp.int32)
+    _, pulls, _, _ = rollout.advance(
+        placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state
+    )
+    pulls = np.asarray(pulls)[..., :seeds]
+    return np.diff(pulls, axis=0, prepend=0).astype(bool)
+
+
+class Numbers:
+    """One run's random numbers as the engine draws them, for the references: what `reference.make` calls numbers."""
+
+    def __init__(self, key, instance, seed):
+        self._key = tuple(jnp.asarray(word) for word in prng.run_keys(key, np.array(instance), np.array(seed)))
+        self.t = 0
+
+    def uniform(self, slots=1, attempt=0, depth=0):
+        return _uniform(self._key, jnp.uint32(self.t), prng.POLICY + depth, slots, attempt)
+
+    def normal(self, slots=1, depth=0):
+        return np.asarray(_normal(self._key, jnp.uint32(self.t), prng.POLICY + depth, slots), float).tolist()
+
+    def beta(self, a, b, depth=0):
+        a, b = (jnp.asarray(x, jnp.result_type(float)) for x in (a, b))
+        return np.asarray(_beta(self._key, jnp.uint32(self.t), prng.POLICY + depth, a, b), float).tolist()
+
+    def stream(self, purpose):
+        return prng.Stream(self._key, jnp.uint32(self.t), purpose)
+
+
+def _drawn(method, static):
+    def draw(key, t, purpose, *arguments):
+        return getattr(prng.Stream(key, t, purpose), method)(*arguments)
+
+    return jax.jit(draw, static_argnums=static)
+
+
+_uniform_jit, _normal, _beta = _drawn("uniform", (2, 3, 4)), _drawn("normal", (2, 3)), _drawn("beta", (2,))
+
+
+def _uniform(*arguments):
+    return np.asarray(_uniform_jit(*arguments), float).tolist()
+
+
+class _World:
+    """Rewards, delays and availability of one run, drawn with the engine's numbers but by the SPEC's words."""
+
+    def __init__(self, problem, numbers, binary):
+        self.problem, self.numbers, self.binary = problem, numbers, binary
+        self.played = [0] * problem.arms
+
+        def draw(reward, delay, mean, key, number, arm):
+            numbers = prng.Stream(key, number, prng.REWARD, problem.arms, arm)
+            coins = numbers.towards(prng.BINARISE).uniform()
+            drawn = reward.draw(mean, numbers)
+            return drawn, coins, delay.draw(drawn, numbers.towards(prng.DELAY))
+
+        self._draw = jax.jit(draw)
+
+    def available(self):
+        K = self.problem.arms
+        if self.problem.availability is None:
+            return [True] * K
+        u = self.numbers.uniform(K, depth=prng.AVAILABILITY - prng.POLICY)
+        return [x < a for x, a in zip(u, self.problem.availability[:, 0], strict=True)]
+
+    def rewards(self, arms, instance):
+        """The rewards of the selected arms, `[(arm, reward, delay)]`: each those of the arm's next play."""
+        return [(k, *self._reward(k, instance)) for k in arms]
+
+    def _reward(self, arm, instance):
+        problem = self.problem
+        at = self._of_arm(problem.reward, arm), self._of_arm(problem.delay.model(), arm)
+        mean = jnp.asarray(problem.means[[arm], instance], float)
+        number, self.played[arm] = self.played[arm], self.played[arm] + 1
+        drawn, coin, rounds = self._draw(
+            *at, mean, self.numbers._key, jnp.uint32(number), jnp.asarray([arm], jnp.int32)
+        )
+        reward = float(coin[0] < drawn[0]) if self.binary else float(drawn[0])
+        return reward, int(np.ravel(rounds)[0])
+
+    def _of_arm(self, model, arm):
+        """A model's parameters for one arm."""
+
+        def one(leaf):
+            leaf = np.asarray(leaf)
+            value = np.broadcast_to(leaf, (self.problem.arms, 1))[[arm], 0] if leaf.ndim in (0, 2) else leaf
+            return jnp.asarray(value, jnp.int32 if leaf.dtype.kind == "i" else jnp.result_type(float))
+
+        return jax.tree.map(one, model)
+
+
+def plain_merit(merit):
+    """A merit function for plain floats."""
+    if merit.name == "power":
+        return lambda mu: 1 + merit.scale * mu**merit.exponent
+    return merit.plain
+
+
+def plain_opportunity(opportunity, arms):
+    """A fairness function for plain numbers."""
+    given = {name: getattr(opportunity, name) for name in opportunity.parameters()}
+    return reference_transfer.plain(opportunity.name, arms, **given)
+
+
+def reference_run(problem, kind, horizon, seed, key=0, instance=0, **parameters):
+    """Selections of one run by the plain reference: a list of lists of arms."""
+    return list(reference_rounds(problem, kind, horizon, seed, key, instance, **parameters))
+
+
+def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=None, phases=None, **parameters):
+    """The selections round by round; the p_k(t) of a policy of 002 are appended to `chances`, the rounds that one of
+    004 has spent in each phase by then to `phases`."""
+    numbers = Numbers(key, instance, seed)
+    gaussian = problem.reward.name == "gaussian"
+    if kind in PROPORTIONAL:
+        parameters["merit"] = plain_merit(problem.merit)
+    if kind in TRANSFER:
+        parameters["opportunity"] = plain_opportunity(problem.opportunity, problem.arms)
+    binary = not gaussian and (kind in BINARY or "thompson" in (parameters.get("base"), parameters.get("black_box")))
+    policy = reference.make(
+        ALSO.get(kind, kind),
+        K=problem.arms,
+        T=horizon,
+        tau=None if problem.fractions is None else [Fraction(f) for f in problem.fractions[:, 0]],
+        A=None if problem.penalties is None else problem.penalties[:, 0].tolist(),
+        numbers=numbers,
+        gaussian_sd=float(np.max(problem.reward.sd)) if gaussian else None,
+        plays=problem.plays,
+        **parameters,
+    )
+    world = _World(problem, numbers, binary)
+    under_way: dict[int, list] = {}
+    for t in range(1, horizon + 1):
+        numbers.t = t
+        selected = policy.select(t, world.available())
+        for arm, reward, delay in world.rewards(selected, instance):
+            under_way.setdefault(t + delay, []).append((arm, reward))
+        policy.receive(t, selected, under_way.pop(t, []))
+        if chances is not None:
+            chances.append(policy.chances)
+        if phases is not None:
+            phases.append(list(policy.phase_rounds))
+        yield sorted(selected)
+
+
+def assert_same(world, kind, seeds=2, horizon=300, key=0, **parameters):
+    """The engine's selections are the reference's, round by round."""
+    ours = trajectory(world, jb.policy(kind, **parameters), horizon, seeds, key)
+    for seed in range(seeds):
+        theirs = reference_run(world, kind, horizon, seed, key, **parameters)
+        mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
+        differ = [t for t in range(horizon) if mine[t] != theirs[t]]
+        assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"
