@@ -56,8 +56,8 @@ def described(configurations: int, record: int, kind: str = "hard-threshold-ucb"
 
 def bare(simulation: Simulation) -> float:
     """Seconds that the compiled programs alone take for every block, from as many threads."""
-    group, blocks = simulation.groups[0], simulation.blocks
-    horizon = simulation.setting.horizon
+    group, blocks = simulation.stacks[0], simulation.blocks
+    horizon = simulation.settings.horizon
     stops = np.linspace(0, horizon, -(-len(simulation.rounds) // STOPS) * STOPS + 1)[1:].astype(np.int32)
 
     def play(block: Block) -> None:
@@ -72,8 +72,8 @@ def bare(simulation: Simulation) -> float:
             first = int(ends[-1])
         jax.block_until_ready(counts)
 
-    assert group.facts.fractions is not None
-    table = QuotaTable(group.facts.fractions, horizon + 1).rows(0, horizon + 1)
+    assert group.ground_truth.fractions is not None
+    table = QuotaTable(group.ground_truth.fractions, horizon + 1).rows(0, horizon + 1)
     quota = quota_on_device(table, blocks[0].places())
     play(blocks[0])
     begun = time.perf_counter()
@@ -111,12 +111,12 @@ def measured(kind: str, configurations: int, record: int, repeats: int) -> dict[
     times = [seconds for *_, seconds in made]
     middle = {name: float(np.median([seconds[name] for seconds in times])) for name in first}
     whole = sorted((one["whole"] - one["compilation"]) / one["bare engine"] for one in times)
-    rounds = data.sizes["policy"] * simulation.setting.seeds * simulation.setting.horizon
+    rounds = data.sizes["policy"] * simulation.settings.seeds * simulation.settings.horizon
     return {
         "policy": kind,
         "configurations": data.sizes["policy"],
-        "seeds": simulation.setting.seeds,
-        "horizon": simulation.setting.horizon,
+        "seeds": simulation.settings.seeds,
+        "horizon": simulation.settings.horizon,
         "recorded rounds": len(simulation.rounds),
         "metrics": simulation.metrics,
         "programs compiled": programs,

@@ -59,7 +59,7 @@ def answer(known: Collection[str], play: Play, version: str) -> None:
         print("null")
         return
     with ProcessPoolExecutor(asked["processes"]) as pool:
-        jobs = [pool.submit(played, play, asked, seed) for seed in range(asked["processes"])]
+        jobs = [pool.submit(chunks_of, play, asked, seed) for seed in range(asked["processes"])]
         made = [job.result() for job in jobs]
     regrets = [regret for some, _ in made for regret in some]
     line = {"kind": asked["kind"], "version": version, "rounds": len(regrets) * asked["horizon"]}
@@ -67,7 +67,7 @@ def answer(known: Collection[str], play: Play, version: str) -> None:
     print(json.dumps(line))
 
 
-def played(play: Play, asked: dict, process: int) -> tuple:
+def chunks_of(play: Play, asked: dict, process: int) -> tuple:
     """Regrets of the runs of one process, and the seconds they took; a first, short run warms it up."""
     kind, means, horizon = asked["kind"], asked["means"], asked["horizon"]
     play(kind, means, 100, process)

@@ -28,7 +28,7 @@ from jaxbandit.policies.base import Index as Index
 from jaxbandit.policies.base import Policy as Policy
 from jaxbandit.policies.base import Rule as Rule
 from jaxbandit.policies.base import policy as policy
-from jaxbandit.policies.round_view import Round as Round
+from jaxbandit.policies.round_view import RoundView as RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.experiments.plots import figures as plots  # noqa: F401

@@ -169,13 +169,13 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     about = {"config": tomli_w.dumps(config), **_made_with(), **({"force": True} if force else {})}
     told = [f"{out}/ has its results: another process has finished this run"]
     try:
-        outcome = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
+        result = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
         before = ()  # a run that fails may have removed its progress; from here on another process alone does
         with distributed.together():
             if distributed.number() == 0 and not _finished(out, config, before):
-                data = dataset.dataset(simulation, outcome, config)
+                data = dataset.dataset(simulation, result, config)
                 names = [path.name for path in export.write(data, out)]
-                told = _told(data, outcome, names, out, summary)
+                told = _told(data, result, names, out, summary)
     except (KeyboardInterrupt, FloatingPointError, ReturnedError, WriteError, ConnectionError) as error:
         if isinstance(error, WriteError) and _finished(out, config, before):
             checkpoint.forget(out)  # what this one has put there since
@@ -189,8 +189,8 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     checkpoint.forget(out)
     if distributed.number() == 0:
         say(*told)
-    if outcome.short is not None:
-        tell(outcome.short)
+    if result.short is not None:
+        tell(result.short)
         return 1
     return 0
 
@@ -203,10 +203,10 @@ def _finished(out: Path, config: Mapping[str, Any], before: tuple[int, ...]) -> 
     return not checkpoint.begun(out) and previous_run.finished(out, config, before)
 
 
-def _told(data: Any, outcome: Any, names: list[str], out: Path, summary: Any) -> list[str]:
+def _told(data: Any, result: Any, names: list[str], out: Path, summary: Any) -> list[str]:
     return [
         summary.table(data, rest=f"{out}/{TABLE}") if TABLE in names else summary.table(data),
-        f"compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.run_seconds:.1f} s: "
+        f"compiled in {result.compile_seconds:.1f} s, ran in {result.run_seconds:.1f} s: "
         f"{data.attrs['rounds_per_second'] / 1e6:.1f} million rounds a second on {data.attrs['device']}",
         f"wrote {', '.join(names)} to {out}/",
     ]
@@ -243,12 +243,12 @@ def _tune(parsed: argparse.Namespace) -> int:
     sharding.check()
     from jaxbandit.tuning import command as tasks  # late, as in `_run`: with the figure comes matplotlib
 
-    job = tasks.task(config)
+    task = tasks.task(config)
     out = parsed.out or _named_after(parsed.config)
     _ask_for(out, tasks.FILES.__contains__)
-    made = job.run(progress=sys.stderr.isatty())
-    written = tasks.save(job, made, out)
-    say(tasks.summary(job, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
+    made = task.run(progress=sys.stderr.isatty())
+    written = tasks.save(task, made, out)
+    say(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0
 
 

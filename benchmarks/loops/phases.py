@@ -52,13 +52,13 @@ def fairness(problem: jb.Problem) -> tuple[Compiled, Compiled]:
 
 
 @fast
-def sweep(arms: Any, played: int, horizon: int) -> int:
+def sweep(arms: Any, chunks_of: int, horizon: int) -> int:
     """Play all arms once, while rounds last; the rounds played by then."""
     for k in range(len(arms)):
-        if played < horizon:
+        if chunks_of < horizon:
             pull(arms, k)
-            played += 1
-    return played
+            chunks_of += 1
+    return chunks_of
 
 
 @fast
@@ -79,13 +79,13 @@ def gap_bounds(arms: Any, k: int, log_horizon: float) -> tuple[float, float]:
 
 
 @fast
-def work_off(arms: Any, owed: Any, played: int, horizon: int) -> int:
+def work_off(arms: Any, owed: Any, chunks_of: int, horizon: int) -> int:
     """Play each arm until it has what it is owed, arm after arm; the rounds played by then."""
     for k in range(len(arms)):
-        while arms[k].pulls < owed[k] and played < horizon:
+        while arms[k].pulls < owed[k] and chunks_of < horizon:
             pull(arms, k)
-            played += 1
-    return played
+            chunks_of += 1
+    return chunks_of
 
 
 def black_box(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
@@ -93,11 +93,11 @@ def black_box(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
     play = index_play(policy.black_box, problem, horizon)
 
     @fast
-    def finish(arms: Any, played: int, horizon: int) -> None:
+    def finish(arms: Any, chunks_of: int, horizon: int) -> None:
         fresh = arms.copy()
         for k in range(len(arms)):
             fresh[k].pulls, fresh[k].total = 0, 0.0
-        play(fresh, horizon - played)
+        play(fresh, horizon - chunks_of)
         for k in range(len(arms)):
             arms[k].pulls += fresh[k].pulls
 
@@ -118,15 +118,15 @@ def fairness_aware_etc(policy: Any, problem: jb.Problem, horizon: int) -> Compil
     def play(arms: Any, horizon: int) -> tuple[float, float]:
         means, owed = np.empty(len(arms)), np.empty(len(arms), np.int64)
         owed[:] = each
-        played = work_off(arms, owed, 0, horizon)
+        chunks_of = work_off(arms, owed, 0, horizon)
         for k in range(len(arms)):
             means[k] = mean_of(arms[k])
         best = best_mean(arms)
         for k in range(len(arms)):
             worth = means[best] - means[k] < arms[k].price - 1e-9  # a gap that rounds to just below the price is it
             owed[k] = int(horizon * value(means, k)) if worth else 0
-        played = work_off(arms, owed, played, horizon)
-        for _ in range(played, horizon):
+        chunks_of = work_off(arms, owed, chunks_of, horizon)
+        for _ in range(chunks_of, horizon):
             pull(arms, best)
         return 0.0, 0.0
 
@@ -167,18 +167,18 @@ def self_regulated(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
     @fast
     def play(arms: Any, horizon: int) -> tuple[float, float]:
         low, high, owed = np.empty(len(arms)), np.empty(len(arms)), np.empty(len(arms), np.int64)
-        played = 0
-        while played < horizon and unclear(arms):
-            played = sweep(arms, played, horizon)
-        while played < horizon and vague(arms, low, high):
-            played = sweep(arms, played, horizon)
+        chunks_of = 0
+        while chunks_of < horizon and unclear(arms):
+            chunks_of = sweep(arms, chunks_of, horizon)
+        while chunks_of < horizon and vague(arms, low, high):
+            chunks_of = sweep(arms, chunks_of, horizon)
         for k in range(len(arms)):
             low[k] = mean_of(arms[k])
         for k in range(len(arms)):
             worth = gap_bounds(arms, k, log_horizon)[0] < arms[k].price
             owed[k] = int(horizon * value(low, k)) if worth else 0
-        played = work_off(arms, owed, played, horizon)
-        finish(arms, played, horizon)
+        chunks_of = work_off(arms, owed, chunks_of, horizon)
+        finish(arms, chunks_of, horizon)
         return 0.0, 0.0
 
     return play
@@ -194,18 +194,18 @@ def constant_opportunity(policy: Any, problem: jb.Problem, horizon: int) -> Comp
     def play(arms: Any, horizon: int) -> tuple[float, float]:
         for k in range(len(arms)):
             arms[k].active = True
-        played, some = 0, True
-        while some and played < horizon:
+        chunks_of, some = 0, True
+        while some and chunks_of < horizon:
             for k in range(len(arms)):
-                if arms[k].active and played < horizon:
+                if arms[k].active and chunks_of < horizon:
                     pull(arms, k)
-                    played += 1
+                    chunks_of += 1
             some = False
             for k in range(len(arms)):
                 if arms[k].pulls >= shares[k] or gap_bounds(arms, k, log_horizon)[0] > arms[k].price:
                     arms[k].active = False
                 some = some or arms[k].active
-        finish(arms, played, horizon)
+        finish(arms, chunks_of, horizon)
         return 0.0, 0.0
 
     return play

@@ -137,12 +137,12 @@ def naive(policy: Any, problem: jb.Problem, horizon: int) -> Compiled:
 
     @fast
     def play(arms: Any, horizon: int) -> tuple[float, float]:
-        played = 0
-        while played < explored:
+        chunks_of = 0
+        while chunks_of < explored:
             for k in range(len(arms)):
-                if arms[k].pulls < quota[k] and played < explored:
+                if arms[k].pulls < quota[k] and chunks_of < explored:
                     pull(arms, k)
-                    played += 1
+                    chunks_of += 1
         for k in range(len(arms)):
             arms[k].chance = arms[k].step / arms[k].unit
         arms[best_mean(arms)].chance += rest

@@ -21,7 +21,7 @@ from jax import Array, lax
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.python_values import counts, is_key, plain
 from jaxbandit.core.struct import static, struct
-from jaxbandit.core.xla.fusion import apart
+from jaxbandit.core.xla.fusion import without_fusion
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
@@ -179,7 +179,7 @@ class Stream:
 
     def normal(self, slots: int | Array = 1, attempt: Any = 0) -> Array:
         """Standard normal, `[slots, *runs]` (Box & Muller 1958); tails reach `NORMAL_TAIL` standard deviations."""
-        return _normal(*apart(lambda: self.words(slots, attempt), self.key[0]))  # once for both
+        return _normal(*without_fusion(lambda: self.words(slots, attempt), self.key[0]))  # once for both
 
     def beta(self, a: Array, b: Array) -> Array:
         """Beta(a, b) for arrays `[slots, *runs]` of parameters >= 1, exact in distribution: X / (X + Y), both Gamma."""
@@ -245,7 +245,7 @@ def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[A
         # Each array is a Threefry of its own: all first words in one, as a smaller program is compiled sooner.
         return stream.words(*both)[0], stream.words(slot, attempts)[1], stream.words(slot, attempts + 1)[1]
 
-    first, second, last = apart(words, stream.key[0])
+    first, second, last = without_fusion(words, stream.key[0])
     x = _normal(first[: len(slot)], second)
     u = _unit(first[len(slot) :], last, shape.dtype)
     y = x / jnp.sqrt(9.0 * d)
@@ -290,7 +290,7 @@ def _gamma(stream: Stream, shape: Array) -> Array:
         one = lax.argmax(refused, 0, jnp.int32)  # each column's first refused slot
         here = refused & (row == one[None])
         its = jnp.sum(jnp.where(here, filled, 0.0), axis=0)
-        candidate, accepted = apart(
+        candidate, accepted = without_fusion(
             lambda: _propose(stream, jnp.where(its > 0, its, 1.0), one * columns + column, attempt), its
         )
         done = here & accepted[None]

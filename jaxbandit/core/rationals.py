@@ -64,17 +64,17 @@ def decimals(values: Any, key: str) -> np.ndarray:
     if is_masked(values):
         raise InputError(key, values, f"{_WORDS}, none of them masked")
     try:
-        array = _entries(values)
+        array = _configurations(values)
     except (ValueError, RecursionError):
         raise InputError(key, values, f"{_WORDS}, in rows of one length") from None
     return np.asarray(np.frompyfunc(lambda value: decimal(value, key), 1, 1)(array), dtype=object)
 
 
-def _entries(values: Any) -> np.ndarray:
+def _configurations(values: Any) -> np.ndarray:
     """An object array of the entries as they are: a float32 stays one, whose shortest decimal is another."""
     if isinstance(values, list | tuple):
         alone = all(isinstance(entry, numbers.Number | str) for entry in values)
-        rows: list[Any] = list(values) if alone else [_entries(row) for row in values]
+        rows: list[Any] = list(values) if alone else [_configurations(row) for row in values]
         shapes = set() if alone else {row.shape for row in rows}
         if len(shapes) > 1:
             raise ValueError

@@ -18,14 +18,14 @@ from jaxbandit.core.prng import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, S
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
-from jaxbandit.core.xla.fusion import apart
-from jaxbandit.core.xla.tiling import in_groups
+from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.environment.delays import Feedback, calendar, deliver, drawn
 from jaxbandit.environment.problem import World
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.policies.base import Policy, chosen, selected, started, updated
-from jaxbandit.policies.round_view import Round, deficit
-from jaxbandit.policies.selection.top_arms import at_arms, can_list, listed, only
+from jaxbandit.policies.round_view import RoundView, deficit
+from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arms, can_list
 
 
 @struct
@@ -56,7 +56,7 @@ class State:
     policy: Any
     offered: Any
     sums: dict[str, sums.Sum]
-    deepest: Any
+    max_deficit_ever: Any
     miscounted: Any
     misdelayed: Any
 
@@ -80,8 +80,10 @@ class Sent:
     rounds: Any
 
 
-def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, asked: tuple[str, ...] = ()) -> State:
-    """The state before round 1 of runs of `shape` = (K, *runs); with `deepest`, and the `SUMS` asked for."""
+def begin(
+    policy: Policy, world: World, shape: tuple[int, ...], max_deficit_ever: bool, asked: tuple[str, ...] = ()
+) -> State:
+    """The state before round 1 of runs of `shape` = (K, *runs); with `max_deficit_ever`, and the `SUMS` asked for."""
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     squares = totals if policy.squares else None
     return State(
@@ -93,19 +95,21 @@ def begin(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, a
         policy=started(policy, world, shape),
         offered=None if world.availability is None else counts[:1],
         sums={name: sums.nothing((1, *shape[1:])) for name in asked},
-        deepest=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if deepest else None,
+        max_deficit_ever=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if max_deficit_ever else None,
         miscounted=counts[:1] if policy.users_selection else None,
         misdelayed=counts[:1] if users(world.delay) else None,
     )
 
 
-def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due: Any, random: Stream) -> Round:
+def observe(
+    state: State, world: World, t: Array, horizon: Array, quota_before: Any, quota_now: Any, random: Stream
+) -> RoundView:
     """What the policy sees when it selects in round t: all that arrived by the end of round t-1."""
     everywhere = jnp.ones(state.pulls.shape, bool)
     if world.availability is not None:  # sleeping arms, 001 sec. 5
         asleep = random.towards(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
         everywhere = everywhere & ~asleep
-    return Round(
+    return RoundView(
         t=t,
         horizon=horizon,
         pulls=state.pulls,
@@ -114,8 +118,8 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
         squares=state.squares,
         centre=world.centre,
         available=everywhere,
-        owed=owed,
-        due=due,
+        quota_before=quota_before,
+        quota_now=quota_now,
         fractions=world.fractions,
         penalties=world.penalties,
         random=random,
@@ -123,13 +127,13 @@ def observe(state: State, world: World, t: Array, horizon: Array, owed: Any, due
     )
 
 
-def told(world: World, selected: Array) -> Array:
+def drawing_form(world: World, selected: Array) -> Array:
     """What is told of a choice, bool `[K, *runs]`: with one play the arm, int32 `[1, *runs]`, K for none."""
-    return only(selected) if world.plays == 1 else selected
+    return arm_index(selected) if world.plays == 1 else selected
 
 
 def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
-    """The rewards of the arms of a choice, as `told` tells it, and their delays.
+    """The rewards of the arms of a choice, as `drawing_form` tells it, and their delays.
 
     An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
     two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
@@ -141,11 +145,11 @@ def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
         return _drawn(world, (pulls, mean, world.reward, world.centre, world.delay), arm, arms, choice, random)
 
     def of_few() -> Sent:
-        arm = choice if world.plays == 1 else listed(choice, world.plays)
+        arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
         its = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
         return _drawn(world, its, arm, arms, None, random)
 
-    sent = apart(of_few, pulls)
+    sent = without_fusion(of_few, pulls)
     return dataclasses.replace(sent, here=sent.arm < arms)
 
 
@@ -161,10 +165,10 @@ def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Strea
     """The rewards of some plays, whose numbers `random` has, and what the policy is told of them, less their centre."""
     shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
     reward = contracts.real(model, "draw", model.draw(mean, random.towards(REWARD)), shape, "a reward per play")
-    told = reward
+    drawing_form = reward
     if binary:  # Agrawal & Goyal 2012, Alg. 2
-        told = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    return reward, told if centre is None else told - centre
+        drawing_form = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+    return reward, drawing_form if centre is None else drawing_form - centre
 
 
 def _of_few(world: World, arms: int) -> bool:
@@ -201,10 +205,12 @@ def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
     return jax.tree.map(spread, feedback)
 
 
-def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, owed: Any, due: Any, key: Any) -> State:
-    """Round t of every run: select, draw, deliver, update. Pure; `owed` and `due` are tau (t-1) and tau t."""
+def play(
+    policy: Policy, world: World, state: State, t: Array, horizon: Array, quota_before: Any, quota_now: Any, key: Any
+) -> State:
+    """Round t of every run: select, draw, deliver, update. Pure; the quotas are tau (t-1) and tau t."""
     random = Stream(key, t.astype(jnp.uint32), POLICY)
-    now = observe(state, world, t, horizon, owed, due, random)
+    now = observe(state, world, t, horizon, quota_before, quota_now, random)
     asked = CHANCES.intersection(state.sums)
 
     def choose() -> tuple[Array, Array | None, Array | None]:
@@ -214,16 +220,16 @@ def play(policy: Policy, world: World, state: State, t: Array, horizon: Array, o
             mask, chances = selected(policy, state.policy, now), None
         mask = mask & now.available
         return (
-            told(world, mask),
+            drawing_form(world, mask),
             chances,
             None if state.miscounted is None else _miscounted(state.miscounted, mask, now),
         )
 
-    choice, chances, miscounted = apart(choose, horizon)
+    choice, chances, miscounted = without_fusion(choose, horizon)
     return settle(policy, world, dataclasses.replace(state, miscounted=miscounted), now, choice, chances)
 
 
-def _miscounted(before: Array, mask: Array, now: Round) -> Array:
+def _miscounted(before: Array, mask: Array, now: RoundView) -> Array:
     """Selected arms less allowed arms in the first round in which they differ."""
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
     return jnp.where(before == 0, count - _offered(now), before)
@@ -237,15 +243,15 @@ def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Arra
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
 
 
-def settle(policy: Policy, world: World, state: State, now: Round, choice: Array, chances: Any) -> State:
+def settle(policy: Policy, world: World, state: State, now: RoundView, choice: Array, chances: Any) -> State:
     """What follows a choice: draw, deliver, update.
 
     Args:
         now: what the choice saw.
-        choice: available arms, as `told` tells it.
+        choice: available arms, as `drawing_form` tells it.
         chances: p_k(t), float `[K, *runs]`; None where none of `CHANCES` is asked for.
     """
-    t, horizon, owed, due, random = now.t, now.horizon, now.owed, now.due, now.random
+    t, horizon, quota_before, quota_now, random = now.t, now.horizon, now.quota_before, now.quota_now, now.random
     sent = draw(world, choice, state.pulls, random)
     selected = choice
     if world.plays == 1:  # the arm as drawn for: so counts are seen to be updated after the draw, and are in place
@@ -262,14 +268,16 @@ def settle(policy: Policy, world: World, state: State, now: Round, choice: Array
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
         sums={name: sums.plus(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
-        deepest=None if state.deepest is None else _deepest(state.deepest, due, pulls),
+        max_deficit_ever=None
+        if state.max_deficit_ever is None
+        else _max_deficit_ever(state.max_deficit_ever, quota_now, pulls),
         misdelayed=misdelayed,
     )
-    after = observe(state, world, t, horizon, owed, due, random)
+    after = observe(state, world, t, horizon, quota_before, quota_now, random)
     return dataclasses.replace(state, policy=updated(policy, state.policy, after, selected))
 
 
-def _offered(now: Round) -> Array:
+def _offered(now: RoundView) -> Array:
     available = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
     return jnp.minimum(available, now.plays)
 
@@ -296,18 +304,20 @@ SUMS: dict[str, Callable[[World, Sent, Array, Any], Array]] = {
 CHANCES = frozenset({"reward_regret", "fairness_regret"})  # those that ask with what chance an arm was selected
 
 
-def _deepest(deepest: Array, due: Quota, pulls: Array) -> Array:
-    return jnp.maximum(deepest, jnp.max(deficit(due, pulls), axis=0, keepdims=True))
+def _max_deficit_ever(max_deficit_ever: Array, quota_now: Quota, pulls: Array) -> Array:
+    return jnp.maximum(max_deficit_ever, jnp.max(deficit(quota_now, pulls), axis=0, keepdims=True))
 
 
 def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-@functools.partial(jax.jit, static_argnames=("shape", "deepest", "asked"))
-def start(policy: Policy, world: World, shape: tuple[int, ...], deepest: bool, asked: tuple[str, ...] = ()) -> State:
+@functools.partial(jax.jit, static_argnames=("shape", "max_deficit_ever", "asked"))
+def start(
+    policy: Policy, world: World, shape: tuple[int, ...], max_deficit_ever: bool, asked: tuple[str, ...] = ()
+) -> State:
     """`begin`, compiled."""
-    return begin(policy, world, shape, deepest, asked)
+    return begin(policy, world, shape, max_deficit_ever, asked)
 
 
 def play_on(
@@ -321,7 +331,7 @@ def play_on(
     stops: Array,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
-    """Play on from the end of round `first` to the end of each of `stops`; `advance` is this, compiled.
+    """Play on from the end of round `first_arm` to the end of each of `stops`; `advance` is this, compiled.
 
     One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
 
@@ -329,11 +339,11 @@ def play_on(
         policy, world: prepared, their arrays `[K or 1, *runs]` broadcasting.
         key: the runs' key words, two uint32 arrays `[1, *runs]`.
         quotas: tau s for s = origin, origin + 1, ..., arrays `[n, K, *runs]`; None where no fractions are asked for.
-        origin: where the table begins, int32 scalar, at most `first`.
+        origin: where the table begins, int32 scalar, at most `first_arm`.
         horizon: T, int32 scalar.
         first: the last round played, int32 scalar.
-        stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`.
-        state: that of the end of round `first`; donated.
+        stops: rounds, non-decreasing, from `first_arm` to `origin + n - 1`, int32 `[R]`.
+        state: that of the end of round `first_arm`; donated.
 
     Returns:
         The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
@@ -341,17 +351,17 @@ def play_on(
     """
 
     def one_round(before: Array, state: State) -> State:
-        owed = due = None
+        quota_before = quota_now = None
         if quotas is not None:
-            owed, due = _row(quotas, before - origin), _row(quotas, before - origin + 1)
-        return play(policy, world, state, before + 1, horizon, owed, due, key)
+            quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
+        return play(policy, world, state, before + 1, horizon, quota_before, quota_now, key)
 
-    def stretch(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
+    def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
         before, state = carry
         state = lax.fori_loop(before, stop, one_round, state)
         return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
 
-    (_, state), (pulls, recorded) = lax.scan(stretch, (first, state), stops)
+    (_, state), (pulls, recorded) = lax.scan(chunk, (first, state), stops)
     return state, pulls, recorded, _faults(state, world, stops[-1])
 
 
@@ -372,7 +382,7 @@ def _faults(state: State, world: World, t: Array) -> Array:
 @functools.cache
 def compiled() -> Any:
     """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
-    return cpu_kernel.compiled(cpu_kernel.one_kernel(in_groups(play_on, len(FAULTS))), donate_argnames=("state",))
+    return cpu_kernel.compiled(cpu_kernel.one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

@@ -17,7 +17,7 @@ from jaxbandit.policies.base import Policy
 
 
 @dataclass(frozen=True)
-class Entry:
+class Configuration:
     """A policy to simulate.
 
     Attributes:
@@ -40,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SimulationSettings:
     """How much to simulate, and what to keep of it.
 
     Attributes:

@@ -347,13 +347,13 @@ _HALF = 1 << 16  # of a word that holds a count below and a sum above
 
 
 @struct
-class Tallied:
+class PackedFeedback:
     """Rewards of 0 and 1 under way, in one word an arm: how many, and 2^16 times how many of them are 1; int32."""
 
     word: Any
 
 
-Calendar = Feedback | Tallied
+Calendar = Feedback | PackedFeedback
 
 
 def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None:
@@ -367,7 +367,7 @@ def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None
     if length == 1:
         return None
     small = length < _HALF // 2  # at most one reward of each round of the calendar comes in one round
-    pages: Calendar = Tallied(sent.count) if bits and small and sent.squares is None else sent
+    pages: Calendar = PackedFeedback(sent.count) if bits and small and sent.squares is None else sent
     return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
 
 
@@ -384,7 +384,7 @@ def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: A
     Returns:
         The calendar after, and the feedback `[K, *runs]`.
     """
-    tallied = isinstance(under_way, Tallied)
+    tallied = isinstance(under_way, PackedFeedback)
     length = len(jax.tree.leaves(under_way)[0])
     comes = rounds < length  # a delay beyond the calendar ends past the horizon
     place = jnp.broadcast_to((t + jnp.where(comes, rounds, 0)) & (length - 1), arm.shape)
@@ -394,9 +394,9 @@ def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: A
         book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) & (length - 1), 0)
         return add_at(book, (place, arm), jnp.where(comes, x, 0))
 
-    posted = Tallied(sent.count + _HALF * sent.total.astype(jnp.int32)) if tallied else sent
+    posted = PackedFeedback(sent.count + _HALF * sent.total.astype(jnp.int32)) if tallied else sent
     under_way = jax.tree.map(post, under_way, posted)
     page = jax.tree.map(lambda book: lax.dynamic_index_in_dim(book, t & (length - 1), keepdims=False), under_way)
-    if isinstance(page, Tallied):
+    if isinstance(page, PackedFeedback):
         page = Feedback(page.word & (_HALF - 1), (page.word >> 16).astype(sent.total.dtype))
     return under_way, page

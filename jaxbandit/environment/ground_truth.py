@@ -10,7 +10,7 @@ from jaxbandit.environment.problem import Problem
 
 
 @dataclass(frozen=True)
-class Facts:
+class GroundTruth:
     """Numbers of some instances; arrays `[K, C]`, `[K, 1]` where instances share them.
 
     Attributes:
@@ -27,18 +27,18 @@ class Facts:
     opportunities: np.ndarray | None
     plays: int
 
-    def at(self, rows: np.ndarray) -> Facts:
+    def at(self, rows: np.ndarray) -> GroundTruth:
         """Those of some instances, by their numbers, which go on repeating beyond the last one."""
         others = (self.fractions, self.penalties, self.opportunities)
         fractions, penalties, opportunities = (None if part is None else columns(part, rows) for part in others)
         means = np.broadcast_to(columns(self.means, rows), (len(self.means), len(rows)))
-        return Facts(means, fractions, penalties, opportunities, self.plays)
+        return GroundTruth(means, fractions, penalties, opportunities, self.plays)
 
 
-def facts_of(problem: Problem) -> Facts:
+def ground_truth_of(problem: Problem) -> GroundTruth:
     """The facts of a problem, of all its instances."""
     opportunities = None if problem.opportunity is None else problem.opportunities()
-    return Facts(problem.means, problem.fractions, problem.penalties, opportunities, problem.plays)
+    return GroundTruth(problem.means, problem.fractions, problem.penalties, opportunities, problem.plays)
 
 
 def columns(array: np.ndarray, rows: np.ndarray) -> np.ndarray:

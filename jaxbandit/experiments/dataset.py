@@ -15,17 +15,17 @@ import xarray as xr
 
 from jaxbandit.core.errors import WriteError
 from jaxbandit.core.provenance import device_name, version
-from jaxbandit.engine.outcome import Outcome
+from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
 from jaxbandit.engine.simulation import Simulation
-from jaxbandit.environment.ground_truth import facts_of
+from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics.block_statistics import Tally
+from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.policies.base import kind_of as kind
 
 
-def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) -> xr.Dataset:
+def dataset(simulation: Simulation, result: SimulationResult, config: dict[str, Any]) -> xr.Dataset:
     """The results of a simulation.
 
     Dimensions `policy` (labels; beside it `family`, the label that a grid's points share, and `kind`, the policy's
@@ -45,41 +45,41 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
     Args:
         config: the config in full, kept as TOML in the attribute `config`.
     """
-    problem, setting = simulation.problem, simulation.setting
+    problem, settings = simulation.problem, simulation.settings
     runs = ("policy", "instance", "seed")
     data: dict[str, Any] = {
-        "pulls": ((*runs, "arm"), outcome.each(lambda t: t.pulls), {"long_name": "selections of each arm by round T"})
+        "pulls": ((*runs, "arm"), result.each(lambda t: t.pulls), {"long_name": "selections of each arm by round T"})
     }
-    for name in outcome.metrics:
+    for name in result.metrics:
         about = {"long_name": METRICS[name].label, "formula": METRICS[name].summary}
         curve = ("policy", "instance", "round")
-        data[name] = (curve, outcome.each(lambda t, n=name: t.curves[n].mean(outcome.seeds), axis=1), about)  # type: ignore[misc]
+        data[name] = (curve, result.each(lambda t, n=name: t.curves[n].mean(result.seeds), axis=1), about)  # type: ignore[misc]
         error = {"long_name": f"standard error of {METRICS[name].label}"}
-        spread = outcome.each(lambda t, n=name: t.curves[n].stderr(outcome.seeds), axis=1)  # type: ignore[misc]
+        spread = result.each(lambda t, n=name: t.curves[n].stderr(result.seeds), axis=1)  # type: ignore[misc]
         data[f"{name}_stderr"] = (curve, spread, error)
-        data[f"{name}_final"] = (runs, outcome.each(lambda t, n=name: t.finals[n]), about)  # type: ignore[misc]
-    if "max_deficit" in outcome.metrics:
+        data[f"{name}_final"] = (runs, result.each(lambda t, n=name: t.finals[n]), about)  # type: ignore[misc]
+    if "max_deficit" in result.metrics:
         ever = {"long_name": "largest deficit over every round (rounds)"}
-        data["max_deficit_ever"] = (runs, outcome.each(_deepest), ever)
-    data |= _facts(simulation)
+        data["max_deficit_ever"] = (runs, result.each(_max_deficit_ever), ever)
+    data |= _ground_truth(simulation)
     coordinates: dict[str, Any] = {}
-    phases, named = _phases(simulation, outcome)
+    phases, named = _phases(simulation, result)
     if phases is not None:
         data["phase_rounds"] = ((*runs, "phase"), phases, {**_SPENT})
         coordinates = {"phase": np.arange(1, phases.shape[-1] + 1), "phase_name": (("policy", "phase"), named)}
     coordinates |= _points(simulation, data)
-    rounds = len(simulation.entries) * problem.instances * outcome.seeds * setting.horizon
+    rounds = len(simulation.configurations) * problem.instances * result.seeds * settings.horizon
     plays = {own.plays for own in simulation.problems}
     return xr.Dataset(
         data,
         coords={
-            "policy": [entry.label for entry in simulation.entries],
-            "family": ("policy", [entry.family for entry in simulation.entries]),
-            "kind": ("policy", [kind(entry.policy) for entry in simulation.entries]),
+            "policy": [configuration.label for configuration in simulation.configurations],
+            "family": ("policy", [configuration.family for configuration in simulation.configurations]),
+            "kind": ("policy", [kind(configuration.policy) for configuration in simulation.configurations]),
             "instance": np.arange(problem.instances),
-            "seed": np.arange(outcome.seeds),
+            "seed": np.arange(result.seeds),
             "arm": np.arange(problem.arms),
-            "round": outcome.rounds,
+            "round": result.rounds,
             **coordinates,
         },
         attrs={
@@ -88,9 +88,9 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
             "jaxbandit_version": version(),
             "jax_version": jax.__version__,
             "device": device_name(),
-            "compile_seconds": outcome.compile_seconds,
-            "run_seconds": outcome.run_seconds,
-            "rounds_per_second": rounds / outcome.run_seconds,
+            "compile_seconds": result.compile_seconds,
+            "run_seconds": result.run_seconds,
+            "rounds_per_second": rounds / result.run_seconds,
         },
     )
 
@@ -98,18 +98,18 @@ def dataset(simulation: Simulation, outcome: Outcome, config: dict[str, Any]) ->
 _SPENT = {"long_name": "rounds spent in each phase", "absent": "-1: the policy has no such phase"}
 
 
-def _deepest(tally: Tally) -> np.ndarray:
-    assert tally.deepest is not None
-    return tally.deepest
+def _max_deficit_ever(statistics: BlockStatistics) -> np.ndarray:
+    assert statistics.max_deficit_ever is not None
+    return statistics.max_deficit_ever
 
 
-def _facts(simulation: Simulation) -> dict[str, Any]:
+def _ground_truth(simulation: Simulation) -> dict[str, Any]:
     """What the problems hold, once where it is the same for all."""
     problems = {id(problem): problem for problem in simulation.problems}
-    facts = {which: facts_of(problem) for which, problem in problems.items()}
+    ground_truth = {which: ground_truth_of(problem) for which, problem in problems.items()}
     data: dict[str, Any] = {}
     for name in ("means", "fractions", "penalties", "opportunities"):
-        rows = {which: _rows(getattr(one, name), simulation.problem) for which, one in facts.items()}
+        rows = {which: _rows(getattr(one, name), simulation.problem) for which, one in ground_truth.items()}
         first = rows[id(simulation.problems[0])]
         if first is None:
             continue
@@ -125,24 +125,24 @@ def _rows(values: np.ndarray | None, problem: Problem) -> Any:
     return None if values is None else np.broadcast_to(values.astype(np.float64), problem.means.shape).T
 
 
-def _phases(simulation: Simulation, outcome: Outcome) -> tuple[np.ndarray | None, np.ndarray]:
+def _phases(simulation: Simulation, result: SimulationResult) -> tuple[np.ndarray | None, np.ndarray]:
     """Rounds in phases, int32 `[policy, instance, seed, phase]`, and the phases' names; None where there are none."""
     named = [policy.phases for policy in simulation.prepared]
     most = max(map(len, named))
 
-    def filled(tally: Tally) -> np.ndarray:
-        spent = np.full((*tally.pulls.shape[:2], most), -1, np.int32)
-        if tally.phases is not None:
-            spent[..., : tally.form.phases] = tally.phases
+    def filled(statistics: BlockStatistics) -> np.ndarray:
+        spent = np.full((*statistics.pulls.shape[:2], most), -1, np.int32)
+        if statistics.phases is not None:
+            spent[..., : statistics.result_shape.phases] = statistics.phases
         return spent
 
     names = np.array([[*names, *[""] * (most - len(names))] for names in named], dtype=str)
-    return (outcome.each(filled) if most else None), names
+    return (result.each(filled) if most else None), names
 
 
 def _points(simulation: Simulation, data: dict[str, Any]) -> dict[str, Any]:
     """The coordinates of grids; under the whole key where a variable has the parameter's name."""
-    points = [entry.point for entry in simulation.entries]
+    points = [configuration.point for configuration in simulation.configurations]
     keys = dict.fromkeys(key for point in points for key in point)
     taken = {*data, "policy", "family", "kind", "instance", "seed", "arm", "round", "phase", "phase_name"}
     made: dict[str, Any] = {}

@@ -16,7 +16,7 @@ import xarray as xr
 from jaxbandit.core.component import boolean
 from jaxbandit.core.errors import InputError, named
 from jaxbandit.engine.host.checkpoint import forget
-from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.problem import Problem, table_of
 from jaxbandit.experiments.configs import config as configs
@@ -80,8 +80,8 @@ def simulate(
         100
     """
     shown = boolean(progress, "progress")
-    setting = Setting(horizon, seeds, key, record, metrics, block, until)
-    setting.check()
+    settings = SimulationSettings(horizon, seeds, key, record, metrics, block, until)
+    settings.check()
     folder = _folder(keep)
     if isinstance(problem, Problem):
         if grid is not None:
@@ -89,24 +89,26 @@ def simulate(
         worlds: list[tuple[dict[str, Any], Problem]] = [({}, problem)]
     else:
         table, grid = settled(table_of(problem), "problem"), settled(grid, "grid")
-        problem, worlds = table, configs.problems(table, grid, setting.key)
-    given = _entries(policies, setting.horizon)
-    made = configs.crossed(configs.distinct([entry for _, entries in given for entry in entries]), worlds)
-    simulation = Simulation(worlds[0][1], made, setting)
+        problem, worlds = table, configs.problems(table, grid, settings.key)
+    given = _configurations(policies, settings.horizon)
+    made = configs.crossed(
+        configs.distinct([configuration for _, configurations in given for configuration in configurations]), worlds
+    )
+    simulation = Simulation(worlds[0][1], made, settings)
     config = described(simulation, problem, given, grid)
     text = tomli_w.dumps(config)  # before the run: what fails here is known by now
     if folder is None:
-        outcome = simulation.run(shown)
+        result = simulation.run(shown)
     else:
         try:
-            outcome = simulation.run(shown, folder, {"config": text})
+            result = simulation.run(shown, folder, {"config": text})
         except InputError as error:
             if error.key != "--out":
                 raise
             raise InputError("keep", error.held, error.allowed) from None
-    if outcome.short is not None:
-        warnings.warn(outcome.short, stacklevel=3)
-    results = dataset(simulation, outcome, config)
+    if result.short is not None:
+        warnings.warn(result.short, stacklevel=3)
+    results = dataset(simulation, result, config)
     if folder is not None:
         forget(folder)
     return results
@@ -133,41 +135,44 @@ def _folder(keep: Any) -> Path | None:
     return path
 
 
-def _entries(policies: Any, horizon: int) -> Given:
+def _configurations(policies: Any, horizon: int) -> Given:
     """What was given for each policy, or grid of them, and what is simulated of it."""
     if isinstance(policies, str | Policy | type) or (isinstance(policies, Mapping) and "kind" in policies):
         policies = [policies]
     if isinstance(policies, Mapping) and policies:
         every = [(str(label), *_one(value, horizon)) for label, value in policies.items()]
-        return [(value, [_relabelled(label, entry) for entry in entries]) for label, value, entries in every]
+        return [
+            (value, [_relabelled(label, configuration) for configuration in configurations])
+            for label, value, configurations in every
+        ]
     if isinstance(policies, Mapping) or not isinstance(policies, Sequence) or not policies:
         raise InputError("policies", policies, "a policy, a list of one or more, or a mapping from labels to them")
     made: Given = []
     taken: set[str] = set()
     for one in policies:
         value, plain = _one(one, horizon)
-        entries = plain
+        configurations = plain
         number = 1
-        while not taken.isdisjoint(entry.label for entry in entries):  # a second ucb1 is "ucb1 #2"
+        while not taken.isdisjoint(one.label for one in configurations):  # a second ucb1 is "ucb1 #2"
             number += 1
-            entries = [_relabelled(f"{entry.family} #{number}", entry) for entry in plain]
-        taken.update(entry.label for entry in entries)
-        made.append((value, entries))
+            configurations = [_relabelled(f"{one.family} #{number}", one) for one in plain]
+        taken.update(configuration.label for configuration in configurations)
+        made.append((value, configurations))
     return made
 
 
-def _relabelled(label: str, entry: Entry) -> Entry:
-    grid = entry.label.removeprefix(entry.family)
-    return dataclasses.replace(entry, label=label + grid, family=label)
+def _relabelled(label: str, configuration: Configuration) -> Configuration:
+    grid = configuration.label.removeprefix(configuration.family)
+    return dataclasses.replace(configuration, label=label + grid, family=label)
 
 
-def _one(value: Any, horizon: int) -> tuple[Any, list[Entry]]:
+def _one(value: Any, horizon: int) -> tuple[Any, list[Configuration]]:
     """What was given for a policy, its numbers settled, and what is simulated of it."""
-    if isinstance(value, Entry):
+    if isinstance(value, Configuration):
         return value, [value]
     if isinstance(value, Mapping):
         value = settled_policy(value)
-        return value, configs.entries([value], horizon)
+        return value, configs.configurations([value], horizon)
     made = policy(value)
     label = value if isinstance(value, str) else made.name
-    return value, [Entry(label, made, label)]
+    return value, [Configuration(label, made, label)]

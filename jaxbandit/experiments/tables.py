@@ -125,7 +125,7 @@ class Difference:
     Attributes:
         first, second: their labels.
         metric: its name.
-        mean: of the metric of `first` less that of `second`, in the metric's unit.
+        mean: of the metric of `first_arm` less that of `second`, in the metric's unit.
         stderr: the standard error of the mean, given the instances; NaN for one seed.
         sample: what the mean is over, in words.
     """

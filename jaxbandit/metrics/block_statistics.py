@@ -12,7 +12,7 @@ from jaxbandit.metrics.moments import Moments
 
 
 @dataclass(frozen=True)
-class Form:
+class ResultShape:
     """What there is to keep.
 
     Attributes:
@@ -29,8 +29,8 @@ class Form:
 
     def bytes_a_run(self) -> int:
         """Of a tally, beside its curves."""
-        deepest = 8 if "max_deficit" in self.metrics else 0
-        return 4 * self.arms + 8 * len(self.metrics) + deepest + 4 * self.phases
+        max_deficit_ever = 8 if "max_deficit" in self.metrics else 0
+        return 4 * self.arms + 8 * len(self.metrics) + max_deficit_ever + 4 * self.phases
 
     def bytes_a_row(self) -> int:
         """Of its curves: five words a mean, two for the sum and three for the sum of squares."""
@@ -38,7 +38,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Tally:
+class BlockStatistics:
     """What is kept of the runs of some rows, instances of some configurations.
 
     Attributes:
@@ -49,34 +49,34 @@ class Tally:
         phases: rounds spent in each phase, int32 `[row, seed, phase]`; None for a policy without phases.
     """
 
-    form: Form
+    result_shape: ResultShape
     pulls: np.ndarray
     curves: dict[str, Moments]
     finals: dict[str, np.ndarray]
-    deepest: np.ndarray | None
+    max_deficit_ever: np.ndarray | None
     phases: np.ndarray | None
 
     @classmethod
-    def empty(cls, form: Form, rows: int, seeds: int) -> Tally:
+    def empty(cls, result_shape: ResultShape, rows: int, seeds: int) -> BlockStatistics:
         """Of runs that are still to be taken in."""
         runs = (rows, seeds)
         return cls(
-            form,
-            pulls=np.zeros((*runs, form.arms), np.int32),
-            curves={name: Moments((form.rounds, rows)) for name in form.metrics},
-            finals={name: np.zeros(runs) for name in form.metrics},
-            deepest=np.zeros(runs) if "max_deficit" in form.metrics else None,
-            phases=np.zeros((*runs, form.phases), np.int32) if form.phases else None,
+            result_shape,
+            pulls=np.zeros((*runs, result_shape.arms), np.int32),
+            curves={name: Moments((result_shape.rounds, rows)) for name in result_shape.metrics},
+            finals={name: np.zeros(runs) for name in result_shape.metrics},
+            max_deficit_ever=np.zeros(runs) if "max_deficit" in result_shape.metrics else None,
+            phases=np.zeros((*runs, result_shape.phases), np.int32) if result_shape.phases else None,
         )
 
-    def take(self, rows: slice, seeds: slice, part: Tally) -> None:
+    def take(self, rows: slice, seeds: slice, part: BlockStatistics) -> None:
         """Take in the runs of `part`, which are those of some rows and seeds."""
         for own, other in zip(self._runs().values(), part._runs().values(), strict=True):
             own[rows, seeds] = other
         for name, moments in self.curves.items():
             moments.merge((slice(None), rows), part.curves[name])
 
-    def joined(self, other: Tally) -> Tally:
+    def joined(self, other: BlockStatistics) -> BlockStatistics:
         """This one's runs with those of `other` behind them, more seeds of the same rows."""
         own, more = self._runs(), other._runs()
         runs = {name: np.concatenate([own[name], more[name]], axis=1) for name in own}
@@ -92,7 +92,7 @@ class Tally:
             made |= {f"curve {name} {part}": array for part, array in moments.arrays(full).items()}
         return made
 
-    def like(self, arrays: Mapping[str, np.ndarray]) -> Tally:
+    def like(self, arrays: Mapping[str, np.ndarray]) -> BlockStatistics:
         """The tally of this one's shape that `arrays` came from.
 
         Raises:
@@ -102,7 +102,7 @@ class Tally:
         for name, array in own.items():
             if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
                 raise ValueError("a tally of another shape")
-        shape = (self.form.rounds, len(self.pulls))
+        shape = (self.result_shape.rounds, len(self.pulls))
         curves = {}
         for name in self.curves:
             start = f"curve {name} "
@@ -115,16 +115,18 @@ class Tally:
     def _runs(self) -> dict[str, np.ndarray]:
         """The arrays `[row, seed, ...]`, by name."""
         made = {"pulls": self.pulls, **{f"final {name}": values for name, values in self.finals.items()}}
-        others = {"deepest": self.deepest, "phases": self.phases}
+        others = {"max_deficit_ever": self.max_deficit_ever, "phases": self.phases}
         return made | {name: values for name, values in others.items() if values is not None}
 
-    def _with(self, runs: Mapping[str, np.ndarray], curves: dict[str, Moments]) -> Tally:
+    def _with(self, runs: Mapping[str, np.ndarray], curves: dict[str, Moments]) -> BlockStatistics:
         finals = {name: runs[f"final {name}"] for name in self.finals}
-        return Tally(self.form, runs["pulls"], curves, finals, runs.get("deepest"), runs.get("phases"))
+        return BlockStatistics(
+            self.result_shape, runs["pulls"], curves, finals, runs.get("max_deficit_ever"), runs.get("phases")
+        )
 
 
 def side_by_side(
-    pieces: Sequence[tuple[Sequence[int], np.ndarray]], entries: int, instances: int, axis: int = 0
+    pieces: Sequence[tuple[Sequence[int], np.ndarray]], configurations: int, instances: int, axis: int = 0
 ) -> np.ndarray:
     """One array for all entries, `[entry, instance, ...]`, of the arrays of groups, `[..., row, ...]`.
 
@@ -139,6 +141,6 @@ def side_by_side(
         rows = np.moveaxis(array, axis, 0)
         rows = rows.reshape(len(numbers), instances, *rows.shape[1:])
         if made is None:
-            made = np.empty((entries, *rows.shape[1:]), rows.dtype)
+            made = np.empty((configurations, *rows.shape[1:]), rows.dtype)
         made[list(numbers)] = rows
     return made

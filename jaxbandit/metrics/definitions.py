@@ -19,13 +19,13 @@ from jax import Array, lax
 from jaxbandit.core.errors import unknown_name
 from jaxbandit.core.rationals import Quota, in_order, product, total
 from jaxbandit.core.struct import static, struct
-from jaxbandit.environment.ground_truth import Facts
+from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.optimal_allocations import best_utility, penalized_loss
 
 
 @struct
-class Truth:
+class MetricInputs:
     """What a metric is computed from besides counts: a block of instances and some recorded rounds.
 
     Arrays of floats, NumPy's or JAX's.
@@ -51,7 +51,7 @@ class Truth:
     sums: Mapping[str, Any]
     plays: int = static(1)
 
-    def at(self, place: Any) -> Truth:
+    def at(self, place: Any) -> MetricInputs:
         """That of one of the rounds: R = 1."""
 
         def row(part: Any) -> Any:
@@ -59,7 +59,7 @@ class Truth:
 
         return dataclasses.replace(self, t=row(self.t), quota=row(self.quota), best=row(self.best), sums=row(self.sums))
 
-    def arm(self, k: Any) -> Truth:
+    def arm(self, k: Any) -> MetricInputs:
         """That of one arm: without the axis of the arms."""
 
         def own(part: Any, axis: int) -> Any:
@@ -81,93 +81,95 @@ class Truth:
         return (self.quota.whole - counts) + self.quota.rest
 
 
-def _arms(combine: Callable[[Any, Any], Any], term: Callable[[Any, Truth], Any], counts: Any, truth: Truth) -> Any:
+def _arms(
+    combine: Callable[[Any, Any], Any], term: Callable[[Any, MetricInputs], Any], counts: Any, inputs: MetricInputs
+) -> Any:
     """What `term` makes of each arm's counts `[R, C, S]`, and of its truth, combined in the order of arms."""
 
     def own(k: Any) -> Any:
         here = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
-        return term(here.astype(jnp.result_type(float)), truth.arm(k))
+        return term(here.astype(jnp.result_type(float)), inputs.arm(k))
 
     return in_order(combine, own, counts.shape[1])
 
 
-def regret(counts: Any, truth: Truth) -> Any:
+def regret(counts: Any, inputs: MetricInputs) -> Any:
     """t times the sum of the L largest mu, less sum_k mu_k N_k (001 eq. 2)."""
-    best = total(jnp.sort(truth.means, axis=0)[::-1][: truth.plays], axis=0)
-    return product(truth.t[:, 0], best) - reward(counts, truth)
+    best = total(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
+    return product(inputs.t[:, 0], best) - reward(counts, inputs)
 
 
-def reward(counts: Any, truth: Truth) -> Any:
+def reward(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k mu_k N_k, the expected reward of what was played."""
-    return _arms(jnp.add, lambda n, arm: product(arm.means, n), counts, truth)
+    return _arms(jnp.add, lambda n, arm: product(arm.means, n), counts, inputs)
 
 
-def penalty(counts: Any, truth: Truth) -> Any:
+def penalty(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k A_k (tau_k t - N_k)+ (000 eq. 3)."""
-    return _arms(jnp.add, lambda n, arm: product(arm.penalties, arm.missing(n).clip(0.0)), counts, truth)
+    return _arms(jnp.add, lambda n, arm: product(arm.penalties, arm.missing(n).clip(0.0)), counts, inputs)
 
 
-def penalized_regret(counts: Any, truth: Truth) -> Any:
+def penalized_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (000 eq. 10)."""
-    paid = _arms(jnp.add, lambda n, arm: product(arm.gaps, n), counts, truth) + penalty(counts, truth)
-    least = penalized_loss(*(part[..., 0] for part in (truth.gaps, truth.owed, truth.penalties)))
+    paid = _arms(jnp.add, lambda n, arm: product(arm.gaps, n), counts, inputs) + penalty(counts, inputs)
+    least = penalized_loss(*(part[..., 0] for part in (inputs.gaps, inputs.owed, inputs.penalties)))
     return paid - least[..., None]
 
 
-def r_regret(counts: Any, truth: Truth) -> Any:
+def r_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k gap_k (N_k - tau_k t) (001 eq. 3)."""
-    return _arms(jnp.add, lambda n, arm: product(-arm.gaps, arm.missing(n)), counts, truth)
+    return _arms(jnp.add, lambda n, arm: product(-arm.gaps, arm.missing(n)), counts, inputs)
 
 
-def c_regret(counts: Any, truth: Truth) -> Any:
+def c_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), mu_(L) the L-th best (003 eq. 7)."""
-    last = jnp.sort(truth.means, axis=0)[-truth.plays]
+    last = jnp.sort(inputs.means, axis=0)[-inputs.plays]
 
-    def term(n: Any, arm: Truth) -> Any:
+    def term(n: Any, arm: MetricInputs) -> Any:
         assert arm.quota is not None
         missed = product((arm.means - last).clip(0.0), arm.t - n)
         return missed + product((last - arm.means).clip(0.0), n - arm.quota.whole)
 
-    return _arms(jnp.add, term, counts, truth)
+    return _arms(jnp.add, term, counts, inputs)
 
 
-def unfairness(counts: Any, truth: Truth) -> Any:
+def unfairness(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k (tau_k t - N_k)+ (000 App. A)."""
-    return _arms(jnp.add, lambda n, arm: arm.missing(n).clip(0.0), counts, truth)
+    return _arms(jnp.add, lambda n, arm: arm.missing(n).clip(0.0), counts, inputs)
 
 
-def max_deficit(counts: Any, truth: Truth) -> Any:
+def max_deficit(counts: Any, inputs: MetricInputs) -> Any:
     """max_k (tau_k t - N_k), not clipped at 0 (003 sec. 5)."""
-    return _arms(jnp.maximum, lambda n, arm: arm.missing(n), counts, truth)
+    return _arms(jnp.maximum, lambda n, arm: arm.missing(n), counts, inputs)
 
 
-def reward_regret(counts: Any, truth: Truth) -> Any:
+def reward_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (002 eq. 5)."""
-    return truth.sums["reward_regret"]
+    return inputs.sums["reward_regret"]
 
 
-def fairness_regret(counts: Any, truth: Truth) -> Any:
+def fairness_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_{s<=t} sum_k |p*_k - p_k(s)| (002 eq. 6)."""
-    return truth.sums["fairness_regret"]
+    return inputs.sums["fairness_regret"]
 
 
-def utility(counts: Any, truth: Truth) -> Any:
+def utility(counts: Any, inputs: MetricInputs) -> Any:
     """The sum of the rewards drawn, less sum_k A_k (t f(mu)_k - N_k)+ (004 eq. 1)."""
-    return truth.sums["reward"] - _withheld(counts, truth)
+    return inputs.sums["reward"] - _withheld(counts, inputs)
 
 
-def utility_regret(counts: Any, truth: Truth) -> Any:
+def utility_regret(counts: Any, inputs: MetricInputs) -> Any:
     """The optimum's expected utility, less sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+ (004 eq. 2, Lemma 1)."""
-    return truth.best - (reward(counts, truth) - _withheld(counts, truth))
+    return inputs.best - (reward(counts, inputs) - _withheld(counts, inputs))
 
 
-def _withheld(counts: Any, truth: Truth) -> Any:
+def _withheld(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k A_k (t f(mu)_k - N_k)+, what opportunities that were withheld cost."""
 
-    def term(n: Any, arm: Truth) -> Any:
+    def term(n: Any, arm: MetricInputs) -> Any:
         return product(arm.penalties, (product(arm.t, arm.opportunities) - n).clip(0.0))
 
-    return _arms(jnp.add, term, counts, truth)
+    return _arms(jnp.add, term, counts, inputs)
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Metric:
         gain: whether more of it is better; of a loss less is.
     """
 
-    compute: Callable[[Any, Truth], Any]
+    compute: Callable[[Any, MetricInputs], Any]
     label: str
     needs: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
@@ -251,7 +253,7 @@ def needed(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for metric in names for name in METRICS[metric].sums))
 
 
-def judge(names: Sequence[str], counts: Any, truth: Truth) -> dict[str, Array]:
+def judge(names: Sequence[str], counts: Any, inputs: MetricInputs) -> dict[str, Array]:
     """Metrics of a block of runs. Traceable; in float64 where 64-bit types are enabled.
 
     Args:
@@ -262,14 +264,18 @@ def judge(names: Sequence[str], counts: Any, truth: Truth) -> dict[str, Array]:
     Returns:
         By name, float `[R, C, S]`.
     """
-    counts, truth = jnp.asarray(counts), jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), truth)
+    counts, inputs = jnp.asarray(counts), jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), inputs)
     with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
-        return {name: METRICS[name].compute(counts, truth) for name in names}
+        return {name: METRICS[name].compute(counts, inputs) for name in names}
 
 
-def truth_of(
-    names: Sequence[str], rounds: np.ndarray, facts: Facts, quota: Quota | None, sums: Mapping[str, Any] | None = None
-) -> Truth:
+def inputs_of(
+    names: Sequence[str],
+    rounds: np.ndarray,
+    ground_truth: GroundTruth,
+    quota: Quota | None,
+    sums: Mapping[str, Any] | None = None,
+) -> MetricInputs:
     """What some metrics are computed from besides counts.
 
     Args:
@@ -279,10 +285,10 @@ def truth_of(
         quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
         sums: those that the metrics need (`needed`), by name, float `[R, C, S]`.
     """
-    means, penalties, opportunities, best = facts.means, facts.penalties, facts.opportunities, None
+    means, penalties, opportunities, best = ground_truth.means, ground_truth.penalties, ground_truth.opportunities, None
     if opportunities is not None and "utility_regret" in names:
         best = best_utility(means, opportunities, penalties, rounds)[..., None]
-    return Truth(
+    return MetricInputs(
         t=rounds.astype(np.float64).reshape(-1, 1, 1, 1),
         means=means[..., None],
         gaps=(means.max(axis=0) - means)[..., None],
@@ -291,5 +297,5 @@ def truth_of(
         opportunities=None if opportunities is None else opportunities[..., None],
         best=best,
         sums=sums or {},
-        plays=facts.plays,
+        plays=ground_truth.plays,
     )

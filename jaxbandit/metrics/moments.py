@@ -20,7 +20,7 @@ _SUM_EXPONENTS = (0, -40)  # weights of the digits of a value, as powers of 2
 _SQUARE_EXPONENTS = (40, 0, -40, -80)  # of its square
 
 
-def digits(values: Any, counted: Any, parts: int = 1) -> Array:
+def integer_parts(values: Any, counted: Any, parts: int = 1) -> Array:
     """What `Moments` takes in of some values: the digits of each and of its square, summed over runs. Traceable.
 
     Args:
@@ -116,25 +116,27 @@ class Moments:
         self._squares: dict[int, np.ndarray] = {}
 
     def add(self, where: tuple[slice, ...], sums: np.ndarray) -> None:
-        """Take in the `digits` of values, int64 `[7, *shape[where]]`.
+        """Take in the `integer_parts` of values, int64 `[7, *shape[where]]`.
 
         Raises:
             FloatingPointError: some values have no digits.
         """
-        *digits, outside = sums
+        *integer_parts, outside = sums
         if outside.any():
             raise FloatingPointError("a value is not finite, or beyond the range in which means are exact")
         count = len(_SUM_EXPONENTS)
-        self._take(self._sums, dict(zip(_SUM_EXPONENTS, digits[:count], strict=True)), where)
-        self._take(self._squares, dict(zip(_SQUARE_EXPONENTS, digits[count:], strict=True)), where)
+        self._take(self._sums, dict(zip(_SUM_EXPONENTS, integer_parts[:count], strict=True)), where)
+        self._take(self._squares, dict(zip(_SQUARE_EXPONENTS, integer_parts[count:], strict=True)), where)
 
     def merge(self, where: tuple[slice, ...], other: Moments) -> None:
         """Take in the values that another one of shape `shape[where]` has taken in."""
         self._take(self._sums, other._sums, where)
         self._take(self._squares, other._squares, where)
 
-    def _take(self, kept: dict[int, np.ndarray], digits: dict[int, np.ndarray], where: tuple[slice, ...]) -> None:
-        for exponent, digit in digits.items():
+    def _take(
+        self, kept: dict[int, np.ndarray], integer_parts: dict[int, np.ndarray], where: tuple[slice, ...]
+    ) -> None:
+        for exponent, digit in integer_parts.items():
             if exponent not in kept:
                 if not digit.any():
                     continue

@@ -51,25 +51,23 @@ class Task:
     def seconds(self) -> float:
         """How long it takes, about."""
         simulation = self.simulation
-        runs = simulation.problem.instances * simulation.setting.seeds
+        runs = simulation.problem.instances * simulation.settings.seeds
         total = 0.0
         for policy in simulation.prepared:
             dear = max(_DEAR.get(part.name, 1) for part in policy.components())
-            steps = simulation.setting.horizon * len(simulation.blocks)
+            steps = simulation.settings.horizon * len(simulation.blocks)
             total += _COMPILE + steps * _STEP
-            total += simulation.setting.horizon * runs * simulation.problem.arms * dear * _ARM
+            total += simulation.settings.horizon * runs * simulation.problem.arms * dear * _ARM
         return total
 
     def run(self, parts: Parts) -> None:
         """Simulate, and write the results whole."""
         simulation = self.simulation
-        rounds = len(simulation.entries) * simulation.problem.instances * simulation.setting.seeds
-        with parts.part(self.experiment.name, rounds * simulation.setting.horizon, self.seconds()) as bar:
-            outcome = simulation.run(bar)
+        rounds = len(simulation.configurations) * simulation.problem.instances * simulation.settings.seeds
+        with parts.part(self.experiment.name, rounds * simulation.settings.horizon, self.seconds()) as bar:
+            result = simulation.run(bar)
         checksums.unseal(self.path)
-        checksums.seal(
-            self.path, dataset.write(dataset.dataset(simulation, outcome, self.experiment.config), self.path)
-        )
+        checksums.seal(self.path, dataset.write(dataset.dataset(simulation, result, self.experiment.config), self.path))
 
 
 def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = False) -> report.Report:

@@ -24,8 +24,8 @@ from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, per_arm, written_elsewhere
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 from jaxbandit.environment.problem import Problem, World
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import choice
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import top_available
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,14 +63,14 @@ class Policy(Component):
         """The state before round 1: a pytree of arrays that broadcast to `shape` = `[K, *runs]`."""
         return ()
 
-    def select(self, state: Any, now: Round) -> Array:
+    def select(self, state: Any, now: RoundView) -> Array:
         """The arms to play in round `now.t`: bool `[K, *runs]`, true for L available arms, or all where fewer are.
 
         Or the numbers of these arms, integers `[L, *runs]`; with one play `[*runs]`, too.
         """
         raise TypeError(f"{type(self).__name__} has no select")
 
-    def choose(self, state: Any, now: Round) -> tuple[Array, Array]:
+    def choose(self, state: Any, now: RoundView) -> tuple[Array, Array]:
         """The arms to play, as `select`, and p_k(t), the chance each had: float `[K, *runs]` (002 sec. 3).
 
         Here 1 for those selected; a policy that selects at random by chances it knows overrides this.
@@ -78,7 +78,7 @@ class Policy(Component):
         selected = contracts.mask(self, "select", self.select(state, now), now)
         return selected, selected.astype(now.deviation.dtype)
 
-    def update(self, state: Any, after: Round, selected: Array) -> Any:
+    def update(self, state: Any, after: RoundView, selected: Array) -> Any:
         """The state after the round, when `selected` was played; `after` shows the counts at the round's end."""
         return state
 
@@ -114,36 +114,36 @@ class Index(Policy):
 
     initial_pass: ClassVar[bool] = True  # an arm never selected has index +infinity (SPEC sec. 1)
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         """What each arm looks worth, float `[K, *runs]`; arms never selected need no care with `initial_pass`."""
         raise TypeError(f"{type(self).__name__} has no value")
 
-    def score(self, state: Any, now: Round) -> Array:
+    def score(self, state: Any, now: RoundView) -> Array:
         """The index with arms never selected put first."""
         value = contracts.real(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
         if self.initial_pass:
             return jnp.where(now.pulls == 0, jnp.inf, value)
         return jnp.broadcast_to(value, now.pulls.shape)
 
-    def select(self, state: Any, now: Round) -> Array:
-        return choice(lambda: (self.score(state, now),), now)
+    def select(self, state: Any, now: RoundView) -> Array:
+        return top_available(lambda: (self.score(state, now),), now)
 
 
 class Rule(Index):
     """A fairness rule over an index, its field `base`. Bend the index in `value`, or the choice in `select`."""
 
-    def index(self, state: Any, now: Round) -> Array:
+    def index(self, state: Any, now: RoundView) -> Array:
         """The base's index, float `[K, *runs]`."""
         return self.base.score(state, now.deeper())  # type: ignore[attr-defined]
 
     def init(self, world: World, shape: tuple[int, ...]) -> Any:
         return started(self.base, world, shape)  # type: ignore[attr-defined]
 
-    def update(self, state: Any, after: Round, selected: Array) -> Any:
+    def update(self, state: Any, after: RoundView, selected: Array) -> Any:
         return updated(self.base, state, after.deeper(), selected)  # type: ignore[attr-defined]
 
 
-def chosen(policy: Policy, state: Any, now: Round) -> tuple[Array, Array]:
+def chosen(policy: Policy, state: Any, now: RoundView) -> tuple[Array, Array]:
     """`policy.choose`, what it returns checked: the selected arms, bool `[K, *runs]`, and chances, float, alike."""
     selected, chances = contracts.pair(
         policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
@@ -152,7 +152,7 @@ def chosen(policy: Policy, state: Any, now: Round) -> tuple[Array, Array]:
     return contracts.mask(policy, "choose", selected, now), jnp.broadcast_to(chances, now.pulls.shape)
 
 
-def selected(policy: Policy, state: Any, now: Round) -> Array:
+def selected(policy: Policy, state: Any, now: RoundView) -> Array:
     """`policy.select`, what it returns checked: the selected arms, bool `[K, *runs]`."""
     return contracts.mask(policy, "select", policy.select(state, now), now)
 
@@ -162,7 +162,7 @@ def started(policy: Policy, world: World, shape: tuple[int, ...]) -> Any:
     return contracts.arrays(policy, "init", policy.init(world, shape))
 
 
-def updated(policy: Policy, state: Any, after: Round, selected: Array) -> Any:
+def updated(policy: Policy, state: Any, after: RoundView, selected: Array) -> Any:
     """`policy.update`, what it returns checked."""
     return contracts.like(policy, "update", policy.update(state, after, selected), state)
 

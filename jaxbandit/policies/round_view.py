@@ -12,11 +12,11 @@ from jax import Array
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import static, struct
-from jaxbandit.core.xla.fusion import apart
+from jaxbandit.core.xla.fusion import without_fusion
 
 
 @struct
-class Round:
+class RoundView:
     """The view of round t. Arm axis first, runs after: arrays are `[K, *runs]`, or `[1, *runs]` where no arm is
     meant; `[K]` for one run, `[K, cells, seeds]` in the engine. Reduce over axis 0 and keep it, and both work.
 
@@ -42,8 +42,8 @@ class Round:
     squares: Any
     centre: Any
     available: Any
-    owed: Any
-    due: Any
+    quota_before: Any
+    quota_now: Any
     fractions: Any
     penalties: Any
     random: Stream
@@ -93,9 +93,11 @@ class Round:
         def log() -> Array:
             return jnp.log(jnp.maximum(self.t.astype(self.deviation.dtype) - offset, 1.0))
 
-        return apart(log, self.t) if self.t.ndim else log()  # a clock of a run's own: else computed for every arm
+        return (
+            without_fusion(log, self.t) if self.t.ndim else log()
+        )  # a clock of a run's own: else computed for every arm
 
-    def deeper(self) -> Round:
+    def deeper(self) -> RoundView:
         """The same view for a wrapped policy, whose random numbers are its own."""
         return dataclasses.replace(self, random=self.random.towards(self.random.purpose + 1))
 

@@ -15,7 +15,7 @@ import xarray as xr
 from jaxbandit.core.errors import InputError, WriteError, unknown_key, unknown_name
 from jaxbandit.core.files.output_names import HEX, remove, unique
 from jaxbandit.core.provenance import version
-from jaxbandit.engine.settings import Entry
+from jaxbandit.engine.settings import Configuration
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import policy_table
@@ -42,7 +42,7 @@ class Task:
 
     config: Mapping[str, Any]
     simulation: Simulation
-    entry: Entry
+    configuration: Configuration
     arguments: dict[str, Any]
 
     def run(self, progress: bool = False) -> Tuned:
@@ -52,7 +52,7 @@ class Task:
             InputError: naming `tuning.<key>`.
         """
         try:
-            return tune(self.simulation.problem, self.entry.policy, progress=progress, **self.arguments)
+            return tune(self.simulation.problem, self.configuration.policy, progress=progress, **self.arguments)
         except InputError as error:
             key = error.key.removeprefix("simulation.")
             named = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
@@ -61,7 +61,7 @@ class Task:
     def tuned(self, made: Tuned) -> dict[str, Any]:
         """The config with the tuned policy behind the others, ready for `jaxbandit run`."""
         plain = {name: value for name, value in self.config.items() if name != "tuning"}
-        label = f"{self.entry.label}, tuned"
+        label = f"{self.configuration.label}, tuned"
         return {**plain, "policies": [*self.config["policies"], {"label": label, **policy_table(made.policy)}]}
 
 
@@ -79,21 +79,22 @@ def task(config: Mapping[str, Any]) -> Task:
         if name not in KEYS:
             raise unknown_key(f"tuning.{name}", given[name], KEYS)
     simulation = configs.simulation(config)
-    entries = {entry.label: entry for entry in simulation.entries}
-    label = given.get("policy", next(iter(entries)) if len(entries) == 1 else None)
-    if not isinstance(label, str) or label not in entries:
-        raise unknown_name("tuning.policy", label, entries)
+    configurations = {configuration.label: configuration for configuration in simulation.configurations}
+    label = given.get("policy", next(iter(configurations)) if len(configurations) == 1 else None)
+    if not isinstance(label, str) or label not in configurations:
+        raise unknown_name("tuning.policy", label, configurations)
     if "parameters" not in given:
         raise InputError("tuning.parameters", None, 'names, as ["penalties"], or a table of names and starts')
-    setting = simulation.setting
-    arguments = {"horizon": setting.horizon, "key": setting.key, **{n: v for n, v in given.items() if n != "policy"}}
-    return Task(config, simulation, entries[label], arguments)
+    settings = simulation.settings
+    arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}
+    return Task(config, simulation, configurations[label], arguments)
 
 
-def summary(job: Task, made: Tuned) -> str:
+def summary(task: Task, made: Tuned) -> str:
     """The parameters and what the policy itself came to on the tuning's seeds, before and after."""
     lines = [
-        f"{job.entry.label}, {len(made.trajectory.step) - 1} steps, the policy itself simulated on the same seeds:"
+        f"{task.configuration.label}, {len(made.trajectory.step) - 1} steps; "
+        "the policy itself, simulated on the same seeds:",
     ]
     for words, step in (("before", 0), (f"after (step {made.step})", made.step)):
         at = made.trajectory.isel(step=step)
@@ -103,7 +104,7 @@ def summary(job: Task, made: Tuned) -> str:
     return "\n".join(lines)
 
 
-def save(job: Task, made: Tuned, out: Path) -> list[Path]:
+def save(task: Task, made: Tuned, out: Path) -> list[Path]:
     """Write the tuned config, the trajectory and its figure into a folder, each whole or not at all.
 
     Raises:
@@ -112,7 +113,10 @@ def save(job: Task, made: Tuned, out: Path) -> list[Path]:
     from jaxbandit.tuning import plot
 
     trajectory: xr.Dataset = made.trajectory.assign_attrs(
-        config=tomli_w.dumps(dict(job.config)), jaxbandit_version=version(), policy=job.entry.label, step=made.step
+        config=tomli_w.dumps(dict(task.config)),
+        jaxbandit_version=version(),
+        policy=task.configuration.label,
+        step=made.step,
     )
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -121,7 +125,7 @@ def save(job: Task, made: Tuned, out: Path) -> list[Path]:
         there = out / unique(".tuning-")
         there.mkdir()
         try:
-            (there / "tuned.toml").write_text(tomli_w.dumps(job.tuned(made)))
+            (there / "tuned.toml").write_text(tomli_w.dumps(task.tuned(made)))
             write(trajectory, there / "tuning.nc")
             plot.draw(made.trajectory, there)
             return [(there / name).replace(out / name) for name in FILES]

@@ -38,19 +38,19 @@ from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.engine.batch.sharding import workers
 from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
-from jaxbandit.engine.settings import Setting
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.simulation import inheriting
-from jaxbandit.environment.ground_truth import facts_of
+from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.problem import Problem, problem_of, world_of
 from jaxbandit.metrics import definitions as metrics
-from jaxbandit.metrics.definitions import Truth
+from jaxbandit.metrics.definitions import MetricInputs
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.base import policy as policy_of
 from jaxbandit.tuning import soft_rollouts
 from jaxbandit.tuning.objective import Objective
 from jaxbandit.tuning.objective import objective as objective_of
 from jaxbandit.tuning.parameters import Tunable, Values, check_estimator, started, tunables, with_values
-from jaxbandit.tuning.soft_rollouts import Course
+from jaxbandit.tuning.soft_rollouts import RunInputs
 
 _BLOCK = 128  # runs a block on CPU: two blocks keep two cores busy with a few hundred runs
 _MOST_OWED = 1 << 25  # rounds x arms x instances of what arms are owed, held at once: some 1.5 GB
@@ -136,11 +136,11 @@ class Program:
         key: Any,
         constraint: Any = "projection",
     ):
-        setting = Setting(horizon, 1, key)
-        setting.check()
-        problem, horizon, key = problem_of(problem, setting.key), setting.horizon, setting.key
-        entries = (horizon + 1) * problem.means.size
-        if problem.fractions is not None and entries > _MOST_OWED:
+        settings = SimulationSettings(horizon, 1, key)
+        settings.check()
+        problem, horizon, key = problem_of(problem, settings.key), settings.horizon, settings.key
+        configurations = (horizon + 1) * problem.means.size
+        if problem.fractions is not None and configurations > _MOST_OWED:
             most = _MOST_OWED // problem.means.size - 1
             words = f"at most {most} rounds for tuning with {problem.arms} arms and {problem.instances} instance(s)"
             raise InputError("horizon", horizon, words)
@@ -169,22 +169,22 @@ class Program:
             self._quotas = quota_on_device(rows, self._cells)
             quota = jax.tree.map(lambda part: part[-1:], rows)
         names = self.objective.metrics()
-        self.truth: Truth = metrics.truth_of(names, np.array([horizon]), facts_of(problem), quota, {})
-        self._truth = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.truth)
+        self.inputs: MetricInputs = metrics.inputs_of(names, np.array([horizon]), ground_truth_of(problem), quota, {})
+        self._inputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.inputs)
         self._asked = metrics.needed(names)
 
     def checked_seeds(self, seeds: Any) -> int:
         """A number of runs; what is none, or too few, is refused."""
-        setting = Setting(self.horizon, seeds, self.key)
-        setting.check()
-        seeds = setting.seeds
+        settings = SimulationSettings(self.horizon, seeds, self.key)
+        settings.check()
+        seeds = settings.seeds
         if seeds * self.problem.instances > _MOST_RUNS:
             raise InputError(
                 "seeds", seeds, f"a number of runs of {self.problem.instances} instance(s), {_MOST_RUNS} in all"
             )
         if self.estimator == "score" and seeds < 2:
             raise InputError("seeds", seeds, "2 or more with the score function: a run's baseline is the others' mean")
-        return setting.seeds
+        return settings.seeds
 
     def runs(self, values: Values, seeds: np.ndarray, objective: Objective | None = None) -> Runs:
         """Runs at some values of the parameters.
@@ -236,16 +236,16 @@ class Program:
         columns = [np.reshape(values[one.name], (-1, 1, 1)) for one in self.tunables]
         theta = tuple(jnp.asarray(np.broadcast_to(column, (len(column), *runs)), dtype) for column in columns)
         soft = jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype)
-        course = Course(self._world, (jnp.asarray(k0), jnp.asarray(k1)), self._quotas, *soft)
-        return theta, self._placed, course, self._truth, placed
+        run_inputs = RunInputs(self._world, (jnp.asarray(k0), jnp.asarray(k1)), self._quotas, *soft)
+        return theta, self._placed, run_inputs, self._inputs, placed
 
 
 @functools.partial(jax.jit, static_argnames=("paths", "rounds", "estimator", "asked"))
 def derivatives(
     theta: tuple[Array, ...],
     policy: Policy,
-    course: Course,
-    truth: Truth,
+    run_inputs: RunInputs,
+    inputs: MetricInputs,
     objective: Objective,
     *,
     paths: tuple[tuple[str, ...], ...],
@@ -267,13 +267,13 @@ def derivatives(
         `[K or 1, C, S]` a parameter (none for the relaxed estimator); and those of the objective itself (none for the
         score function where the objective depends on the choices alone).
     """
-    shape = (len(truth.means), *theta[0].shape[1:])
+    shape = (len(inputs.means), *theta[0].shape[1:])
     names = objective.metrics()
 
     def ends(theta: tuple[Array, ...]) -> tuple[tuple[Array, Array], list[Array]]:
         placed = with_values(policy, dict(zip(paths, theta, strict=True)))
-        end = _RUNS[estimator](placed, course, shape, rounds, asked)
-        known = dataclasses.replace(truth, sums=end.sums)
+        end = _RUNS[estimator](placed, run_inputs, shape, rounds, asked)
+        known = dataclasses.replace(inputs, sums=end.sums)
         with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
             measured = {name: metrics.METRICS[name].compute(end.counts[None], known) for name in names}
             value = objective.value(end.counts[None], known, measured)[0]

@@ -9,7 +9,7 @@ from jaxbandit.core.component import Component, finite, parameter
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions as metrics
-from jaxbandit.metrics.definitions import METRICS, Truth
+from jaxbandit.metrics.definitions import METRICS, MetricInputs
 
 
 class Objective(Component):
@@ -32,7 +32,7 @@ class Objective(Component):
         """The metrics it is made of, names of `jaxbandit.metrics.METRICS`; they say what it needs of the problem."""
         return []
 
-    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
+    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
         """The objective of each run.
 
         Args:
@@ -66,8 +66,8 @@ class PenalizedReward(Objective, name="penalized_reward"):
     def metrics(self) -> list[str]:
         return ["penalized_regret"]  # for its needs
 
-    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
-        return metrics.reward(counts, truth) - metrics.penalty(counts, truth)  # 000 eq. 4
+    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+        return metrics.reward(counts, inputs) - metrics.penalty(counts, inputs)  # 000 eq. 4
 
 
 class Reward(Objective, name="reward"):
@@ -76,8 +76,8 @@ class Reward(Objective, name="reward"):
     maximised: ClassVar[bool] = True
     label: ClassVar[str] = "expected reward"
 
-    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
-        return metrics.reward(counts, truth)
+    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+        return metrics.reward(counts, inputs)
 
 
 class Measured(Objective, name="metric"):
@@ -96,7 +96,7 @@ class Measured(Objective, name="metric"):
     def metrics(self) -> list[str]:
         return [self.metric]
 
-    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
+    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
         return measured[self.metric]
 
 
@@ -110,7 +110,7 @@ class Budget(Objective, name="budget"):
     metric: str = parameter("regret", doc="what is minimised", static=True)
     limited: str = parameter("unfairness", doc="what has a budget", static=True)
     most: float = parameter(0.0, doc="the budget, in the limited metric's unit")
-    price: float = parameter(1.0, low=0, doc="of a unit above the budget, at the start")
+    multiplier: float = parameter(1.0, low=0, doc="of a unit above the budget, at the start")
     pace: float = parameter(0.1, low=0, doc="how far the price moves a check, for a budget exceeded by itself")
     gain: float = parameter(1.0, low=0, doc="how far it moves with the excess, for a change by the budget itself")
 
@@ -121,8 +121,8 @@ class Budget(Objective, name="budget"):
     def metrics(self) -> list[str]:
         return [self.metric, self.limited]
 
-    def value(self, counts: Any, truth: Truth, measured: Mapping[str, Any]) -> Any:
-        return measured[self.metric] + self.price * (measured[self.limited] - self.most)
+    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+        return measured[self.metric] + self.multiplier * (measured[self.limited] - self.most)
 
     def repriced(self, spent: float, before: float) -> Budget:
         """The budget with its price moved: with what it is exceeded by, and with how that changed; not below 0.
@@ -136,7 +136,7 @@ class Budget(Objective, name="budget"):
         """
         unit = max(abs(self.most), 1.0)
         step = self.pace * (spent - self.most) / unit + self.gain * (spent - before) / unit
-        return self.replace(price=max(0.0, self.price + step))
+        return self.replace(multiplier=max(0.0, self.multiplier + step))
 
 
 def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:

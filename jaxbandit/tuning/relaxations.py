@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.prng import Stream
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.top_arms import sample
 
 _NEVER = -1e30  # a score that no arm has, finite, so that derivatives at it are 0
@@ -21,7 +21,7 @@ _CHOICE = 15  # what the choice's random numbers are for: a purpose that no poli
 _HALVINGS = 24  # of an interval some 1000 wide at most, before two steps of Newton's
 
 
-def shares(score: Array, now: Round, temperature: Array) -> Array:
+def shares(score: Array, now: RoundView, temperature: Array) -> Array:
     """What part of the round each arm gets, float `[K, *runs]` from 0 to 1, summing to the plays there are arms for."""
     sure, open_, left = _split(score, now)
     z = jnp.where(open_, score / temperature, _NEVER)
@@ -33,7 +33,7 @@ def shares(score: Array, now: Round, temperature: Array) -> Array:
     return jnp.where(sure, 1.0, soft)
 
 
-def drawn(score: Array, now: Round, temperature: Array) -> tuple[Array, Array]:
+def drawn(score: Array, now: RoundView, temperature: Array) -> tuple[Array, Array]:
     """The arms that a soft choice takes, bool `[K, *runs]`, and the logarithm of its chance, float `[1, *runs]`."""
     taken, open_, left = _split(score, now)
     z = jnp.where(open_, score / temperature, _NEVER)
@@ -47,12 +47,12 @@ def drawn(score: Array, now: Round, temperature: Array) -> tuple[Array, Array]:
     return taken, log_chance
 
 
-def numbers(now: Round) -> Stream:
+def numbers(now: RoundView) -> Stream:
     """The random numbers of a soft choice."""
     return now.random.towards(_CHOICE)
 
 
-def _split(score: Array, now: Round) -> tuple[Array, Array, Array]:
+def _split(score: Array, now: RoundView) -> tuple[Array, Array, Array]:
     """Arms chosen for sure and the arms left to choose from, bool `[K, *runs]`; plays left, int32 `[1, *runs]`."""
     first = now.available & jnp.isposinf(lax.stop_gradient(score))
     sure = first & (jnp.cumsum(first, axis=0, dtype=jnp.int32) <= now.plays)

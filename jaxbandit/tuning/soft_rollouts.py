@@ -24,14 +24,14 @@ from jaxbandit.policies.base import Policy
 from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.guarantees.virtual_queues import Queue
 from jaxbandit.policies.merit.proportional import Proportional
-from jaxbandit.policies.round_view import Round, root
+from jaxbandit.policies.round_view import RoundView, root
 from jaxbandit.policies.selection.top_arms import sample
 from jaxbandit.tuning.relaxations import drawn, numbers, shares
 
 Carry = TypeVar("Carry")
 
 
-class Course(NamedTuple):
+class RunInputs(NamedTuple):
     """What all runs share: prepared on the device, arrays `[K or 1, *runs]` broadcasting.
 
     Attributes:
@@ -64,7 +64,7 @@ class Ends(NamedTuple):
 
 
 @struct
-class RelaxedRound(Round):
+class RelaxedRoundView(RoundView):
     """What a policy sees where counts are sums of shares: counts are floats, and thresholds soft.
 
     Attributes:
@@ -126,7 +126,7 @@ class Shared:
         return None
 
 
-def relaxed(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int, asked: tuple[str, ...]) -> Ends:
+def relaxed(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], rounds: int, asked: tuple[str, ...]) -> Ends:
     """Runs of shares of plays, for a policy with `real_counts`.
 
     Args:
@@ -136,27 +136,29 @@ def relaxed(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int,
         rounds: T.
         asked: of `engine.SUMS`.
     """
-    world = course.world
+    world = run_inputs.world
     zeros = jnp.zeros(shape, jnp.result_type(float))
     counts = jnp.zeros(shape, jnp.int32)
 
     def reward(number: Array, before: Array) -> Array:
-        random = Stream(course.key, before.astype(jnp.uint32), POLICY).of_play(number, None, shape[0])
+        random = Stream(run_inputs.key, before.astype(jnp.uint32), POLICY).of_play(number, None, shape[0])
         mean = jnp.broadcast_to(world.means, (shape[0], *world.means.shape[1:]))
         return jnp.broadcast_to(rollout.rewards(mean, world.reward, world.centre, world.binary, random)[1], shape)
 
     def step(state: Shared, before: Array) -> tuple[Shared, None]:
         t = before + 1
-        owed, due = _quotas(course.quotas, before)
-        owed, due = _floats(owed), _floats(due)
-        random = Stream(course.key, t.astype(jnp.uint32), POLICY)
+        quota_before, quota_now = _quotas(run_inputs.quotas, before)
+        quota_before, quota_now = _floats(quota_before), _floats(quota_now)
+        random = Stream(run_inputs.key, t.astype(jnp.uint32), POLICY)
 
-        def view(state: Shared) -> RelaxedRound:
-            now = rollout.observe(state, world, t, jnp.asarray(rounds, jnp.int32), owed, due, random)  # type: ignore[arg-type]
-            return RelaxedRound(**{f.name: getattr(now, f.name) for f in dataclasses.fields(now)}, width=course.width)
+        def view(state: Shared) -> RelaxedRoundView:
+            now = rollout.observe(state, world, t, jnp.asarray(rounds, jnp.int32), quota_before, quota_now, random)  # type: ignore[arg-type]
+            return RelaxedRoundView(
+                **{f.name: getattr(now, f.name) for f in dataclasses.fields(now)}, width=run_inputs.width
+            )
 
         now = view(state)
-        share = _shares(policy, state.policy, now, course.temperature)
+        share = _shares(policy, state.policy, now, run_inputs.temperature)
         reached = state.part + share
         full = reached >= 1.0
         late = jnp.where(full, reached - 1.0, 0.0)
@@ -192,25 +194,25 @@ def relaxed(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int,
     return Ends(end.pulls, sums, zeros[:1])
 
 
-def sampled(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int, asked: tuple[str, ...]) -> Ends:
+def sampled(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], rounds: int, asked: tuple[str, ...]) -> Ends:
     """Runs of whole plays, the soft choice drawn; arguments as for `relaxed`, but any delay and any policy.
 
     The chances of `engine.CHANCES` are 1 for the arms drawn, but for a policy that selects by chances of its own.
     """
-    world = course.world
+    world = run_inputs.world
     drawn_sums = tuple(name for name in asked if name not in rollout.CHANCES)
 
     def step(carry: tuple[rollout.State, Array, dict[str, Array]], before: Array) -> tuple[Any, None]:
         state, log_chance, sums = carry
         t = before + 1
-        owed, due = _quotas(course.quotas, before)
-        random = Stream(course.key, t.astype(jnp.uint32), POLICY)
-        now = rollout.observe(state, world, t, jnp.asarray(rounds, jnp.int32), owed, due, random)
-        selected, log_of_it = _drawn(policy, state.policy, now, course.temperature)
+        quota_before, quota_now = _quotas(run_inputs.quotas, before)
+        random = Stream(run_inputs.key, t.astype(jnp.uint32), POLICY)
+        now = rollout.observe(state, world, t, jnp.asarray(rounds, jnp.int32), quota_before, quota_now, random)
+        selected, log_of_it = _drawn(policy, state.policy, now, run_inputs.temperature)
         if sums:
             share = policy.chances(now) if isinstance(policy, Proportional) else selected.astype(log_of_it.dtype)
             sums = {name: total + _term(name, world, share) for name, total in sums.items()}
-        after = rollout.settle(policy, world, state, now, rollout.told(world, selected), None)
+        after = rollout.settle(policy, world, state, now, rollout.drawing_form(world, selected), None)
         return (after, log_chance + log_of_it, sums), None
 
     state = rollout.begin(policy, world, shape, False, drawn_sums)
@@ -221,14 +223,14 @@ def sampled(policy: Policy, course: Course, shape: tuple[int, ...], rounds: int,
     return Ends(state.pulls.astype(none.dtype), sums, log_chance)
 
 
-def _shares(policy: Policy, state: Any, now: Round, temperature: Array) -> Array:
+def _shares(policy: Policy, state: Any, now: RoundView, temperature: Array) -> Array:
     """The chance of each arm: a policy's own where it selects by chances, else those of the soft choice."""
     if isinstance(policy, Proportional):
         return policy.chances(now)
     return shares(policy.score(state, now), now, temperature)  # type: ignore[attr-defined]
 
 
-def _drawn(policy: Policy, state: Any, now: Round, temperature: Array) -> tuple[Array, Array]:
+def _drawn(policy: Policy, state: Any, now: RoundView, temperature: Array) -> tuple[Array, Array]:
     if isinstance(policy, Proportional):  # of one play
         chances = policy.chances(now)
         selected = sample(lax.stop_gradient(chances), numbers(now).uniform(), now.available)
@@ -271,10 +273,10 @@ def _folded(step: Callable[[Carry, Array], tuple[Carry, None]], carry: Carry, ro
     numbers = jnp.arange(rounds, dtype=jnp.int32)
 
     @jax.checkpoint
-    def stretch(carry: Carry, numbers: Array) -> tuple[Carry, None]:
+    def chunk(carry: Carry, numbers: Array) -> tuple[Carry, None]:
         return lax.scan(step, carry, numbers)
 
-    carry, _ = lax.scan(stretch, carry, numbers[: many * side].reshape(many, side))
+    carry, _ = lax.scan(chunk, carry, numbers[: many * side].reshape(many, side))
     if many * side < rounds:
-        carry, _ = stretch(carry, numbers[many * side :])
+        carry, _ = chunk(carry, numbers[many * side :])
     return carry

@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandit.core.component import boolean, finite, whole_number
 from jaxbandit.core.errors import InputError, named
 from jaxbandit.engine.host.progress_bar import Progress
-from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Policy
@@ -215,12 +215,12 @@ def _hard(program: Program, values: Values, seeds: int, objective: Objective) ->
     """The objective and its metrics for the policy itself, means over runs and instances."""
     names = objective.metrics()
     policy = tuned(program.policy, program.prepared, program.tunables, values)
-    setting = Setting(program.horizon, seeds, program.key, record=1, metrics=names)
-    tally = Simulation(program.problem, [Entry(policy.name, policy, policy.name)], setting).run().tallies[0]
+    settings = SimulationSettings(program.horizon, seeds, program.key, record=1, metrics=names)
+    tally = Simulation(program.problem, [Configuration(policy.name, policy, policy.name)], settings).run().statistics[0]
     measured = {name: tally.finals[name][None] for name in names}
     counts = tally.pulls.transpose(2, 0, 1)[None].astype(np.float64)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
-        value = np.asarray(objective.value(jnp.asarray(counts), *jax.tree.map(jnp.asarray, (program.truth, measured))))
+        value = np.asarray(objective.value(jnp.asarray(counts), *jax.tree.map(jnp.asarray, (program.inputs, measured))))
     return {"objective": float(value.mean()), **{name: float(part.mean()) for name, part in measured.items()}}
 
 
@@ -256,5 +256,5 @@ def _trajectory(program: Program, made: list[Step]) -> xr.Dataset:
         data[f"hard_{name}"] = column(lambda step, name=name: step.hard[name] if step.hard else math.nan)
     data["hard_objective"] = column(lambda step: step.hard["objective"] if step.hard else math.nan)
     if isinstance(program.objective, Budget):
-        data["price"] = column(lambda step: step.objective.price)
+        data["price"] = column(lambda step: step.objective.multiplier)
     return xr.Dataset(data, coords={"step": np.arange(len(made)), "arm": arms})

@@ -25,7 +25,7 @@ MINE = ["pulls.pdf", "pulls.png", "results.nc"]  # what a run of this config wri
 GRID = "policies.0.exploration=[1.0,2.0,3.0]"
 GRIDS = sorted([*MINE, "sweep.pdf", "sweep.png", "table.csv"])  # and of this grid
 HEX = "0123456789abcdef" * 2
-BLOCK = "group0-rows0-1-seeds0-2.block"
+BLOCK = "stack0-rows0-1-seeds0-2.block"
 
 
 @pytest.fixture

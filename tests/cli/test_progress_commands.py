@@ -78,7 +78,7 @@ def test_resume_ends_what_was_interrupted(there, regret, capsys):
     assert capsys.readouterr().err == f"{KEPT}jaxbandit: interrupted\n"
     assert names(there / "made") == [FOLDER]
     assert len(blocks(there / "made")) == 2
-    block, staging = "group0-rows0-1-seeds2-4.block", f"files-{HEX}"
+    block, staging = "stack0-rows0-1-seeds2-4.block", f"files-{HEX}"
     # What a kill leaves.
     for rest in (f".{block}.{HEX}", f"{staging}/.results.nc.5", f"{staging}/results.nc", f"{staging}/pulls.png"):
         path = there / "made" / FOLDER / rest
@@ -287,7 +287,7 @@ def test_a_folder_that_is_lost_on_the_way(there, regret, capsys, monkeypatch, fa
     made, count, write = there / "made", [0], Path.write_bytes
 
     def lost(path, content):
-        if path.name.startswith(".group"):
+        if path.name.startswith(".stack"):
             count[0] += 1
         if count[0] == 3:
             if fate == "read-only":

@@ -15,7 +15,7 @@ from jaxbandit.core.xla import tiling as lanes
 from jaxbandit.core.xla.reductions import Rows
 from jaxbandit.core.xla.rewriting import _equations, rewritten
 from jaxbandit.core.xla.square_roots import Roots
-from jaxbandit.core.xla.tiling import LANES, group
+from jaxbandit.core.xla.tiling import LANES, tile
 from jaxbandit.engine import rollout
 from jaxbandit.policies.round_view import root
 
@@ -213,7 +213,7 @@ def test_the_rest_of_a_logarithm():
 
 @pytest.mark.parametrize(("cells", "lanes"), [(1, 4096), (3, 1024), (700, 16), (4096, 1), (73, 112), (1, 16 * 157)])
 def test_groups_are_whole_vectors_of_a_block(cells, lanes):
-    axis, width = group(cells, lanes, 80)
+    axis, width = tile(cells, lanes, 80)
     assert width <= (cells, lanes)[axis]
     assert (width if axis == -1 else width * lanes) % LANES == 0
     assert 384 <= width * (lanes, cells)[axis] <= 768
@@ -221,7 +221,7 @@ def test_groups_are_whole_vectors_of_a_block(cells, lanes):
 
 def test_a_small_block_is_a_group():
     for block in ((1, 48), (48, 1), (2, 16)):
-        axis, width = group(*block, 80)
+        axis, width = tile(*block, 80)
         assert width == block[axis]
 
 

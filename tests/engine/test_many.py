@@ -10,7 +10,7 @@ from jax import lax
 
 import jaxbandit as jb
 from jaxbandit.engine import rollout
-from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
@@ -69,7 +69,7 @@ def assert_points(kind, problem=EVERYTHING, **setting):
         {"kind": kind, "label": label, **{name: NUMBERS[name][i] for name in names}} for i, label in enumerate("abc")
     ]
     simulation, many = simulated(problem, tables, **setting)
-    assert [group.entries for group in simulation.groups] == [(0, 1, 2)]
+    assert [stack.configurations for stack in simulation.stacks] == [(0, 1, 2)]
     for table in tables:
         assert_same(many.sel(policy=[table["label"]]), simulated(problem, [table], **setting)[1])
     if names and kind not in ("constant-opportunity", "self-regulated"):  # whose box comes late
@@ -98,7 +98,7 @@ def test_points_of_gaussian_thompson_are_as_alone(kind):
     problem = {**FAIR, "reward": {"kind": "gaussian", "sd": 0.5}}
     tables = [{"kind": kind, "label": str(sd), "sd": sd} for sd in (1, 0.5, 2.0)]
     simulation, many = simulated(problem, tables)
-    assert len(simulation.groups) == 1
+    assert len(simulation.stacks) == 1
     for table in tables:
         assert_same(many.sel(policy=[table["label"]]), simulated(problem, [table])[1])
 
@@ -119,7 +119,7 @@ def put(problem, key, value):
 def assert_grid(key, values, problem, kind, groups, **setting):
     grid = {"problem": put({}, key, values)}
     simulation, many = simulated(problem, [{"kind": kind}], grid, **setting)
-    assert len(simulation.groups) == groups
+    assert len(simulation.stacks) == groups
     assert many.sizes["policy"] == len(values)
     for i, value in enumerate(values):
         assert_same(many.isel(policy=[i]), simulated(put(problem, key, value), [{"kind": kind}], **setting)[1])
@@ -174,7 +174,7 @@ def test_a_grid_is_one_program_whatever_its_numbers():
         return simulated({**FAIR, "penalties": values[0]}, tables)[0]
 
     before = rollout.compiled()._cache_size()
-    assert simulate([0.1 + 0.2 * i for i in range(20)]).groups[0].rows == 80
+    assert simulate([0.1 + 0.2 * i for i in range(20)]).stacks[0].rows == 80
     assert rollout.compiled()._cache_size() == before + 1
     simulate([1.1 + 0.1 * i for i in range(20)])
     assert rollout.compiled()._cache_size() == before + 1
@@ -202,8 +202,8 @@ class AloneFromTheStart(jb.Index):
 
 
 def of_instances(*policies):
-    entries = [Entry(str(number), policy, str(number)) for number, policy in enumerate(policies)]
-    simulation = Simulation(jb.Problem(**FAIR), entries, Setting(150, 5, record=10))
+    entries = [Configuration(str(number), policy, str(number)) for number, policy in enumerate(policies)]
+    simulation = Simulation(jb.Problem(**FAIR), entries, SimulationSettings(150, 5, record=10))
     return simulation, dataset.dataset(simulation, simulation.run(), {})
 
 
@@ -211,7 +211,7 @@ def of_instances(*policies):
 def test_a_policy_that_takes_numbers_only_is_simulated_entry_by_entry(kind):
     policies = [kind(lift=0.0), kind(lift=1.0), kind(lift=3.0)]
     simulation, many = of_instances(*policies, jb.policy("ucb1"))
-    assert [group.entries for group in simulation.groups] == [(0,), (1,), (2,), (3,)]
+    assert [stack.configurations for stack in simulation.stacks] == [(0,), (1,), (2,), (3,)]
     programs = rollout.compiled()._cache_size()
     for i, policy in enumerate(policies):
         assert_same(many.isel(policy=[i]), of_instances(policy)[1])

@@ -130,7 +130,7 @@ def test_a_limit_on_the_address_space_is_heeded_and_named(monkeypatch):
 )
 def test_results_take_what_was_estimated(tmp_path, policy, setting):
     made = simulation(policy=policy, **setting)
-    estimate = memory.results_bytes(made.groups, made.forms, made.setting.seeds)
+    estimate = memory.results_bytes(made.stacks, made.result_shapes, made.settings.seeds)
     tracemalloc.start()
     try:
         dataset.write(dataset.dataset(made, made.run(), {}), tmp_path / "results.nc")
@@ -162,7 +162,7 @@ large = simulation(60_000)
 before = peak()
 large.run()
 memory.device_bytes = lambda: 1 << 30
-fits = memory.runs_a_block(large.groups[0], large.forms[0], (), 10**9, 1, 1)[1]
+fits = memory.runs_a_block(large.stacks[0], large.result_shapes[0], (), 10**9, 1, 1)[1]
 print(json.dumps({"a run": (1 << 29) / fits, "taken": (peak() - before) / 60_000}))
 """
 
@@ -182,5 +182,5 @@ def test_ten_thousand_configurations_are_one_group_and_checked_quickly():
     begun = time.process_time()
     made = simulation(policy={"kind": "hard-threshold-ucb", **lists}, horizon=1000, seeds=10)
     assert time.process_time() - begun < 5  # 0.5 s alone on a core
-    assert len(made.groups) == 1
-    assert made.groups[0].rows == 10_000
+    assert len(made.stacks) == 1
+    assert made.stacks[0].rows == 10_000

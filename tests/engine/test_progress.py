@@ -27,7 +27,7 @@ def whole():
 
 
 @pytest.fixture
-def played(monkeypatch):
+def chunks_of(monkeypatch):
     """The names of the blocks that are simulated, one thread at a time so that their order is known."""
     names, run_block = [], Simulation._run_block
     monkeypatch.setattr(sharding, "workers", lambda: 1)
@@ -41,32 +41,32 @@ def played(monkeypatch):
 
 
 @pytest.mark.parametrize("done", range(1, BLOCKS))
-def test_what_was_done_is_not_done_again(whole, played, tmp_path, done):
+def test_what_was_done_is_not_done_again(whole, chunks_of, tmp_path, done):
     out = tmp_path / "made"
     with interrupted(done):
         simulated(keep=out)
     kept = blocks(out)
     assert len(kept) == done
-    assert set(played[:done]) == set(kept)
-    played.clear()
+    assert set(chunks_of[:done]) == set(kept)
+    chunks_of.clear()
     assert_same(simulated(keep=out), whole)
-    assert len(played) == BLOCKS - done
-    assert not set(played) & set(kept)
+    assert len(chunks_of) == BLOCKS - done
+    assert not set(chunks_of) & set(kept)
     assert list(out.iterdir()) == []
 
 
-def test_a_run_may_be_interrupted_over_and_over(whole, played, tmp_path):
+def test_a_run_may_be_interrupted_over_and_over(whole, chunks_of, tmp_path):
     for _ in range(BLOCKS // 2 - 1):
         with interrupted(2):
-            simulated(keep=tmp_path, block=len(played) % 5 + 2)  # the first call's blocks stay
-    played.clear()
+            simulated(keep=tmp_path, block=len(chunks_of) % 5 + 2)  # the first call's blocks stay
+    chunks_of.clear()
     result = simulated(keep=tmp_path, block=4)
     assert_same(result, whole)
-    assert len(played) == 2
-    assert all(name.endswith(("seeds0-2", "seeds2-4", "seeds4-6")) for name in played)
+    assert len(chunks_of) == 2
+    assert all(name.endswith(("seeds0-2", "seeds2-4", "seeds4-6")) for name in chunks_of)
 
 
-def test_an_interruption_amid_a_block_keeps_those_before(whole, played, tmp_path, monkeypatch):
+def test_an_interruption_amid_a_block_keeps_those_before(whole, chunks_of, tmp_path, monkeypatch):
     class Bar:
         rounds = 0
 
@@ -85,9 +85,9 @@ def test_an_interruption_amid_a_block_keeps_those_before(whole, played, tmp_path
     with pytest.raises(KeyboardInterrupt):
         simulation(config).run(Bar(), tmp_path)
     assert len(blocks(tmp_path)) == 3
-    played.clear()
+    chunks_of.clear()
     simulation(config).run(keep=tmp_path)
-    assert len(played) == BLOCKS - 3
+    assert len(chunks_of) == BLOCKS - 3
 
 
 def test_threads_stop_at_an_interruption(whole, tmp_path, monkeypatch):
@@ -99,7 +99,7 @@ def test_threads_stop_at_an_interruption(whole, tmp_path, monkeypatch):
     assert_same(simulated(keep=tmp_path), whole)
 
 
-def test_compilation_that_is_interrupted_drops_what_waits(played, tmp_path, monkeypatch):
+def test_compilation_that_is_interrupted_drops_what_waits(chunks_of, tmp_path, monkeypatch):
     compiled = []
 
     def compile_one(self, number):
@@ -114,11 +114,11 @@ def test_compilation_that_is_interrupted_drops_what_waits(played, tmp_path, monk
     with pytest.raises(KeyboardInterrupt):
         simulated(keep=tmp_path / "made")
     assert len(compiled) <= 1
-    assert played == []
+    assert chunks_of == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_seconds_add_up(whole, played, tmp_path, monkeypatch):
+def test_seconds_add_up(whole, chunks_of, tmp_path, monkeypatch):
     """A clock that ticks once a block: what is told of time is that of the blocks, each counted once."""
     ticks, run_block = [0.0], Simulation._run_block
 
@@ -145,17 +145,17 @@ def test_seconds_add_up(whole, played, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("done", [5, 12, 13, 17])
-def test_runs_added_until_an_error_is_small_are_kept_too(whole, played, tmp_path, done):
+def test_runs_added_until_an_error_is_small_are_kept_too(whole, chunks_of, tmp_path, done):
     until = f"regret_stderr<{0.8 * float(whole.regret_stderr.isel(round=-1).max())}"
     more = simulated(until=until)
     assert more.sizes["seed"] > 6
-    played.clear()
+    chunks_of.clear()
     with interrupted(done):
         simulated(until=until, keep=tmp_path)
-    played.clear()
+    chunks_of.clear()
     assert_same(simulated(until=until, keep=tmp_path), more)
     added = -(-(more.sizes["seed"] - 6) // 2)  # blocks of two seeds, as the first three of each row
-    assert len(played) == BLOCKS + BLOCKS // 3 * added - done
+    assert len(chunks_of) == BLOCKS + BLOCKS // 3 * added - done
 
 
 @pytest.mark.parametrize(

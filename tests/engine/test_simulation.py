@@ -12,7 +12,7 @@ from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import recorder
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
-from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
 
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
@@ -118,22 +118,22 @@ def test_recorders_compile_beside_engines_what_they_then_use():
     problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=0.05, merit="power")
     simulation = Simulation(
         problem,
-        [Entry("fucb", jb.policy("fucb"), "fucb")],
-        Setting(40, 19, metrics=["regret", "unfairness", "reward_regret"]),
+        [Configuration("fucb", jb.policy("fucb"), "fucb")],
+        SimulationSettings(40, 19, metrics=["regret", "unfairness", "reward_regret"]),
     )
-    recorder._judged.clear_cache()
+    recorder._metrics_at.clear_cache()
     simulation._compile_recorder(0)
-    assert recorder._judged._cache_size() == 1
+    assert recorder._metrics_at._cache_size() == 1
     outcome = simulation.run()
-    assert recorder._judged._cache_size() == 1
-    assert outcome.tallies[0].curves["regret"].mean(19)[0, -1] > 0
+    assert recorder._metrics_at._cache_size() == 1
+    assert outcome.statistics[0].curves["regret"].mean(19)[0, -1] > 0
 
 
 def test_a_failure_stops_the_others_and_an_interruption_is_passed_on():
     def interrupted():
         raise KeyboardInterrupt
 
-    simulation = Simulation(PROBLEM, [Entry("ucb1", jb.policy("ucb1"), "ucb1")], Setting(50, 2))
+    simulation = Simulation(PROBLEM, [Configuration("ucb1", jb.policy("ucb1"), "ucb1")], SimulationSettings(50, 2))
     simulation._run_block = lambda *_: interrupted()
     with pytest.raises(KeyboardInterrupt):
         simulation.run()

@@ -14,7 +14,7 @@ from jaxbandit.core.prng import DELAY, Stream, run_keys
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device
-from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.delays import NEVER, Delay, Feedback, calendar, deliver, slots
 from jaxbandit.environment.problem import world_of
@@ -148,7 +148,9 @@ def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
     """What has come back by T is what was sent with D <= T - t; blocks shrink to fit the calendar."""
     horizon, alpha = 100_000, [0.5, 0.3]
     world = jb.Problem([0.4, 0.7], plays=2, delay={"kind": "pareto", "alpha": alpha})
-    simulation = Simulation(world, [Entry("all", jb.policy("ucb1"), "all")], Setting(horizon, 300, record=1))
+    simulation = Simulation(
+        world, [Configuration("all", jb.policy("ucb1"), "all")], SimulationSettings(horizon, 300, record=1)
+    )
     widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
     assert len(simulation.blocks) > 1
     assert widest * 2 * 8 * slots(float("inf"), horizon) <= 1 << 29  # two arms, a count and a sum each round
@@ -284,7 +286,7 @@ def test_results_under_any_delay_carry_a_config_that_gives_them_again(tmp_path):
         path = tmp_path / f"{name}.toml"
         path.write_text(results.attrs["config"])
         outcome = config.simulation(config.load(path)).run()
-        np.testing.assert_array_equal(results.pulls[0], outcome.tallies[0].pulls, err_msg=name)
+        np.testing.assert_array_equal(results.pulls[0], outcome.statistics[0].pulls, err_msg=name)
 
 
 # Memory
@@ -293,8 +295,8 @@ def test_results_under_any_delay_carry_a_config_that_gives_them_again(tmp_path):
 def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
     def simulation(horizon, delay):
         world = jb.Problem(np.linspace(0.1, 0.9, 7), plays=3, delay=delay)
-        entry = Entry("ucb1", jb.policy("ucb1"), "ucb1")
-        return Simulation(world, [entry], Setting(horizon=horizon, seeds=4096))
+        entry = Configuration("ucb1", jb.policy("ucb1"), "ucb1")
+        return Simulation(world, [entry], SimulationSettings(horizon=horizon, seeds=4096))
 
     wide = {T: simulation(T, "pareto").blocks[0].wide for T in (100, 10**4, 10**5, 10**6)}
     assert sorted(wide.values(), reverse=True) == list(wide.values())

@@ -407,8 +407,8 @@ def test_the_file_is_what_the_tables_say(file):
     loaded = config.load(file)
     assert loaded == GOOD
     made = config.simulation(loaded)
-    assert [entry.label for entry in made.entries] == ["lfg", "ucb1"]
-    assert (made.setting.horizon, made.setting.seeds, made.setting.key, made.setting.record) == (400, 3, 0, 200)
+    assert [configuration.label for configuration in made.configurations] == ["lfg", "ucb1"]
+    assert (made.settings.horizon, made.settings.seeds, made.settings.key, made.settings.record) == (400, 3, 0, 200)
     assert made.problem.plays == 1
     assert made.problem.availability is None
     assert (made.problem.reward.name, made.problem.delay.name) == ("bernoulli", "none")
@@ -512,7 +512,10 @@ def test_delays_are_a_number_or_one_an_arm_or_one_row_an_instance(delay):
 
 
 def labels(*tables):
-    return [(entry.label, entry.family) for entry in simulation(policies=list(tables)).entries]
+    return [
+        (configuration.label, configuration.family)
+        for configuration in simulation(policies=list(tables)).configurations
+    ]
 
 
 def test_a_policy_is_called_by_its_label_or_its_kind():
@@ -532,7 +535,7 @@ def test_a_list_makes_a_grid():
         ("LFG (eta=0.5)", "LFG"),
         ("LFG (eta=1e-09)", "LFG"),
     ]
-    made = simulation(policies=[{"kind": "lfg", "eta": [1, 2.5], "exploration": [1.5, 2.0]}]).entries
+    made = simulation(policies=[{"kind": "lfg", "eta": [1, 2.5], "exploration": [1.5, 2.0]}]).configurations
     assert [(e.policy.eta, e.policy.base.exploration) for e in made] == [(1, 1.5), (1, 2.0), (2.5, 1.5), (2.5, 2.0)]
     assert [e.label for e in made][1] == "lfg (eta=1, exploration=2)"
     assert len({e.label for e in made}) == 4
@@ -545,19 +548,19 @@ def test_a_list_makes_a_grid():
 )
 def test_a_parameter_may_grow_with_the_horizon(scale, power, value):
     table = {"kind": "lfg", "eta": {"scale": scale, "horizon_power": power}}
-    assert simulation(policies=[table]).entries[0].policy.eta == pytest.approx(value, rel=1e-15)
+    assert simulation(policies=[table]).configurations[0].policy.eta == pytest.approx(value, rel=1e-15)
 
 
 def test_a_grid_of_parameters_that_grow_with_the_horizon():
     etas = [{"scale": s, "horizon_power": 0.5} for s in (1, 2)] + [7.0]
-    made = simulation(policies=[{"kind": "lfg", "eta": etas}]).entries
-    assert [entry.policy.eta for entry in made] == [20, 40, 7]
-    assert len({entry.label for entry in made}) == 3
+    made = simulation(policies=[{"kind": "lfg", "eta": etas}]).configurations
+    assert [configuration.policy.eta for configuration in made] == [20, 40, 7]
+    assert len({configuration.label for configuration in made}) == 3
 
 
 def test_parameters_of_the_base_stand_beside_those_of_the_rule():
     table = {"kind": "fair-learn", "alpha": 1.5, "base": "kl-ucb", "a": 3.0, "log_offset": 1.0}
-    made = simulation(policies=[table]).entries[0].policy
+    made = simulation(policies=[table]).configurations[0].policy
     assert (made.name, made.alpha, made.base.name, made.base.a, made.base.log_offset) == (
         "fair-learn",
         1.5,
@@ -594,7 +597,7 @@ def test_set(file, change, path, value):
     expected = copy.deepcopy(GOOD)
     expected[path[0]] = loaded[path[0]]
     assert loaded == expected  # the other sections are as they were
-    assert config.simulation(loaded).entries
+    assert config.simulation(loaded).configurations
 
 
 def test_changes_come_one_after_the_other(file):
@@ -630,7 +633,7 @@ def test_the_config_that_results_carry_gives_the_same_results(tmp_path, problem,
     path = tmp_path / "again.toml"
     path.write_text(results.attrs["config"])
     again = config.simulation(config.load(path))
-    assert [entry.label for entry in again.entries] == results.policy.values.tolist()
+    assert [configuration.label for configuration in again.configurations] == results.policy.values.tolist()
     np.testing.assert_array_equal(results.pulls, again.run().each(lambda tally: tally.pulls))
 
 

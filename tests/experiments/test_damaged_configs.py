@@ -66,21 +66,21 @@ def simulated(path, changes=()):
 
 
 def size(simulation):
-    problem, setting = simulation.problem, simulation.setting
-    return len(simulation.entries) * problem.means.size * setting.seeds * setting.horizon
+    problem, setting = simulation.problem, simulation.settings
+    return len(simulation.configurations) * problem.means.size * setting.seeds * setting.horizon
 
 
 def plays_every_round(simulation):
     """Run it: every run of every policy plays L arms in every round where arms are always there."""
-    horizon, made = simulation.setting.horizon, simulation.run()
+    horizon, made = simulation.settings.horizon, simulation.run()
     for problem, pulls in zip(simulation.problems, made.each(lambda tally: tally.pulls), strict=True):
-        played = pulls.sum(axis=-1)
-        assert played.shape == (problem.instances, made.seeds)
+        chunks_of = pulls.sum(axis=-1)
+        assert chunks_of.shape == (problem.instances, made.seeds)
         assert pulls.min() >= 0
         assert pulls.max() <= horizon
         if problem.availability is None:
-            np.testing.assert_array_equal(played, horizon * problem.plays)
-    for tally in made.tallies:
+            np.testing.assert_array_equal(chunks_of, horizon * problem.plays)
+    for tally in made.statistics:
         for name, values in tally.finals.items():
             assert np.all(np.isfinite(values)), name
 
@@ -104,7 +104,7 @@ def through(folder, cases):
 
 def run_some(made, most, policies):
     """Run some of those that are small and have no more than so many policies, each a program to compile."""
-    small = [one for one in made if size(one[1]) <= 20_000 and len(one[1].entries) <= policies]
+    small = [one for one in made if size(one[1]) <= 20_000 and len(one[1].configurations) <= policies]
     chosen = small[:: max(1, len(small) // most)][:most]
     for done, simulation in chosen:
         try:

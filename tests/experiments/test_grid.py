@@ -63,8 +63,8 @@ def test_a_name_grows_into_a_table():
 
 def test_labels_families_and_points():
     policies = [{**HARD, "penalties": [0.3, 0.6]}, {"kind": "ucb1", "label": "plain"}]
-    made = simulation(policies=policies, grid={"problem": {"fractions": [0.1, 0.2]}}).entries
-    assert [entry.label for entry in made] == [
+    made = simulation(policies=policies, grid={"problem": {"fractions": [0.1, 0.2]}}).configurations
+    assert [configuration.label for configuration in made] == [
         "hard-threshold-ucb (penalties=0.3, fractions=0.1)",
         "hard-threshold-ucb (penalties=0.3, fractions=0.2)",
         "hard-threshold-ucb (penalties=0.6, fractions=0.1)",
@@ -72,7 +72,7 @@ def test_labels_families_and_points():
         "plain (fractions=0.1)",
         "plain (fractions=0.2)",
     ]
-    assert [entry.family for entry in made] == ["hard-threshold-ucb"] * 4 + ["plain"] * 2
+    assert [configuration.family for configuration in made] == ["hard-threshold-ucb"] * 4 + ["plain"] * 2
     assert made[1].point == {"policies.penalties": 0.3, "problem.fractions": 0.2}
 
 
@@ -209,5 +209,5 @@ kind = "hard-threshold-ucb"
 """
     (tmp_path / "config.toml").write_text(text)
     changes = ["grid.problem.penalties=[0.1,0.2]", "policies.0.exploration=[1.0,2.0]"]
-    made = configs.simulation(configs.load(tmp_path / "config.toml", changes)).entries
-    assert [tuple(entry.point.values()) for entry in made] == [(x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)]
+    made = configs.simulation(configs.load(tmp_path / "config.toml", changes)).configurations
+    assert [tuple(configuration.point.values()) for configuration in made] == [(x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)]

@@ -126,7 +126,7 @@ CASES = {
 
 def assert_given_again(results):
     made = config.simulation(tomllib.loads(results.attrs["config"]))
-    assert [entry.label for entry in made.entries] == results.policy.values.tolist()
+    assert [configuration.label for configuration in made.configurations] == results.policy.values.tolist()
     np.testing.assert_array_equal(made.run().each(lambda tally: tally.pulls), results.pulls)
 
 

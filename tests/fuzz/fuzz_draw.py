@@ -10,7 +10,7 @@ import inspect
 import numpy as np
 
 import jaxbandit as jb
-from jaxbandit.engine.settings import Setting
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
@@ -161,7 +161,7 @@ class Drawing:
         made["record"] = self.pick(["all", 1, 4, 8, rounds])
         if not self.home and self.chance(0.2):
             made["metrics"] = self.metrics(problem)
-        if "ties" in {field.name for field in dataclasses.fields(Setting)}:
+        if "ties" in {field.name for field in dataclasses.fields(SimulationSettings)}:
             made["ties"] = self.pick(["lowest", "random"])
         return made
 

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 import jaxbandit as jb
 from jaxbandit.core.rationals import Quota, QuotaTable
-from jaxbandit.environment.ground_truth import columns, facts_of
+from jaxbandit.environment.ground_truth import columns, ground_truth_of
 from jaxbandit.metrics.definitions import METRICS, chosen, defined
 from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, penalized_allocation, penalized_loss
 
@@ -104,7 +104,7 @@ def test_metrics_are_what_the_spec_says(problem, rounds, number):
     rows = np.resize(np.roll(np.arange(problem.instances), number), 3)  # a block may begin with any, and repeat some
     counts = random_counts(np.random.default_rng(number), problem, rounds, seeds)[:, :, rows]
     quota = quota_at(columns(problem.fractions, rows), rounds)
-    values = judge(ALL, counts, rounds, facts_of(problem).at(rows), quota)
+    values = judge(ALL, counts, rounds, ground_truth_of(problem).at(rows), quota)
     size = float(np.abs(problem.means).max() + problem.penalties.max() + 1)
     for name, value in values.items():
         assert value.shape == (3, 3, seeds)
@@ -125,7 +125,7 @@ def test_every_operation_is_rounded_by_itself(shape):
     problem = jb.Problem(means, fractions=[0.013 * k for k in range(arms)], penalties=rng.uniform(0, 1, arms))
     counts = rng.integers(0, 900, (2, arms, *shape)).astype(np.int32)
     quota = quota_at(problem.fractions, rounds)
-    values = judge(ALL, counts, rounds, facts_of(problem), quota)
+    values = judge(ALL, counts, rounds, ground_truth_of(problem), quota)
     n, t, mu = counts.astype(float), rounds.astype(float)[:, None, None], means.T[:, :, None]
     whole, rest = (np.asarray(part, float)[..., None] for part in (quota.whole, quota.rest))
     gap, price, missed = mu.max(0) - mu, problem.penalties[..., None], (whole - n) + rest
@@ -157,7 +157,7 @@ def test_metrics_of_many_arms_are_what_the_spec_says():
     prices = rng.uniform(0, 1, 50)
     problem = jb.Problem(rng.uniform(0, 1, 50), plays=3, fractions=[n / 1000 for n in range(50)], penalties=prices)
     counts = rng.integers(0, 40, (1, 50, 1, 1)).astype(np.int32)
-    values = judge(ALL, counts, rounds, facts_of(problem), quota_at(problem.fractions, rounds))
+    values = judge(ALL, counts, rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds))
     for name, expected in exact_of(problem, 0, counts[0, :, 0, 0], 700).items():
         assert values[name].item() == pytest.approx(float(expected), rel=1e-13), name
 
@@ -166,7 +166,7 @@ def test_regret_counts_every_play():
     """By hand: T = 10, L = 2, the best two arms make 1.7 a round; the plays here made 12."""
     problem = jb.Problem([0.5, 0.8, 0.1, 0.9], plays=2)
     counts = np.array([8, 5, 1, 4], np.int32).reshape(1, 4, 1, 1)
-    value = judge(["regret"], counts, np.array([10]), facts_of(problem), None)["regret"]
+    value = judge(["regret"], counts, np.array([10]), ground_truth_of(problem), None)["regret"]
     assert value.item() == pytest.approx(17 - (4 + 4 + 0.1 + 3.6))
 
 
@@ -175,7 +175,7 @@ def test_penalized_regret_by_hand():
     problem = jb.Problem([0.9, 0.8, 0.3], fractions=0.2, penalties=0.3)
     counts = np.array([[85, 60], [10, 20], [5, 20]], np.int32).reshape(1, 3, 1, 2)
     rounds = np.array([100])
-    value = judge(["penalized_regret"], counts, rounds, facts_of(problem), quota_at(problem.fractions, rounds))
+    value = judge(["penalized_regret"], counts, rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds))
     assert value["penalized_regret"].ravel().tolist() == pytest.approx([1 + 3 + 3 + 4.5 - 8, 2 + 12 - 8])
 
 
@@ -284,7 +284,7 @@ def test_c_regret_of_the_optimum_is_nothing():
     rounds = np.array([99, 1000])
     best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
     values = judge(
-        ["c_regret"], np.array(best)[..., None], rounds, facts_of(problem), quota_at(problem.fractions, rounds)
+        ["c_regret"], np.array(best)[..., None], rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds)
     )
     np.testing.assert_allclose(values["c_regret"], 0, atol=1e-12)
 

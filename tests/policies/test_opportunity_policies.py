@@ -17,7 +17,7 @@ from judging import judge
 from test_opportunity import Shy
 
 import jaxbandit as jb
-from jaxbandit.environment.ground_truth import facts_of
+from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.hard_instances import lower_bound_family
 from jaxbandit.metrics.optimal_allocations import best_utility
 
@@ -231,7 +231,7 @@ def utilities(problem, counts, rewards, t):
     """Both metrics of one run, by the engine's metrics."""
     sums = {"reward": np.full((1, 1, 1), float(sum(rewards)))}
     counts = np.array(counts)[None, :, None, None]
-    return judge(["utility", "utility_regret"], counts, np.array([t]), facts_of(problem), None, sums)
+    return judge(["utility", "utility_regret"], counts, np.array([t]), ground_truth_of(problem), None, sums)
 
 
 @given(

@@ -24,8 +24,8 @@ quick = settings(deadline=None, max_examples=12)
 def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
     plays = 1 if kind in ONE_PLAY else plays
     problem = jb.Problem(mu, plays=plays, fractions=tau, penalties=a, merit="power", opportunity="uniform")
-    played = trajectory(problem, kind, T, SEEDS, key)
-    np.testing.assert_array_equal(played.sum(axis=1), plays)
+    chunks_of = trajectory(problem, kind, T, SEEDS, key)
+    np.testing.assert_array_equal(chunks_of.sum(axis=1), plays)
 
 
 @pytest.mark.parametrize("kind", DISTINCT)
@@ -38,10 +38,10 @@ def test_pulls_sum_to_rounds_times_plays(kind, plays, mu, tau, a, key):
 @quick
 def test_an_unavailable_arm_is_never_selected(kind, mu, tau, awake, key):
     problem = jb.Problem(mu, fractions=tau, penalties=0.5, availability=awake, merit="power", opportunity="uniform")
-    played = trajectory(problem, kind, T, SEEDS, key)
+    chunks_of = trajectory(problem, kind, T, SEEDS, key)
     available = _available(problem, key)
-    assert not np.any(played & ~available)
-    np.testing.assert_array_equal(played.sum(axis=1), available.any(axis=1))
+    assert not np.any(chunks_of & ~available)
+    np.testing.assert_array_equal(chunks_of.sum(axis=1), available.any(axis=1))
 
 
 def _available(problem, key):

@@ -10,24 +10,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.policies.selection import top_arms
+from jaxbandit.policies.selection import top_arms as module
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, pairs
-from jaxbandit.policies.selection.top_arms import best, choice, ordered, raised, sample, top
+from jaxbandit.policies.selection.top_arms import best_arm, raise_in_order, sample, sortable, top_arms, top_available
 
 K, RUNS = 7, 16
 values = st.sampled_from([-np.inf, -1.5, -1e-30, -0.0, 0.0, 1e-30, 0.25, 0.5, 1.0, np.inf])
 column = st.lists(values, min_size=K, max_size=K)
 masks = st.lists(st.booleans(), min_size=K, max_size=K)
-each_way = pytest.mark.parametrize("way", ["_one_by_one", "_searched"])  # `within` chooses by the number of plays
+each_way = pytest.mark.parametrize(
+    "way", ["_one_by_one", "_searched"]
+)  # `top_within_budget` chooses by the number of plays
 
 
 _top = {}
 
 
 def compiled(way, most):
-    """`top` with two keys, compiled once for each way and bound."""
+    """`top_arms` with two keys, compiled once for each way and bound."""
     if (way, most) not in _top:
-        _top[way, most] = jax.jit(lambda a, b, count, open_: top((a, b), count, most, open_))
+        _top[way, most] = jax.jit(lambda a, b, count, open_: top_arms((a, b), count, most, open_))
     return _top[way, most]
 
 
@@ -38,7 +40,7 @@ def test_top_is_what_sorting_gives(way, runs):
     first, second, open_ = (np.array([run[i] for run in runs]).T for i in range(3))
     count = np.array([run[3] for run in runs])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_arms, "within", getattr(top_arms, way))
+        patch.setattr(module, "top_within_budget", getattr(module, way))
         f32 = (jnp.asarray(x, jnp.float32) for x in (first, second))
         taken = np.asarray(compiled(way, 5)(*f32, jnp.asarray(count[None], jnp.int32), jnp.asarray(open_)))
     for i in range(RUNS):
@@ -46,7 +48,7 @@ def test_top_is_what_sorting_gives(way, runs):
         assert set(np.flatnonzero(taken[:, i])) == set(order[: count[i]])
 
 
-_chosen = jax.jit(lambda *keys_open: choice(lambda: keys_open[:-1], one_play(keys_open[-1])))
+_chosen = jax.jit(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1])))
 
 
 def one_play(open_):
@@ -100,7 +102,7 @@ def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_ordered_keeps_the_order_and_one_zero(dtype, float64):
     numbers = jnp.asarray([-jnp.inf, -3.0, -1e-37, -0.0, 0.0, 1e-37, 1.0, 1.5, jnp.inf, jnp.nan], dtype)
-    keys = np.asarray(ordered(numbers)).tolist()
+    keys = np.asarray(sortable(numbers)).tolist()
     assert keys == sorted(keys)
     assert keys[3] == keys[4]
     assert len(set(keys)) == 8  # the zeros are one, and not a number is as high as infinity
@@ -111,10 +113,10 @@ def test_ordered_keeps_the_order_and_one_zero(dtype, float64):
 def test_a_score_that_is_no_number_costs_a_play(most):
     """It takes a place and is left out: the engine then sees that plays are missed."""
     score = jnp.asarray([0.3, jnp.nan, 0.9, 0.1, 0.2, 0.4, 0.8], jnp.float32)
-    taken = top((score,), most, most, jnp.ones(7, bool))
+    taken = top_arms((score,), most, most, jnp.ones(7, bool))
     assert int(taken.sum()) == most - 1
     assert not taken[1]
-    assert not best(score, jnp.ones(7, bool)).any()
+    assert not best_arm(score, jnp.ones(7, bool)).any()
 
 
 @pytest.mark.parametrize("most", [3, 9])
@@ -138,7 +140,7 @@ def test_raised_amounts_are_those_of_a_sorted_list(most, number):
 
 def _raise(most, score, floor, budget):
     if most not in _raised:
-        _raised[most] = jax.jit(lambda s, f, b: raised(s, f, jnp.ones_like(f), b, most))
+        _raised[most] = jax.jit(lambda s, f, b: raise_in_order(s, f, jnp.ones_like(f), b, most))
     return np.asarray(_raised[most](score, floor, budget))
 
 

@@ -16,7 +16,7 @@ import jaxbandit as jb
 from jaxbandit.core.component import users
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.engine import rollout
-from jaxbandit.engine.settings import Entry, Setting
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.delays import NEVER, Delay
 from jaxbandit.environment.merit import Merit
@@ -34,8 +34,8 @@ def pulls(policy, problem=None, **others):
 
 def digest(policy, problem=None):
     problem = jb.Problem(**(problem or {"means": MEANS}))
-    setting = Setting(40, 4, record=2, metrics=["regret"])
-    return Simulation(problem, [Entry("one", jb.policy(policy), "one")], setting).digest()
+    setting = SimulationSettings(40, 4, record=2, metrics=["regret"])
+    return Simulation(problem, [Configuration("one", jb.policy(policy), "one")], setting).digest()
 
 
 # Each makes a policy, or a problem beside ucb1, from a number: code that differs in it only

@@ -22,7 +22,7 @@ from jaxbandit.experiments.configs.config import simulation
 
 def content(outcome):
     """All that an outcome holds, by name."""
-    return {f"{n} {key}": a for n, t in enumerate(outcome.tallies) for key, a in t.arrays(full=True).items()}
+    return {f"{n} {key}": a for n, t in enumerate(outcome.statistics) for key, a in t.arrays(full=True).items()}
 
 
 class Kept:

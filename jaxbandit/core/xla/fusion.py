@@ -20,7 +20,7 @@ from jax import Array, lax
 Tree = TypeVar("Tree")
 
 
-def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
+def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
     """What `compute` returns, on CPU not fused with what uses it; elsewhere just that.
 
     Args:
@@ -41,20 +41,20 @@ def apart(compute: Callable[[], Tree], witness: Array) -> Tree:
     return lax.switch((~always(witness)).astype(jnp.int32), (branch, never))
 
 
-def either(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
+def cond_fused(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
     """`yes()` where `needed`, a scalar, else `no()`: on CPU only that; elsewhere both, of which one is selected."""
     if jax.default_backend() == "cpu":
         return lax.cond(needed, yes, no)
     return jax.tree.map(functools.partial(jnp.where, needed), yes(), no())
 
 
-def once(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tree:
+def cond_update(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tree:
     """`change(tree)` where `needed`, a scalar, else `tree`: on CPU by a loop, whose arrays stay where they are.
 
     A branch that returns what it was given copies it. Elsewhere `change` is computed all the same.
     """
     if jax.default_backend() != "cpu":
-        return either(needed, lambda: change(tree), lambda: tree)
+        return cond_fused(needed, lambda: change(tree), lambda: tree)
     return lax.fori_loop(0, needed.astype(jnp.int32), lambda _, tree: change(tree), tree)
 
 

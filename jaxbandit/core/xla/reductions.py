@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from jaxbandit.core.xla.fusion import apart
+from jaxbandit.core.xla.fusion import without_fusion
 
 _AT_ONCE = 4  # rows that a loop over more of them takes at a time (measured)
 _WRITTEN = 32  # rows up to which they are written out; more are gone through in a loop
@@ -89,7 +89,9 @@ def _reduced(rows: Sequence[Array], combine: Combine) -> Row:
     """The rows of some arrays `[K, *runs]` combined, from the first to the last."""
     count = len(rows[0])
     if count <= _WRITTEN:  # apart from what uses it, which may have K rows and would compute it for each
-        return apart(lambda: functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(count))), rows[0])
+        return without_fusion(
+            lambda: functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(count))), rows[0]
+        )
 
     step = _AT_ONCE
     head = count % step or step

@@ -20,7 +20,7 @@ _BYTES = 40 << 10  # of a group's state: where most policies are fastest (measur
 _LEAST = 64  # runs of a group, at least: four vectors, which pay for going through the operations
 
 
-def in_groups(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
+def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
     """`engine.play_on`, on CPU of groups of a block's runs in turn; elsewhere as it is.
 
     Args:
@@ -32,7 +32,7 @@ def in_groups(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
         *numbers, stops, state = rounds
         cells, lanes = state.pulls.shape[-2:]
-        axis, width = group(cells, lanes, _bytes_a_run(state))
+        axis, width = tile(cells, lanes, _bytes_a_run(state))
         size = (cells, lanes)[axis]
         # A calendar is read all over, whichever runs it is of.
         if width == size or state.under_way is not None or jax.default_backend() != "cpu":
@@ -61,7 +61,7 @@ def in_groups(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
     return play
 
 
-def group(cells: int, lanes: int, state: int) -> tuple[int, int]:
+def tile(cells: int, lanes: int, state: int) -> tuple[int, int]:
     """The axis, -1 for lanes and -2 for cells, that a block is cut along, and how much of it a group takes.
 
     Args:

@@ -21,15 +21,15 @@ from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.batch.blocks import STOPS, Block, on_device, quota_on_device, rounds_per_call
-from jaxbandit.engine.batch.stacking import Group
+from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
-from jaxbandit.engine.settings import Setting
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.ground_truth import columns
 from jaxbandit.metrics import definitions
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Chunk:
     """What one call of the engine gave: rounds up to `last`, and what was recorded on the way.
 
     Attributes:
@@ -54,26 +54,26 @@ class Stretch:
     state: rollout.State | None
 
 
-def unplayed(group: Group, block: Block, names: list[str], over: Mesh | None) -> Stretch:
+def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None) -> Chunk:
     """What the engine would give of round 0: for compiling what takes stretches in while the engine is compiled.
 
     Args:
         group, block, names, over: as for `played`.
     """
     stops, shape = np.zeros(STOPS, np.int64), (len(block.cells()), block.lanes().shape[1])
-    counts = jnp.asarray(np.zeros((STOPS, group.arms, *shape), np.int32))
+    counts = jnp.asarray(np.zeros((STOPS, stack.arms, *shape), np.int32))
     sums = {name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float)) for name in definitions.needed(names)}
     counts, sums = sharding.spread((counts, sums), block, over)
-    fractions, quota = group.facts.fractions, None
+    fractions, quota = stack.ground_truth.fractions, None
     if fractions is not None:
         rows = QuotaTable(columns(fractions, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Stretch(0, stops[:1], stops, counts, sums, quota, {}, None)
+    return Chunk(0, stops[:1], stops, counts, sums, quota, {}, None)
 
 
-def played(
-    group: Group, block: Block, rounds: np.ndarray, setting: Setting, names: list[str], over: Mesh | None
-) -> Iterator[Stretch]:
+def chunks_of(
+    stack: Stack, block: Block, rounds: np.ndarray, settings: SimulationSettings, names: list[str], over: Mesh | None
+) -> Iterator[Chunk]:
     """Play a block to the end of the last of `rounds`.
 
     Args:
@@ -84,15 +84,15 @@ def played(
         over: the devices that the block is spread over; None for one.
     """
     cells, lanes = block.cells(), block.lanes()
-    policy, world = on_device((group.policy, group.world), cells)
-    words = prng.run_keys(setting.key, cells[:, None] % group.instances, lanes)
+    policy, world = on_device((stack.policy, stack.world), cells)
+    words = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)
     key = tuple(jnp.asarray(word) for word in words)
-    shape = (group.arms, len(cells), lanes.shape[1])
-    with PROGRAM(group.program):
+    shape = (stack.arms, len(cells), lanes.shape[1])
+    with PROGRAM(stack.program):
         state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.needed(names))
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
-    most = rounds_per_call(group.arms, len(cells))
-    fractions = group.facts.fractions
+    most = rounds_per_call(stack.arms, len(cells))
+    fractions = stack.ground_truth.fractions
     quotas = _quotas(None if fractions is None else columns(fractions, block.numbers()), most + 1, block)
     first = index = origin = 0
     quota, device_quota = quotas(0)
@@ -104,21 +104,21 @@ def played(
         if last > origin + most:
             origin = first
             quota, device_quota = quotas(first)
-        numbers = np.int32(origin), np.int32(setting.horizon), np.int32(first), stops.astype(np.int32)
-        with PROGRAM(group.program):
+        numbers = np.int32(origin), np.int32(settings.horizon), np.int32(first), stops.astype(np.int32)
+        with PROGRAM(stack.program):
             state, counts, sums, faults = sharding.advance(
                 over, block, policy, world, key, device_quota, *numbers, state
             )
         at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         found = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
-        yield Stretch(last, recorded, stops, counts, sums, at_stops, found, state)
+        yield Chunk(last, recorded, stops, counts, sums, at_stops, found, state)
         first, index = last, index + len(recorded)
 
 
-def failure(policy: str, stretch: Stretch, group: Group) -> Exception:
+def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
     """The error for what went wrong in a block's runs, which are not simulated on."""
-    faults, plays, by = stretch.faults, group.world.plays, f"by round {stretch.last}"
+    faults, plays, by = chunk.faults, stack.world.plays, f"by round {chunk.last}"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
         came = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
@@ -127,8 +127,8 @@ def failure(policy: str, stretch: Stretch, group: Group) -> Exception:
             policy, "select", f"{came} {by}", f"{arms} in each round, or all where fewer are available"
         )
     if faults["below_0"] or faults["too_long"]:
-        delay, held = group.world.delay, -faults["below_0"] or faults["too_long"]
-        words = f"0 to {group.world.under_way - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
+        delay, held = stack.world.delay, -faults["below_0"] or faults["too_long"]
+        words = f"0 to {stack.world.under_way - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
         return ReturnedError(owner_of(delay), "draw", f"a delay of {held} rounds {by}", words)
     return FloatingPointError(f"{policy}: {by} an index was not a number")
 

@@ -16,8 +16,8 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla.tiling import LANES, bytes_of
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import STOPS, on_device, rounds_per_call, usual
-from jaxbandit.engine.batch.stacking import Group
-from jaxbandit.metrics.block_statistics import Form
+from jaxbandit.engine.batch.stacking import Stack
+from jaxbandit.metrics.block_statistics import ResultShape
 
 resource: ModuleType | None
 try:
@@ -34,7 +34,7 @@ _QUOTA = 96  # bytes of a table's entry at its peak, on the host and on the devi
 
 
 def runs_a_block(
-    group: Group, form: Form, sums: tuple[str, ...], seeds: int, devices: int, at_once: int
+    stack: Stack, result_shape: ResultShape, sums: tuple[str, ...], seeds: int, devices: int, at_once: int
 ) -> tuple[int, int | None]:
     """The runs of a block that pay, and the most that fit its devices, whole vectors of them; None for no limit.
 
@@ -47,60 +47,62 @@ def runs_a_block(
     Raises:
         InputError: where one vector of runs takes more than there is.
     """
-    state, calendar = _bytes_a_run(group, "max_deficit" in form.metrics, sums)
+    state, calendar = _bytes_a_run(stack, "max_deficit" in result_shape.metrics, sums)
     # The state and what a round makes of it; what was recorded, of one call of the engine and of the next; metrics
-    need = 3 * state + 2 * 4 * STOPS * (group.arms + len(sums)) + 16 * len(form.metrics)
+    need = 3 * state + 2 * 4 * STOPS * (stack.arms + len(sums)) + 16 * len(result_shape.metrics)
     room = device_bytes() * devices // (2 * at_once)
     if need * LANES > room:
         words = f"a delay or a horizon whose calendar fits: {LANES} runs take {need * LANES / 2**30:.3g} GiB"
         if not calendar:
             words = f"{LANES} runs' state in memory, which takes {need * LANES / 2**30:.3g} GiB"
-            raise InputError("problem.means", f"{group.arms} arms", words)
-        raise InputError("problem.delay", group.world.delay.name, f"{words}; a shorter horizon or fewer arms need less")
-    runs = min(room // need, group.rows * seeds + LANES)
-    while runs > LANES and need * runs + _quotas(group, -(-runs // seeds)) > room:
+            raise InputError("problem.means", f"{stack.arms} arms", words)
+        raise InputError("problem.delay", stack.world.delay.name, f"{words}; a shorter horizon or fewer arms need less")
+    runs = min(room // need, stack.rows * seeds + LANES)
+    while runs > LANES and need * runs + _quotas(stack, -(-runs // seeds)) > room:
         runs //= 2
     if calendar and jax.default_backend() == "cpu":
         runs = min(runs, max(_CALENDAR // calendar, min(_CALENDAR_MOST // calendar, _CALENDAR_RUNS)))
     runs = max(LANES, runs - runs % LANES)
-    return devices * usual(state - calendar), None if runs >= group.rows * seeds else runs
+    return devices * usual(state - calendar), None if runs >= stack.rows * seeds else runs
 
 
-def _quotas(group: Group, rows: int) -> int:
+def _quotas(stack: Stack, rows: int) -> int:
     """What the table of quotas takes while a block of so many rows makes it, where each has its own."""
-    fractions = group.facts.fractions
+    fractions = stack.ground_truth.fractions
     if fractions is None or fractions.shape[1] == 1:
         return 0
-    return _QUOTA * rounds_per_call(group.arms, rows) * group.arms * rows
+    return _QUOTA * rounds_per_call(stack.arms, rows) * stack.arms * rows
 
 
-def _bytes_a_run(group: Group, deepest: bool, sums: tuple[str, ...]) -> tuple[int, int]:
+def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...]) -> tuple[int, int]:
     """What one run's state takes, and of that the calendar of what is under way."""
     rows = np.zeros(1, np.int64)
-    policy, world = on_device((group.policy, group.world), rows)
-    begin = functools.partial(rollout.begin, shape=(group.arms, 1, LANES), deepest=deepest, asked=sums)
+    policy, world = on_device((stack.policy, stack.world), rows)
+    begin = functools.partial(
+        rollout.begin, shape=(stack.arms, 1, LANES), max_deficit_ever=max_deficit_ever, asked=sums
+    )
     state = jax.eval_shape(begin, policy, world)
     return bytes_of(state) // LANES, bytes_of(state.under_way) // LANES
 
 
-def results_bytes(groups: list[Group], forms: list[Form], seeds: int) -> int:
+def results_bytes(stacks: list[Stack], result_shapes: list[ResultShape], seeds: int) -> int:
     """What results take on the host: tallies, the dataset made of them, and the file written from it."""
     total = 0
-    for group, form in zip(groups, forms, strict=True):
-        total += 3 * group.rows * seeds * form.bytes_a_run()
-        total += group.rows * (form.bytes_a_row() + 3 * 16 * form.rounds * len(form.metrics))
+    for stack, result_shape in zip(stacks, result_shapes, strict=True):
+        total += 3 * stack.rows * seeds * result_shape.bytes_a_run()
+        total += stack.rows * (result_shape.bytes_a_row() + 3 * 16 * result_shape.rounds * len(result_shape.metrics))
     return total
 
 
-def check_results(groups: list[Group], forms: list[Form], seeds: int) -> None:
+def check_results(stacks: list[Stack], result_shapes: list[ResultShape], seeds: int) -> None:
     """Refuse results that the host has no room for.
 
     Raises:
         InputError: naming what is needed, and what there is.
     """
-    need, room = results_bytes(groups, forms, seeds), host_bytes()
+    need, room = results_bytes(stacks, result_shapes, seeds), host_bytes()
     if need > room:
-        rows = sum(group.rows for group in groups)
+        rows = sum(stack.rows for stack in stacks)
         free = f"{room / 2**30:.3g} GiB are free{_under_limit(room)}"
         words = (
             f"runs whose results fit: {rows} configurations and instances x {seeds} seeds take {need / 2**30:.3g} GiB, "
@@ -121,9 +123,9 @@ def device_bytes() -> int:
 def host_bytes() -> int:
     """The memory that is free here, or what a limit on this process or its group leaves of it."""
     rooms = [_free(), _address_space()]
-    group = Path("/sys/fs/cgroup")
+    stack = Path("/sys/fs/cgroup")
     with contextlib.suppress(OSError, ValueError):  # no such limit
-        rooms.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+        rooms.append(int((stack / "memory.max").read_text()) - int((stack / "memory.current").read_text()))
     return max(min(rooms), 1 << 26)
 
 

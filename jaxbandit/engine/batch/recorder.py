@@ -13,13 +13,13 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.engine.batch.blocks import Block, on_device
-from jaxbandit.engine.batch.chunks import Stretch
-from jaxbandit.engine.batch.stacking import Group
+from jaxbandit.engine.batch.chunks import Chunk
+from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.metrics import definitions
-from jaxbandit.metrics.block_statistics import Form, Tally
-from jaxbandit.metrics.definitions import Truth
-from jaxbandit.metrics.moments import LARGEST, digits
+from jaxbandit.metrics.block_statistics import BlockStatistics, ResultShape
+from jaxbandit.metrics.definitions import MetricInputs
+from jaxbandit.metrics.moments import LARGEST, integer_parts
 from jaxbandit.policies.base import Policy
 
 
@@ -34,32 +34,38 @@ class Recorder:
         labels: of the group's entries, for errors.
     """
 
-    def __init__(self, group: Group, form: Form, block: Block, shards: int, labels: Sequence[str]):
-        self._group, self._form, self._block, self._labels = group, form, block, labels
-        self._facts = group.facts.at(block.numbers())
+    def __init__(self, stack: Stack, result_shape: ResultShape, block: Block, shards: int, labels: Sequence[str]):
+        self._stack, self._result_shape, self._block, self._labels = stack, result_shape, block, labels
+        self._ground_truth = stack.ground_truth.at(block.numbers())
         self._parts = shards if block.axis == -1 else 1
         self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
         self._values: Any = None
-        self._deepest: Any = None
+        self._max_deficit_ever: Any = None
 
-    def take(self, stretch: Stretch) -> None:
+    def take(self, chunk: Chunk) -> None:
         """Take in what a stretch recorded, in the order of rounds.
 
         Raises:
             FloatingPointError: a metric was not finite, or beyond the range in which means are exact.
         """
-        recorded = len(stretch.rounds)
-        if not recorded or not self._form.metrics:
+        recorded = len(chunk.rounds)
+        if not recorded or not self._result_shape.metrics:
             return
-        if self._deepest is None and "max_deficit" in self._form.metrics:
-            self._deepest = np.full(stretch.counts.shape[2:], -np.inf)
-        counted, truth, counts = self._block.counted(), self._truth(stretch), _exactly(stretch.counts)
+        if self._max_deficit_ever is None and "max_deficit" in self._result_shape.metrics:
+            self._max_deficit_ever = np.full(chunk.counts.shape[2:], -np.inf)
+        counted, inputs, counts = self._block.counted(), self._inputs(chunk), _in_float64(chunk.counts)
         with jax.enable_x64(True):
-            sums, self._values, self._deepest = _judged(
-                self._form.metrics, self._parts, counts, truth, counted, np.int64(recorded), self._deepest
+            sums, self._values, self._max_deficit_ever = _metrics_at(
+                self._result_shape.metrics,
+                self._parts,
+                counts,
+                inputs,
+                counted,
+                np.int64(recorded),
+                self._max_deficit_ever,
             )
         made = self._block.summed(np.asarray(sums)[:, :, :recorded])
-        self._check(made[-1], stretch.rounds)
+        self._check(made[-1], chunk.rounds)
         self._sums.append(made)
 
     def _check(self, outside: np.ndarray, rounds: np.ndarray) -> None:
@@ -67,17 +73,17 @@ class Recorder:
         if not outside.any():
             return
         place, number, row = (int(found[0]) for found in np.nonzero(outside.transpose(1, 0, 2)))
-        what = f"{self._form.metrics[number]} at round {rounds[place]}"
+        what = f"{self._result_shape.metrics[number]} at round {rounds[place]}"
         words = f"is not finite, or of magnitude {LARGEST:.2g} or more, in {outside[number, place, row]} runs"
         raise FloatingPointError(f"{self._who(row)}: {what} {words}; no mean is taken of such values")
 
     def _who(self, row: int) -> str:
         """The policy and instance that a row of the block is of, for errors."""
-        entry, instance = divmod(self._block.rows.start + row, self._group.instances)
-        where = f", instance {instance}" if self._group.instances > 1 else ""
-        return f"policy {self._labels[entry]!r}{where}"
+        configuration, instance = divmod(self._block.rows.start + row, self._stack.instances)
+        where = f", instance {instance}" if self._stack.instances > 1 else ""
+        return f"policy {self._labels[configuration]!r}{where}"
 
-    def tally(self, last: Stretch) -> Tally:
+    def statistics(self, last: Chunk) -> BlockStatistics:
         """All that was taken in; `last` is the stretch that ends with round T, and its state is read.
 
         Raises:
@@ -86,22 +92,24 @@ class Recorder:
         assert last.state is not None
         self._check_rewards(last.state.deviation, last.last)
         block = self._block
-        made = Tally.empty(self._form, *(part.stop - part.start for part in (block.rows, block.seeds)))
+        made = BlockStatistics.empty(
+            self._result_shape, *(part.stop - part.start for part in (block.rows, block.seeds))
+        )
         made.pulls[...] = block.unpack(np.asarray(last.state.pulls)).transpose(1, 2, 0)
-        if self._form.metrics:
+        if self._result_shape.metrics:
             sums = np.concatenate(self._sums, axis=2)
             finals = block.unpack(np.asarray(self._values))
-            for number, name in enumerate(self._form.metrics):
+            for number, name in enumerate(self._result_shape.metrics):
                 made.curves[name].add((slice(None), slice(None)), sums[:, number])
                 made.finals[name][...] = finals[number]
         if made.phases is not None:
-            with PROGRAM(self._group.program):
-                spent = _spent(on_device(self._group.policy, block.cells()), last.state.policy, np.int32(last.last))
+            with PROGRAM(self._stack.program):
+                spent = _spent(on_device(self._stack.policy, block.cells()), last.state.policy, np.int32(last.last))
             made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
-        if made.deepest is not None:
+        if made.max_deficit_ever is not None:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
-            every = block.unpack(np.asarray(last.state.deepest, np.float64)[0])
-            made.deepest[...] = np.maximum(every, block.unpack(np.asarray(self._deepest)))
+            every = block.unpack(np.asarray(last.state.max_deficit_ever, np.float64)[0])
+            made.max_deficit_ever[...] = np.maximum(every, block.unpack(np.asarray(self._max_deficit_ever)))
         return made
 
     def _check_rewards(self, deviation: Array, last: int) -> None:
@@ -112,13 +120,13 @@ class Recorder:
         words = f"by round {last} the sum of the rewards of arm {arm} is not finite"
         raise FloatingPointError(f"{self._who(row)}: {words}")
 
-    def _truth(self, stretch: Stretch) -> Truth:
+    def _inputs(self, chunk: Chunk) -> MetricInputs:
         """What metrics are computed from beside counts, for each cell."""
-        truth = definitions.truth_of(self._form.metrics, stretch.stops, self._facts, stretch.quota)
-        if len(self._facts.means[0]) < stretch.counts.shape[-2]:
+        inputs = definitions.inputs_of(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
+        if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
             places = self._block.places()
-            truth = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, truth)
-        return dataclasses.replace(truth, sums={name: _exactly(values) for name, values in stretch.sums.items()})
+            inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
+        return dataclasses.replace(inputs, sums={name: _in_float64(values) for name, values in chunk.sums.items()})
 
 
 @jax.jit
@@ -132,7 +140,7 @@ def _spent(policy: Policy, state: Any, rounds: Any) -> Array:
     return policy.phase_rounds(state, rounds)
 
 
-def _exactly(values: Array) -> Array:
+def _in_float64(values: Array) -> Array:
     """Where there is float64: on the device they are on, or the host's own where that has none, as a TPU."""
     if all(device.platform in _EXACT for device in values.devices()):
         return values
@@ -142,9 +150,15 @@ def _exactly(values: Array) -> Array:
 _EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
 
 
-@functools.partial(jax.jit, static_argnames=("names", "parts"), donate_argnames="deepest")
-def _judged(
-    names: tuple[str, ...], parts: int, counts: Array, truth: Truth, counted: Any, recorded: Any, deepest: Any
+@functools.partial(jax.jit, static_argnames=("names", "parts"), donate_argnames="max_deficit_ever")
+def _metrics_at(
+    names: tuple[str, ...],
+    parts: int,
+    counts: Array,
+    inputs: MetricInputs,
+    counted: Any,
+    recorded: Any,
+    max_deficit_ever: Any,
 ) -> tuple[Array, Array, Any]:
     """Metrics at the first `recorded` of some stops, of which the others are the last one again.
 
@@ -152,21 +166,21 @@ def _judged(
     compiler does not compute metrics twice.
 
     Returns:
-        The `digits` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
+        The `integer_parts` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
         `[metrics, cells, lanes]`; and the largest deficit at these stops and before them.
     """
 
     def judge(place: Any, carry: Any) -> Any:
-        sums, values, deepest = carry
-        before = digits(values, counted, parts)[:, :, None]
+        sums, values, max_deficit_ever = carry
+        before = integer_parts(values, counted, parts)[:, :, None]
         sums = lax.dynamic_update_slice(sums, before, (0, 0, jnp.maximum(place - 1, 0), 0, 0))
-        if deepest is not None:
+        if max_deficit_ever is not None:
             own = values[names.index("max_deficit")]
-            deepest = jnp.where(place > 0, jnp.maximum(deepest, own), deepest)
-        judged = definitions.judge(names, lax.dynamic_slice_in_dim(counts, place, 1), truth.at(place))
-        return sums, jnp.concatenate([judged[name] for name in names]), deepest
+            max_deficit_ever = jnp.where(place > 0, jnp.maximum(max_deficit_ever, own), max_deficit_ever)
+        judged = definitions.judge(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at(place))
+        return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever
 
     stops, _, cells, lanes = counts.shape
     sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
     values = jnp.zeros((len(names), cells, lanes), jnp.float64)
-    return lax.fori_loop(0, recorded + 1, judge, (sums, values, deepest))
+    return lax.fori_loop(0, recorded + 1, judge, (sums, values, max_deficit_ever))

@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as Spec
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import cpu_kernel
-from jaxbandit.core.xla.tiling import in_groups, per_run
+from jaxbandit.core.xla.tiling import in_tiles, per_run
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
 from jaxbandit.engine.rollout import State
@@ -112,21 +112,21 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
 
     def shard(arguments: Any, state: State) -> Any:
         everything = (*arguments, state)
-        state, counts, recorded, faults = cpu_kernel.one_kernel(in_groups(rollout.play_on, len(rollout.FAULTS)))(
+        state, counts, recorded, faults = cpu_kernel.one_kernel(in_tiles(rollout.play_on, len(rollout.FAULTS)))(
             *everything
         )
         return state, counts, recorded, faults[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
     recorded = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
-    played = jax.shard_map(
+    chunks_of = jax.shard_map(
         shard,
         mesh=over,
         in_specs=(specs(arguments), specs(state)),
         out_specs=(specs(state), specs(counts), specs(recorded), Spec(_RUNS)),
         check_vma=False,  # nothing is shared that would have to agree
     )
-    return played(arguments, state)
+    return chunks_of(arguments, state)
 
 
 def _specs(tree: Any, axis: int, cells: int, lanes: int) -> Any:

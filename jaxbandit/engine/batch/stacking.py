@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from jaxbandit.environment.ground_truth import Facts, facts_of
+from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.problem import Problem, World, world_of
 from jaxbandit.policies.base import Policy
 
@@ -21,7 +21,7 @@ Tree = TypeVar("Tree")
 
 
 @dataclass(frozen=True)
-class Group:
+class Stack:
     """Some configurations of a simulation, all of one structure.
 
     Attributes:
@@ -35,10 +35,10 @@ class Group:
             (`programs.told_apart`); else None.
     """
 
-    entries: tuple[int, ...]
+    configurations: tuple[int, ...]
     policy: Policy
     world: World
-    facts: Facts
+    ground_truth: GroundTruth
     instances: int
     arms: int
     program: Hashable = None
@@ -46,33 +46,37 @@ class Group:
     @property
     def rows(self) -> int:
         """Configurations times instances."""
-        return len(self.entries) * self.instances
+        return len(self.configurations) * self.instances
 
 
-def grouped(policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Group]:
+def stacked_configurations(policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Stack]:
     """Entries, each a prepared policy and its problem, in groups as large as can be, in order of appearance."""
-    entries = alone(range(len(policies)), policies, problems, horizon)
-    worlds = {id(entry.world): entry.world for entry in entries}  # one may be that of many entries
+    configurations = one_per_stack(range(len(policies)), policies, problems, horizon)
+    worlds = {
+        id(configuration.world): configuration.world for configuration in configurations
+    }  # one may be that of many entries
     shapes = {which: _structure(world) for which, world in worlds.items()}
-    kinds: dict[Hashable, list[Group]] = {}
-    for entry in entries:
-        kinds.setdefault((_structure(entry.policy), shapes[id(entry.world)]), []).append(entry)
+    kinds: dict[Hashable, list[Stack]] = {}
+    for configuration in configurations:
+        kinds.setdefault((_structure(configuration.policy), shapes[id(configuration.world)]), []).append(configuration)
     return [alike[0] if len(alike) == 1 else _together(alike) for alike in kinds.values()]
 
 
-def alone(numbers: Sequence[int], policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Group]:
+def one_per_stack(
+    numbers: Sequence[int], policies: Sequence[Policy], problems: Sequence[Problem], horizon: int
+) -> list[Stack]:
     """Some entries as a group each."""
     worlds: dict[tuple[int, bool], World] = {}
-    facts: dict[int, Facts] = {}
+    ground_truth: dict[int, GroundTruth] = {}
     made = []
     for n in numbers:
         policy, problem = policies[n], problems[n]
         which = id(problem), policy.binary
         if which not in worlds:
             worlds[which] = world_of(problem, policy.binary, horizon)
-        if id(problem) not in facts:
-            facts[id(problem)] = facts_of(problem)
-        made.append(Group((n,), policy, worlds[which], facts[id(problem)], problem.instances, problem.arms))
+        if id(problem) not in ground_truth:
+            ground_truth[id(problem)] = ground_truth_of(problem)
+        made.append(Stack((n,), policy, worlds[which], ground_truth[id(problem)], problem.instances, problem.arms))
     return made
 
 
@@ -88,31 +92,31 @@ def _shape(leaf: np.ndarray) -> Hashable:
     return leaf.ndim, leaf.shape[0] if leaf.ndim else 0, leaf.dtype.kind
 
 
-def _together(entries: list[Group]) -> Group:
-    first = entries[0]
-    return Group(
-        tuple(number for entry in entries for number in entry.entries),
-        _stacked([entry.policy for entry in entries], first.instances),
-        _stacked([entry.world for entry in entries], first.instances),
-        _all_facts([entry.facts for entry in entries], first.instances),
+def _together(configurations: list[Stack]) -> Stack:
+    first = configurations[0]
+    return Stack(
+        tuple(number for configuration in configurations for number in configuration.configurations),
+        _stacked([configuration.policy for configuration in configurations], first.instances),
+        _stacked([configuration.world for configuration in configurations], first.instances),
+        _all_facts([configuration.ground_truth for configuration in configurations], first.instances),
         first.instances,
         first.arms,
     )
 
 
-def _all_facts(facts: list[Facts], instances: int) -> Facts:
-    if _one(facts):
-        return facts[0]
+def _all_facts(ground_truth: list[GroundTruth], instances: int) -> GroundTruth:
+    if _one(ground_truth):
+        return ground_truth[0]
 
     def beside(parts: list[Any]) -> Any:
         return None if parts[0] is None else _beside(parts, instances)
 
-    return Facts(
-        beside([one.means for one in facts]),
-        beside([one.fractions for one in facts]),
-        beside([one.penalties for one in facts]),
-        beside([one.opportunities for one in facts]),
-        facts[0].plays,
+    return GroundTruth(
+        beside([one.means for one in ground_truth]),
+        beside([one.fractions for one in ground_truth]),
+        beside([one.penalties for one in ground_truth]),
+        beside([one.opportunities for one in ground_truth]),
+        ground_truth[0].plays,
     )
 
 

@@ -22,7 +22,7 @@ from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import program_digest
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device
-from jaxbandit.engine.batch.stacking import Group
+from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.environment.problem import World
 from jaxbandit.metrics import definitions
 from jaxbandit.policies.base import Policy
@@ -32,31 +32,31 @@ from jaxbandit.policies.base import Policy
 PROGRAM = jax.make_user_context(None)
 
 
-def told_apart(group: Group, names: list[str]) -> Group:
+def told_apart(stack: Stack, names: list[str]) -> Stack:
     """The group with what its compiled programs are kept by; `names` are those of the metrics.
 
     Raises:
         ReturnedError: a method returns what cannot be used.
     """
-    return dataclasses.replace(group, program=kept_by(group.policy, group.world, *_shape(group, names)))
+    return dataclasses.replace(stack, program=kept_by(stack.policy, stack.world, *_shape(stack, names)))
 
 
-def digest_of(group: Group, names: list[str]) -> str:
+def digest_of(stack: Stack, names: list[str]) -> str:
     """What a group's rounds compute, where metrics of these names are kept.
 
     Raises:
         canonical.OpaqueError: part of it is computed by calls back to Python.
         ReturnedError: a method returns what cannot be used.
     """
-    if isinstance(group.program, str):
-        return group.program
-    return digest(group.policy, group.world, *_shape(group, names))
+    if isinstance(stack.program, str):
+        return stack.program
+    return digest(stack.policy, stack.world, *_shape(stack, names))
 
 
-def _shape(group: Group, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
-    fractions = group.facts.fractions
+def _shape(stack: Stack, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
+    fractions = stack.ground_truth.fractions
     columns = None if fractions is None else fractions.shape[1]
-    return group.arms, columns, "max_deficit" in names, definitions.needed(names)
+    return stack.arms, columns, "max_deficit" in names, definitions.needed(names)
 
 
 def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:
@@ -78,7 +78,12 @@ def _users(policy: Policy, world: World) -> bool:
 
 
 def digest(
-    policy: Policy, world: World, arms: int, columns: int | None, deepest: bool = False, asked: tuple[str, ...] = ()
+    policy: Policy,
+    world: World,
+    arms: int,
+    columns: int | None,
+    max_deficit_ever: bool = False,
+    asked: tuple[str, ...] = (),
 ) -> str:
     """What the rounds of a policy on a world compute.
 
@@ -101,7 +106,7 @@ def digest(
         quota = Quota(jnp.zeros(shape, jnp.int32), jnp.zeros(shape), jnp.zeros(shape, jnp.int32))
 
     def rounds(policy: Policy, world: World, key: Any, quota: Any, t: Any, horizon: Any) -> Any:
-        state = rollout.begin(policy, world, (arms, cells, lanes), deepest, asked)
+        state = rollout.begin(policy, world, (arms, cells, lanes), max_deficit_ever, asked)
         state = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
         return state, policy.phase_rounds(state.policy, t) if policy.phases else None
 

@@ -29,7 +29,7 @@ from jax.sharding import PartitionSpec as Spec
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.streams import tell
 from jaxbandit.engine.batch import sharding
-from jaxbandit.metrics.block_statistics import Tally
+from jaxbandit.metrics.block_statistics import BlockStatistics
 
 _MOST = 1 << 16  # processes
 _PIECE = 1 << 24  # bytes that a process sends at a time
@@ -220,11 +220,11 @@ def mine(done: Sequence[bool]) -> tuple[list[int], list[int]]:
     return np.flatnonzero(owner == number()).tolist(), left[number() :: count()].tolist()
 
 
-def pooled(tallies: list[Tally]) -> list[Tally]:
+def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
     """The tallies of all processes' runs, of this one's and zeros for the others'; the same, bit for bit, in each."""
     if count() == 1:
-        return tallies
-    held = [tally.arrays(full=True) for tally in tallies]
+        return statistics
+    held = [statistics.arrays(full=True) for statistics in statistics]
     places = [(number, name) for number, arrays in enumerate(held) for name in arrays]
     words = {place: _words(held[place[0]][place[1]]) for place in places}
     for dtype in (np.int32, np.int64):  # all of a kind at once: to send has a price of its own
@@ -236,7 +236,7 @@ def pooled(tallies: list[Tally]) -> list[Tally]:
         for (number, name), part in zip(own, np.split(flat, ends[:-1]), strict=True):
             array = held[number][name]
             held[number][name] = part.view(array.dtype).reshape(array.shape)
-    return [tally.like(arrays) for tally, arrays in zip(tallies, held, strict=True)]
+    return [statistics.like(arrays) for statistics, arrays in zip(statistics, held, strict=True)]
 
 
 def _words(array: np.ndarray) -> np.ndarray:

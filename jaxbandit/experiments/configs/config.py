@@ -14,7 +14,7 @@ from typing import Any
 
 from jaxbandit.core.errors import InputError, shown, unknown_key, unknown_name
 from jaxbandit.core.rationals import decimal
-from jaxbandit.engine.settings import Entry, Setting, short
+from jaxbandit.engine.settings import Configuration, SimulationSettings, short
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, expanded
@@ -125,10 +125,10 @@ def simulation(config: Mapping[str, Any]) -> Simulation:
     for name in ("horizon", "seeds"):
         if name not in given:
             raise InputError(f"simulation.{name}", None, "a whole number >= 1")
-    setting = Setting(**given)
-    setting.check()
-    made = problems(table(config, "problem"), config.get("grid"), setting.key)
-    return Simulation(made[0][1], crossed(entries(config.get("policies"), setting.horizon), made), setting)
+    settings = SimulationSettings(**given)
+    settings.check()
+    made = problems(table(config, "problem"), config.get("grid"), settings.key)
+    return Simulation(made[0][1], crossed(configurations(config.get("policies"), settings.horizon), made), settings)
 
 
 def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
@@ -165,7 +165,7 @@ def problems(given: Mapping[str, Any], grid: Any, key: Any) -> list[tuple[dict[s
     return made
 
 
-def crossed(policies: list[Entry], problems: list[tuple[dict[str, Any], Problem]]) -> list[Entry]:
+def crossed(policies: list[Configuration], problems: list[tuple[dict[str, Any], Problem]]) -> list[Configuration]:
     """Every policy on every problem of a grid."""
     if len(problems) == 1:
         return policies
@@ -173,18 +173,23 @@ def crossed(policies: list[Entry], problems: list[tuple[dict[str, Any], Problem]
     return distinct(
         [
             dataclasses.replace(
-                entry,
-                label=f"{entry.family if entry.point else entry.label} ({_at({**entry.point, **point})})",
+                configuration,
+                label=f"{_name(configuration)} ({_at({**configuration.point, **point})})",
                 problem=problem,
-                point={**entry.point, **point},
+                point={**configuration.point, **point},
             )
-            for entry in policies
+            for configuration in policies
             for point, problem in problems
         ]
     )
 
 
-def entries(tables: Any, horizon: int) -> list[Entry]:
+def _name(configuration: Configuration) -> str:
+    """What labels of a grid begin with."""
+    return configuration.family if configuration.point else configuration.label
+
+
+def configurations(tables: Any, horizon: int) -> list[Configuration]:
     """The labelled policies of `[[policies]]`; a list where a policy takes a number makes a grid.
 
     Args:
@@ -202,19 +207,19 @@ def entries(tables: Any, horizon: int) -> list[Entry]:
     return distinct(made)
 
 
-def distinct(made: list[Entry]) -> list[Entry]:
+def distinct(made: list[Configuration]) -> list[Configuration]:
     """The entries, if no two have one label.
 
     Raises:
         InputError: naming the label.
     """
-    for label, times in Counter(entry.label for entry in made).items():
+    for label, times in Counter(configuration.label for configuration in made).items():
         if times > 1:
             raise InputError("policies.label", label, "a name of its own for each policy")
     return made
 
 
-def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
+def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Configuration]:
     kind, label = table.pop("kind", None), table.pop("label", None)
     if not isinstance(kind, str):
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
@@ -234,7 +239,7 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Entry]:
         except InputError as error:
             raise InputError(error.key.replace("policies", key, 1), error.held, error.allowed) from None
         varied = {f"policies.{name}": value for name, value in point.items() if len(lists[name]) > 1}
-        yield Entry(f"{label} ({_at(varied)})" if varied else label, made, label, point=varied)
+        yield Configuration(f"{label} ({_at(varied)})" if varied else label, made, label, point=varied)
 
 
 def _at(point: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from jaxbandit.core.component import Component, writable
 from jaxbandit.core.python_values import plain
 from jaxbandit.core.rationals import written
-from jaxbandit.engine.settings import Entry
+from jaxbandit.engine.settings import Configuration
 from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
@@ -21,7 +21,9 @@ from jaxbandit.policies.base import Alias, Policy
 
 _OF_PROBLEMS = (Reward, Delay, Merit, Opportunity)
 
-Given = list[tuple[Any, list[Entry]]]  # what was given for each policy, or grid of them, and what is simulated of it
+Given = list[
+    tuple[Any, list[Configuration]]
+]  # what was given for each policy, or grid of them, and what is simulated of it
 
 
 def described(simulation: Simulation, problem: Any, given: Given, grid: Any) -> dict[str, Any]:
@@ -32,16 +34,16 @@ def described(simulation: Simulation, problem: Any, given: Given, grid: Any) -> 
         given: what was given for each policy, or grid of them, and what is simulated of it.
         grid: the table of the grid over the problem, or None.
     """
-    setting = simulation.setting
-    simulated: dict[str, Any] = {name: getattr(setting, name) for name in ("horizon", "seeds", "key", "record")}
+    settings = simulation.settings
+    simulated: dict[str, Any] = {name: getattr(settings, name) for name in ("horizon", "seeds", "key", "record")}
     simulated["metrics"] = simulation.metrics
-    if setting.until is not None:
-        simulated["until"] = setting.until
+    if settings.until is not None:
+        simulated["until"] = settings.until
     made: dict[str, Any] = {"simulation": simulated}
     made["problem"] = problem.as_table() if isinstance(problem, Problem) else writable(problem)
     if grid is not None:
         made["grid"] = writable(grid)
-    made["policies"] = [_policy(value, entries) for value, entries in given]
+    made["policies"] = [_policy(value, configurations) for value, configurations in given]
     return made
 
 
@@ -101,9 +103,9 @@ def _read_exactly(table: Mapping[str, Any]) -> set[str]:
     return {name for made in classes for name, field in made.parameters().items() if field.metadata.get("exact")}
 
 
-def _policy(value: Any, entries: list[Entry]) -> dict[str, Any]:
+def _policy(value: Any, configurations: list[Configuration]) -> dict[str, Any]:
     """The table of a policy; of a grid its lists."""
-    if len(entries) == 1:
-        return {"label": entries[0].label, **policy_table(entries[0].policy)}
+    if len(configurations) == 1:
+        return {"label": configurations[0].label, **policy_table(configurations[0].policy)}
     points = {name: [part] if isinstance(part, tuple) else part for name, part in value.items()}
-    return {**writable(points), "label": entries[0].family}
+    return {**writable(points), "label": configurations[0].family}

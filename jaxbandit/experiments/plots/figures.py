@@ -240,8 +240,8 @@ def _targets(axis: Any, results: xr.Dataset, mu: np.ndarray, sort: Any, horizon:
         return
     tau, plays = _of_each(results, "fractions"), int(results.attrs.get("plays", 1))
     if "penalties" in results and plays == 1:
-        prices = _of_each(results, "penalties")
-        best = np.stack([penalized_allocation(m.T, t.T, p.T).T for m, t, p in zip(mu, tau, prices, strict=True)])
+        penalty_rates = _of_each(results, "penalties")
+        best = np.stack([penalized_allocation(m.T, t.T, p.T).T for m, t, p in zip(mu, tau, penalty_rates, strict=True)])
     else:
         best = np.stack([fair_allocation(m.T, t.T, plays).T for m, t in zip(mu, tau, strict=True)])
     arms = np.arange(mu.shape[2])

@@ -39,14 +39,14 @@ def hard_threshold_regret(means: Any, fractions: Any, penalties: Any, rounds: An
         >>> hard_threshold_regret([[0.9], [0.5]], [[0.1], [0.1]], [[0.5], [0.5]], [1000]).round(2).tolist()
         [[100.16]]
     """
-    gap, tau, price, t = _arguments(means, fractions, penalties, rounds)
-    log, owed, spare = 8 * np.log(t), tau * t, gap - price
+    gap, tau, penalty_rate, t = _arguments(means, fractions, penalties, rounds)
+    log, owed, spare = 8 * np.log(t), tau * t, gap - penalty_rate
     # As printed tau_k T is subtracted without its gap_k: no regret, but a number of selections. gap_k times the bound
     # that the theorem gives for E N_k - tau_k T is meant.
     critical = np.maximum(over(log, gap) - gap * owed, 0.0)
     other = np.maximum(np.minimum(over(log, spare), spare * owed), over(log, gap))
-    worth = (gap > 0) & (gap <= price)
-    terms = np.where(worth, critical, np.where(gap > price, other, 0.0))  # eq. 13
+    worth = (gap > 0) & (gap <= penalty_rate)
+    terms = np.where(worth, critical, np.where(gap > penalty_rate, other, 0.0))  # eq. 13
     return terms.sum(axis=1) + inputs.number(constant, "constant") * len(gap)
 
 
@@ -69,11 +69,11 @@ def hard_threshold_pulls(means: Any, fractions: Any, penalties: Any, rounds: Any
         >>> hard_threshold_pulls([[0.9], [0.2]], [[0.1], [0.1]], [[0.3], [0.3]], [1000])[0, 1].round(2).tolist()
         [113.78]
     """
-    gap, tau, price, t = _arguments(means, fractions, penalties, rounds)
+    gap, tau, penalty_rate, t = _arguments(means, fractions, penalties, rounds)
     log, owed = 8 * np.log(t), tau * t
     alone = over(log, gap**2)
-    short = np.minimum(over(log, np.maximum(gap - price, 0.0) ** 2), owed)
-    counts = np.maximum(alone, np.where(gap > price, short, owed))
+    short = np.minimum(over(log, np.maximum(gap - penalty_rate, 0.0) ** 2), owed)
+    counts = np.maximum(alone, np.where(gap > penalty_rate, short, owed))
     return counts + inputs.number(constant, "constant")
 
 
@@ -96,13 +96,13 @@ def hard_threshold_assumes(means: Any, fractions: Any, penalties: Any, rounds: A
         >>> hard_threshold_assumes([[0.9], [0.2]], [[0.1], [0.1]], [[0.3], [0.3]], [1000, 10000]).tolist()
         [[False], [True]]
     """
-    gap, tau, price, t = _arguments(means, fractions, penalties, rounds)
+    gap, tau, penalty_rate, t = _arguments(means, fractions, penalties, rounds)
     left = 1 - np.broadcast_to(tau, gap.shape).sum(axis=0)
     # The statement has c_a where App. B needs c0, and App. B has 8 where its last step needs 16 (the sum is to stay
     # below c0^2 T / 2, not c0^2 T).
     margin = np.sqrt(16 * len(gap) * np.log(t) / t) / left
-    settled = (gap < price) | (tau == 0) | (price == 0)
-    return np.where(gap > price, gap - price >= margin, settled).all(axis=1)
+    settled = (gap < penalty_rate) | (tau == 0) | (penalty_rate == 0)
+    return np.where(gap > penalty_rate, gap - penalty_rate >= margin, settled).all(axis=1)
 
 
 def hard_threshold_deficits(means: Any, penalties: Any, rounds: Any) -> np.ndarray:
@@ -127,9 +127,9 @@ def hard_threshold_deficits(means: Any, penalties: Any, rounds: Any) -> np.ndarr
         [[1381.6], [3377.1]]
     """
     mu = inputs.means(means)
-    price = np.broadcast_to(inputs.per_arm(penalties, len(mu), "penalties"), mu.shape)
-    order = np.argsort(-(mu + price), axis=0, kind="stable")
-    mean, lifted = (np.take_along_axis(values, order, axis=0) for values in (mu, mu + price))
+    penalty_rate = np.broadcast_to(inputs.per_arm(penalties, len(mu), "penalties"), mu.shape)
+    order = np.argsort(-(mu + penalty_rate), axis=0, kind="stable")
+    mean, lifted = (np.take_along_axis(values, order, axis=0) for values in (mu, mu + penalty_rate))
     places = np.arange(len(mu))
     before = np.greater.outer(places, places)[..., None]  # m before d, [d, m, 1]
     apart = lifted[:, None] - np.where(before, mean, lifted)
@@ -166,11 +166,11 @@ def hard_threshold_worst_regret(fractions: Any, penalties: Any, rounds: Any) -> 
         [[6785.0]]
     """
     tau = inputs.fractions(fractions, len(np.asarray(fractions)))
-    price = inputs.per_arm(penalties, len(tau), "penalties")
+    penalty_rate = inputs.per_arm(penalties, len(tau), "penalties")
     t = inputs.rounds(rounds)[:, None]
     arms, root = len(tau), 8 * np.sqrt(t * np.log(t))
     exploration = root * (np.sqrt(tau).sum(axis=0) + np.sqrt((1 - tau.min(axis=0)) * arms))
-    unfair = price.max(axis=0) * arms * t ** (2 / 3) * np.sqrt(2 * np.log(t))
+    unfair = penalty_rate.max(axis=0) * arms * t ** (2 / 3) * np.sqrt(2 * np.log(t))
     return np.where(t > 1, exploration + unfair, np.inf)  # eq. 15, which is 0 at T = 1
 
 
@@ -193,8 +193,8 @@ def hard_threshold_noncritical_least(means: Any, fractions: Any, penalties: Any,
         >>> hard_threshold_noncritical_least([[0.9], [0.0]], [[0.1], [0.1]], [[0.2], [0.2]], [10000]).round(2).tolist()
         [[13.16]]
     """
-    gap, tau, price, t = _arguments(means, fractions, penalties, rounds)
-    spare = np.maximum(gap - price, 0.0)
+    gap, tau, penalty_rate, t = _arguments(means, fractions, penalties, rounds)
+    spare = np.maximum(gap - penalty_rate, 0.0)
     counts = (spare > 0) & (16 * over(np.log(t), spare**2) <= tau * t)
     return np.where(counts, over(np.log(t), spare), 0.0).sum(axis=1)  # eq. 16
 
@@ -218,9 +218,9 @@ def hard_threshold_critical_least(means: Any, fractions: Any, penalties: Any, ro
         >>> hard_threshold_critical_least([[0.7], [0.5]], [[0.01], [0.01]], [[0.4], [0.4]], [10000]).round(2).tolist()
         [[26.05]]
     """
-    gap, tau, price, t = _arguments(means, fractions, penalties, rounds)
-    critical = (gap > 0) & (gap <= price)
-    away = np.where(critical, gap, np.maximum(gap - price, 0.0))
+    gap, tau, penalty_rate, t = _arguments(means, fractions, penalties, rounds)
+    critical = (gap > 0) & (gap <= penalty_rate)
+    away = np.where(critical, gap, np.maximum(gap - penalty_rate, 0.0))
     explored = np.where(gap > 0, 8 * over(np.log(t), away**2), 0.0).sum(axis=1, keepdims=True)
     # An arm owed more than log t / gap^2 rounds cannot have negative regret: its term is 0.
     terms = np.maximum(over(np.log(t), gap) - gap * tau * t, 0.0)
@@ -250,18 +250,18 @@ def penalized_regret_least(fractions: Any, penalties: Any, rounds: Any, sd: floa
         [[2.6]]
     """
     tau = inputs.fractions(fractions, len(np.asarray(fractions)))
-    price = inputs.per_arm(penalties, len(tau), "penalties")
+    penalty_rate = inputs.per_arm(penalties, len(tau), "penalties")
     t, spread = inputs.rounds(rounds)[:, None], inputs.number(sd, "sd")
     delta = spread * np.sqrt((len(tau) - 1) / (2 * t))  # App. F has C = 1/2; (2 Delta)^2 / (2 sd^2) a play makes it 2
     # Printed is 1 - 2 max tau, which leaves out what is owed to all other arms: with tau near 1/K every policy that
     # plays in turn has next to no regret. App. F with all arms gives 1 - sum tau; with two arms both agree.
     least = (1 - tau.sum(axis=0)) * delta * t / (8 * math.e)  # eq. 52
-    return np.where((delta < 0.5) & (delta < price.min(axis=0)), least, 0.0)
+    return np.where((delta < 0.5) & (delta < penalty_rate.min(axis=0)), least, 0.0)
 
 
 def _arguments(means: Any, fractions: Any, penalties: Any, rounds: Any) -> tuple[np.ndarray, ...]:
     """gap_k `[K, J]`, tau_k and A_k `[K, J or 1]`, and t `[R, 1, 1]`."""
     mu = inputs.means(means)
     tau = inputs.fractions(fractions, len(mu))
-    price = inputs.per_arm(penalties, len(mu), "penalties")
-    return mu.max(axis=0) - mu, tau, price, inputs.rounds(rounds)[:, None, None]
+    penalty_rate = inputs.per_arm(penalties, len(mu), "penalties")
+    return mu.max(axis=0) - mu, tau, penalty_rate, inputs.rounds(rounds)[:, None, None]

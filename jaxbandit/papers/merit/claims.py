@@ -144,7 +144,7 @@ def below_greedy(data: Data) -> Evidence:
     return decide(words, margins, 0.0).explained(_positive(margins))
 
 
-def price(data: Data) -> Evidence:
+def penalty_rate(data: Data) -> Evidence:
     """What FCUCB-D gains in reward over FCTS-D, and loses in fairness."""
     results = data[name("geometric")]
     margins = [

@@ -47,7 +47,7 @@ PAPER = Paper(
             "FCUCB-D has less reward regret than FCTS-D, and pays with more fairness regret.",
             "sec. 6, Fig. 1(b), 1(c)",
             "002-figure-1",
-            claims.price,
+            claims.penalty_rate,
         ),
         Claim(
             "002-6",

@@ -71,11 +71,11 @@ def _same_for_free(data: Data) -> Evidence:
 def _rises_in_time(data: Data) -> Evidence:
     groups: dict[str, dict[int, list[Margin]]] = {}
     for f in FUNCTIONS:
-        for price in PRICES:
-            of_one = groups.setdefault(f"{f}, λ = {price}", {})
+        for penalty_rate in PRICES:
+            of_one = groups.setdefault(f"{f}, λ = {penalty_rate}", {})
             for short, long in pairwise(horizons(data)):
-                gain = average_utility(data, f, price, long) - average_utility(data, f, price, short)
-                of_one[short] = [over_runs(f"{f}, λ = {price}, T = {short:,} to {long:,}", gain)]
+                gain = average_utility(data, f, penalty_rate, long) - average_utility(data, f, penalty_rate, short)
+                of_one[short] = [over_runs(f"{f}, λ = {penalty_rate}, T = {short:,} to {long:,}", gain)]
     margins = [margin for of_one in groups.values() for made in of_one.values() for margin in made]
     starts = {group: from_on(of_one, 0.0) for group, of_one in groups.items()}
     holds = [f"{group} from T = {start:,} on" for group, start in starts.items() if start is not None]
@@ -89,12 +89,14 @@ def _rises_in_time(data: Data) -> Evidence:
     return decide(words, margins, 0.0).explained(finding, "; ".join(holds))
 
 
-def _above(data: Data, better: str, worse: str, prices: Sequence[str]) -> Evidence:
+def _above(data: Data, better: str, worse: str, penalty_rates: Sequence[str]) -> Evidence:
     by_time: dict[int, list[Margin]] = {}
     for horizon in horizons(data):
-        for price in prices:
-            gap = average_utility(data, better, price, horizon) - average_utility(data, worse, price, horizon)
-            by_time.setdefault(horizon, []).append(over_runs(f"λ = {price}, T = {horizon:,}", gap))
+        for penalty_rate in penalty_rates:
+            gap = average_utility(data, better, penalty_rate, horizon) - average_utility(
+                data, worse, penalty_rate, horizon
+            )
+            by_time.setdefault(horizon, []).append(over_runs(f"λ = {penalty_rate}, T = {horizon:,}", gap))
     return _weighed(
         data, f"average utility with f {better} less that with {worse} (reward a round); more than 0", by_time
     )
@@ -122,9 +124,9 @@ def _all_opportunities(data: Data) -> Evidence:
     return decide(words, margins, high=6.0).explained("rounds are left to the black box")
 
 
-def _shares(data: Data, price: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+def _shares(data: Data, penalty_rate: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
     """Shares of the rounds in phases 1 and 2 together and in phase 3, with f softmax: both `[instance, seed]`."""
-    spent = phase_shares(data, "softmax", price, horizon)
+    spent = phase_shares(data, "softmax", penalty_rate, horizon)
     return spent[..., :2].sum(axis=-1), spent[..., 2]
 
 
@@ -132,9 +134,9 @@ def _changes(data: Data, phase: int, sign: int, words: str) -> Evidence:
     """Whether a share of `_shares` grows (sign 1) or shrinks (-1) from each horizon to the next."""
     by_time: dict[int, list[Margin]] = {}
     for short, long in pairwise(horizons(data)):
-        for price in PRICES[1:]:
-            shares = [_shares(data, price, horizon)[phase] for horizon in (short, long)]
-            margin = over_runs(f"λ = {price}, T = {short:,} to {long:,}", sign * (shares[1] - shares[0]))
+        for penalty_rate in PRICES[1:]:
+            shares = [_shares(data, penalty_rate, horizon)[phase] for horizon in (short, long)]
+            margin = over_runs(f"λ = {penalty_rate}, T = {short:,} to {long:,}", sign * (shares[1] - shares[0]))
             by_time.setdefault(short, []).append(margin)
     return _weighed(data, words, by_time)
 

@@ -19,9 +19,9 @@ SHORT = 10_000  # the shortest horizon of the lower-bound family
 OWN = "Self-regulated"
 
 
-def run_name(f: str, price: str, horizon: int) -> str:
+def run_name(f: str, penalty_rate: str, horizon: int) -> str:
     """The experiment of a fairness function, a lambda and a horizon."""
-    return f"004-{f}-lambda{price}-{horizon}"
+    return f"004-{f}-lambda{penalty_rate}-{horizon}"
 
 
 def experiments(sizes: Sizes) -> list[Experiment]:
@@ -33,9 +33,9 @@ def experiments(sizes: Sizes) -> list[Experiment]:
         changes = [f"simulation.horizon={horizon}", "simulation.record=1"]
         for f in FUNCTIONS:
             file = "004-1-2-softmax" if f == "softmax" else f"004-1-{f}"
-            for price in PRICES:
-                name = run_name(f, price, horizon)
-                made.append(experiment(f"{file}-lambda{price}", sizes, changes=changes, name=name))
+            for penalty_rate in PRICES:
+                name = run_name(f, penalty_rate, horizon)
+                made.append(experiment(f"{file}-lambda{penalty_rate}", sizes, changes=changes, name=name))
         if horizon >= SHORT:
             made += [_family(family, horizon, 20 if sizes.quick else 200) for family in FAMILIES]
     return made
@@ -74,14 +74,14 @@ def horizons(data: Data) -> list[int]:
     return [horizon for horizon in HORIZONS if run_name("softmax", "0", horizon) in data]
 
 
-def average_utility(data: Data, f: str, price: str, horizon: int) -> np.ndarray:
+def average_utility(data: Data, f: str, penalty_rate: str, horizon: int) -> np.ndarray:
     """Utility a round, `[1, seed]`."""
-    return final(data[run_name(f, price, horizon)], "utility", OWN) / horizon
+    return final(data[run_name(f, penalty_rate, horizon)], "utility", OWN) / horizon
 
 
-def phase_shares(data: Data, f: str, price: str, horizon: int) -> np.ndarray:
+def phase_shares(data: Data, f: str, penalty_rate: str, horizon: int) -> np.ndarray:
     """The share of the rounds in each phase, `[1, seed, phase]`."""
-    return data[run_name(f, price, horizon)].phase_rounds.sel(policy=OWN).values / horizon
+    return data[run_name(f, penalty_rate, horizon)].phase_rounds.sel(policy=OWN).values / horizon
 
 
 def worst_regret(data: Data, family: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -33,28 +33,30 @@ from jaxbandit.papers.opportunities.experiments import (
 )
 
 
-def _panel_average(axis: Any, data: Data, price: str) -> None:
+def _panel_average(axis: Any, data: Data, penalty_rate: str) -> None:
     """Average utility against T at one λ, and what the optimum of Lemma 1 earns."""
     times = horizons(data)
-    colour = styles(data[run_name("softmax", price, times[0])])[OWN]["color"]
+    colour = styles(data[run_name("softmax", penalty_rate, times[0])])[OWN]["color"]
     for f, look in zip(FUNCTIONS, shades(colour, len(FUNCTIONS)), strict=True):
-        points = [over_runs(f, average_utility(data, f, price, horizon)) for horizon in times]
+        points = [over_runs(f, average_utility(data, f, penalty_rate, horizon)) for horizon in times]
         y, half = [p.value for p in points], [CONFIDENCE * p.error for p in points]
         axis.plot(times, y, label=f, markersize=3.5, **look)
         axis.errorbar(times, y, half, linestyle="", elinewidth=0.8, color=look["color"])
-        one = data[run_name(f, price, times[0])]
-        mu, shares, prices = (values.values[0][:, None] for values in (one.means, one.opportunities, one.penalties))
-        best = best_utility(mu, shares, prices, times)[:, 0] / times
+        one = data[run_name(f, penalty_rate, times[0])]
+        mu, shares, penalty_rates = (
+            values.values[0][:, None] for values in (one.means, one.opportunities, one.penalties)
+        )
+        best = best_utility(mu, shares, penalty_rates, times)[:, 0] / times
         axis.plot(times, best, color=look["color"], linewidth=0.9, linestyle=":", label=f"{f}, optimum")
     axis.set_xscale("log")
     axis.set_xlabel("horizon T")
-    axis.set_title(f"λ = {price}", loc="left")
+    axis.set_title(f"λ = {penalty_rate}", loc="left")
 
 
 def _figure_1(data: Data) -> Drawn:
     figure, axes = panels(1, 3, high=2.1, sharey=True)
-    for axis, price in zip(axes[0], PRICES, strict=True):
-        _panel_average(axis, data, price)
+    for axis, penalty_rate in zip(axes[0], PRICES, strict=True):
+        _panel_average(axis, data, penalty_rate)
     axes[0, 0].set_ylabel("average utility (reward a round)")
     legend(figure, axes, note(data[run_name("softmax", "0", horizons(data)[0])], "bars"), 3)
     caption = "Average utility of Self-regulated against the horizon, each a simulation of its own: 004 Fig. 1."
@@ -67,8 +69,8 @@ def _figure_2(data: Data) -> Drawn:
     one = data[run_name("softmax", "0", times[0])]
     names = one.phase_name.sel(policy=OWN).values.tolist()
     colour = matplotlib.colors.to_rgb(styles(one)[OWN]["color"])
-    for axis, price in zip(axes[0], PRICES, strict=True):
-        shares = np.array([phase_shares(data, "softmax", price, horizon).mean(axis=(0, 1)) for horizon in times])
+    for axis, penalty_rate in zip(axes[0], PRICES, strict=True):
+        shares = np.array([phase_shares(data, "softmax", penalty_rate, horizon).mean(axis=(0, 1)) for horizon in times])
         below = np.zeros(len(times))
         for number, name in enumerate(names):
             part = 0.8 * (1 - number / (len(names) - 1))
@@ -78,7 +80,7 @@ def _figure_2(data: Data) -> Drawn:
             below = below + shares[:, number]
         axis.set_xticks(range(len(times)), [_power(horizon) for horizon in times], fontsize=6.5)
         axis.set_xlabel("horizon T")
-        axis.set_title(f"λ = {price}", loc="left")
+        axis.set_title(f"λ = {penalty_rate}", loc="left")
     axes[0, 0].set_ylabel("share of the rounds")
     axes[0, 0].set_ylim(0, 1)
     legend(figure, axes, f"f softmax, mean over {one.sizes['seed']} runs", 4)

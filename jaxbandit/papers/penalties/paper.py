@@ -74,10 +74,10 @@ def _arms(results: xr.Dataset, case: int, critical: bool) -> tuple[np.ndarray, n
 def _most(results: xr.Dataset, case: int, critical: bool) -> np.ndarray:
     """000 Theorem 2 on N_k(T) of the same arms."""
     one = results.isel(instance=[case])
-    means, tau, price = (one[name].values.T for name in ("means", "fractions", "penalties"))
+    means, tau, penalty_rate = (one[name].values.T for name in ("means", "fractions", "penalties"))
     gap = means.max() - means[:, 0]
-    chosen = (gap > 0) & ((gap <= price[:, 0]) == critical)
-    return hard_threshold_pulls(means, tau, price, one["round"].values[-1:], constant=0.0)[0, chosen, 0]
+    chosen = (gap > 0) & ((gap <= penalty_rate[:, 0]) == critical)
+    return hard_threshold_pulls(means, tau, penalty_rate, one["round"].values[-1:], constant=0.0)[0, chosen, 0]
 
 
 def _exponents(results: xr.Dataset, critical: bool) -> list[Margin]:

@@ -8,7 +8,7 @@ from jax import Array
 
 from jaxbandit.policies.base import Alias, Index
 from jaxbandit.policies.indices import Thompson
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class CUCBD(Index, name="cucb-d"):
@@ -18,7 +18,7 @@ class CUCBD(Index, name="cucb-d"):
     initial_pass: ClassVar[bool] = False
     real_counts: ClassVar[bool] = True
 
-    def value(self, state: tuple[()], now: Round) -> Array:
+    def value(self, state: tuple[()], now: RoundView) -> Array:
         return now.upper((now.plays + 1.0) * now.log())
 
 

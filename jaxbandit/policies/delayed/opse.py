@@ -8,7 +8,7 @@ from jax import Array
 
 from jaxbandit.policies.indices.successive_elimination import SuccessiveElimination
 from jaxbandit.policies.merit.proportional import missing, selections
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class OPSE(SuccessiveElimination, name="opse"):
@@ -16,7 +16,7 @@ class OPSE(SuccessiveElimination, name="opse"):
 
     source: ClassVar[str] = "Lancewicki et al. 2021; 002 sec. 6"
 
-    def bounds(self, after: Round) -> tuple[Array, Array]:
+    def bounds(self, after: RoundView) -> tuple[Array, Array]:
         plays = selections(after)
         radius = self.radius(after, plays)
         return after.total / plays - radius, (missing(after) + after.total) / plays + radius

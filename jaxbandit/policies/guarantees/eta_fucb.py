@@ -11,7 +11,7 @@ from jaxbandit.core.rationals import product
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round, deficit
+from jaxbandit.policies.round_view import RoundView, deficit
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -29,5 +29,5 @@ class EtaFUCB(Rule, name="eta-fucb"):
         requirements.fractions(problem, self.name)
         return super().prepare(problem, horizon)
 
-    def value(self, state: Any, now: Round) -> Array:
-        return self.index(state, now) + product(self.eta, deficit(now.owed, now.pulls))
+    def value(self, state: Any, now: RoundView) -> Array:
+        return self.index(state, now) + product(self.eta, deficit(now.quota_before, now.pulls))

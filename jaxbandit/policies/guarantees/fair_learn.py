@@ -12,8 +12,8 @@ from jaxbandit.core.rationals import decimals, split
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import Keys, behind_first, choice
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import Keys, behind_first, top_available
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -36,13 +36,15 @@ class FairLearn(Rule, name="fair-learn"):
         prepared = super().prepare(problem, horizon)
         return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
 
-    def select(self, state: Any, now: Round) -> Array:
+    def select(self, state: Any, now: RoundView) -> Array:
         def keys() -> Keys:
-            extra = now.owed.whole - now.pulls - self.whole  # d > alpha, exactly: by whole rounds, then by what is left
-            behind = (extra >= 1) | ((extra == 0) & (now.owed.rest > self.rest))
-            return behind_first(behind, now.owed, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
+            extra = (
+                now.quota_before.whole - now.pulls - self.whole
+            )  # d > alpha, exactly: by whole rounds, then by what is left
+            behind = (extra >= 1) | ((extra == 0) & (now.quota_before.rest > self.rest))
+            return behind_first(behind, now.quota_before, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
 
-        return choice(keys, now)
+        return top_available(keys, now)
 
 
 Alias("fucb", FairLearn, "fair-learn over ucb1 (001 Alg. 3)", base="ucb1")

@@ -14,8 +14,8 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round, unmet
-from jaxbandit.policies.selection.top_arms import behind_first, top
+from jaxbandit.policies.round_view import RoundView, unmet
+from jaxbandit.policies.selection.top_arms import behind_first, top_arms
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -41,12 +41,12 @@ class FairMMAB(Rule, name="fair-mmab"):
         spread = [[_spread(max(column), arms, plays) for column in tau.T]]
         return super().prepare(problem, horizon).replace(spread=np.array(spread, np.int32))
 
-    def select(self, state: Any, now: Round) -> Array:
+    def select(self, state: Any, now: RoundView) -> Array:
         index = jnp.where(now.t == 1, 0.0, self.index(state, now))  # u(0) = 0
-        ahead = top((index,), now.plays - self.spread, now.plays, now.available)  # C(t) of 003 Alg. 2
-        keys = behind_first(unmet(now.owed, now.pulls), now.owed, now.pulls, index)  # F(t) first
+        ahead = top_arms((index,), now.plays - self.spread, now.plays, now.available)  # C(t) of 003 Alg. 2
+        keys = behind_first(unmet(now.quota_before, now.pulls), now.quota_before, now.pulls, index)  # F(t) first
         left = now.plays - jnp.sum(ahead, axis=0, keepdims=True, dtype=jnp.int32)
-        return ahead | top(keys, left, now.plays, now.available & ~ahead)
+        return ahead | top_arms(keys, left, now.plays, now.available & ~ahead)
 
 
 def _spread(tau: Fraction, arms: int, plays: int) -> int:

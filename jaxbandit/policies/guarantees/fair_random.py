@@ -9,7 +9,7 @@ from jax import Array
 from jaxbandit.core.component import derived
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.top_arms import sample
 
 if TYPE_CHECKING:
@@ -28,5 +28,5 @@ class FairRandom(Policy, name="fair-random"):
         chance = tau + (1 - tau.sum(axis=0)) / problem.arms
         return super().prepare(problem, horizon).replace(chance=chance.astype(float))
 
-    def select(self, state: Any, now: Round) -> Array:
+    def select(self, state: Any, now: RoundView) -> Array:
         return sample(self.chance, now.random.uniform(), now.available)

@@ -15,7 +15,7 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -47,13 +47,13 @@ class LFG(Rule, name="lfg"):
         start = virtual_queues.empty(shape)  # Q(0) = 0, and nothing was selected in round 0: Q(1) = tau
         return Backlog(self._next(start, jnp.zeros(shape, bool)), super().init(world, shape))
 
-    def value(self, state: Backlog, now: Round) -> Array:
+    def value(self, state: Backlog, now: RoundView) -> Array:
         queue = virtual_queues.length(state.queue, self.pace, now.deviation.dtype)
         truncated = jnp.where(now.pulls == 0, 1.0, jnp.minimum(self.index(state.base, now), 1.0))
         # Less eta for every arm, which leaves their order, and the queues of truncated arms as exact as they are.
         return queue + product(self.eta, truncated - 1.0)
 
-    def update(self, state: Backlog, after: Round, selected: Array) -> Backlog:
+    def update(self, state: Backlog, after: RoundView, selected: Array) -> Backlog:
         return Backlog(self._next(state.queue, selected), super().update(state.base, after, selected))
 
     def _next(self, queue: virtual_queues.Queue, selected: Array) -> virtual_queues.Queue:

@@ -15,8 +15,8 @@ from jaxbandit.core.rationals import decimal
 from jaxbandit.environment.problem import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import best, lowest, sample
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import best_arm, lowest_arm, sample
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -51,18 +51,18 @@ class Naive(Policy, name="naive"):
         )
 
     def init(self, world: World, shape: tuple[int, ...]) -> Array:
-        return lowest(jnp.ones(shape, bool))  # j with no reward seen: every mean is 0, the lowest arm wins
+        return lowest_arm(jnp.ones(shape, bool))  # j with no reward seen: every mean is 0, the lowest arm wins
 
-    def select(self, state: Array, now: Round) -> Array:
+    def select(self, state: Array, now: RoundView) -> Array:
         turn = -now.pulls.astype(now.deviation.dtype)  # round robin: fewest plays first, quotas used up skipped
         short = now.available & (now.pulls < self.quota)
         short = jnp.where(jnp.any(short, axis=0, keepdims=True), short, now.available)
         chance = self.chance + jnp.where(state, self.spare, 0.0)
         later = sample(chance, now.random.uniform(), now.available)
-        return jnp.where(now.t <= self.rounds, best(turn, short), later)
+        return jnp.where(now.t <= self.rounds, best_arm(turn, short), later)
 
-    def update(self, state: Array, after: Round, selected: Array) -> Array:
-        leader = best(after.mean, jnp.ones(state.shape, bool))
+    def update(self, state: Array, after: RoundView, selected: Array) -> Array:
+        leader = best_arm(after.mean, jnp.ones(state.shape, bool))
         return jnp.where(after.t == self.rounds, leader, state)
 
 

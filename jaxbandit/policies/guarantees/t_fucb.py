@@ -13,8 +13,8 @@ from jaxbandit.core.component import derived, parameter
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import choice
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import top_available
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -32,9 +32,9 @@ class TFUCB(Rule, name="t-fucb"):
         plays = [[max(1, math.ceil(value * horizon)) for value in row] for row in tau]  # exact: tau is a ratio
         return super().prepare(problem, horizon).replace(share=np.array(plays, np.int32))
 
-    def select(self, state: Any, now: Round) -> Array:
+    def select(self, state: Any, now: RoundView) -> Array:
         def keys() -> tuple[Array, Array]:
             short = now.pulls < self.share
             return short.astype(jnp.int32), jnp.where(short, 0.0, self.index(state, now))
 
-        return choice(keys, now)
+        return top_available(keys, now)

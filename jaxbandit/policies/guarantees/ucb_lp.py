@@ -11,9 +11,9 @@ from jaxbandit.core.component import parameter
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.dependent_rounding import rounded
-from jaxbandit.policies.selection.top_arms import raised
+from jaxbandit.policies.selection.top_arms import raise_in_order
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -34,12 +34,12 @@ class UCBLP(Rule, name="ucb-lp"):
         requirements.fractions(problem, self.name)
         return super().prepare(problem, horizon)
 
-    def select(self, state: Any, now: Round) -> Array:
+    def select(self, state: Any, now: RoundView) -> Array:
         return rounded(self.marginals(state, now), now.random)
 
-    def marginals(self, state: Any, now: Round) -> Array:
+    def marginals(self, state: Any, now: RoundView) -> Array:
         """y_k, float `[K, *runs]`."""
         index = jnp.minimum(self.index(state, now), 1.0)
         ceiling = now.available.astype(index.dtype)
         budget = jnp.minimum(jnp.sum(ceiling, axis=0, keepdims=True), float(now.plays))
-        return raised(index, now.fractions * ceiling, ceiling, budget, now.plays)
+        return raise_in_order(index, now.fractions * ceiling, ceiling, budget, now.plays)

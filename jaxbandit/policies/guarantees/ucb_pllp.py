@@ -16,7 +16,7 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -62,11 +62,11 @@ class UCBPLLP(Rule, name="ucb-pllp"):
         slack = compensated_sums.nothing((1, *shape[1:]))
         return Backlog(virtual_queues.empty(shape), slack, jnp.zeros(shape, dtype), super().init(world, shape))
 
-    def value(self, state: Backlog, now: Round) -> Array:
+    def value(self, state: Backlog, now: RoundView) -> Array:
         truncated = jnp.minimum(self.index(state.base, now), 1.0)
         return truncated + product(self.alpha / _root(now), self._length(state))
 
-    def update(self, state: Backlog, after: Round, selected: Array) -> Backlog:
+    def update(self, state: Backlog, after: RoundView, selected: Array) -> Backlog:
         queue = virtual_queues.grown(state.queue, self.pace, selected)
         slack = compensated_sums.plus(state.slack, self.eps / _root(after))
         grown = Backlog(queue, slack, state.emptied, super().update(state.base, after, selected))
@@ -79,5 +79,5 @@ class UCBPLLP(Rule, name="ucb-pllp"):
         return virtual_queues.length(state.queue, self.pace, state.emptied.dtype) + (state.slack.value - state.emptied)
 
 
-def _root(now: Round) -> Array:
+def _root(now: RoundView) -> Array:
     return jnp.sqrt(now.t.astype(now.deviation.dtype))

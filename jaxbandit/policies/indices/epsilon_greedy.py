@@ -10,7 +10,7 @@ from jax import Array
 from jaxbandit.core.component import parameter
 from jaxbandit.policies.base import Index
 from jaxbandit.policies.indices.uniform_random import uniform_score
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class EpsilonGreedy(Index, name="epsilon-greedy"):
@@ -20,7 +20,7 @@ class EpsilonGreedy(Index, name="epsilon-greedy"):
     initial_pass: ClassVar[bool] = False  # the coin is tossed from round 1 on; the greedy branch has its own pass
     eps: float = parameter(0.1, low=0, high=1, doc="chance of a random arm")
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         explores = now.random.uniform(attempt=1) < self.eps
         greedy = jnp.where(now.pulls == 0, jnp.inf, now.mean)
         return jnp.where(explores, uniform_score(now), greedy)

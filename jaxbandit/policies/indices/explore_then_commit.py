@@ -12,7 +12,7 @@ from jaxbandit.core.component import parameter
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.problem import World
 from jaxbandit.policies.base import Index, Policy
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -42,11 +42,11 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
     def init(self, world: World, shape: tuple[int, ...]) -> Commitment:
         return Commitment(jnp.zeros(shape, jnp.result_type(float)), jnp.zeros((1, *shape[1:]), bool))
 
-    def value(self, state: Commitment, now: Round) -> Array:
+    def value(self, state: Commitment, now: RoundView) -> Array:
         turn = -now.pulls.astype(now.deviation.dtype)  # fewest selections first: round robin
         return jnp.where(state.made, state.mean, turn)
 
-    def update(self, state: Commitment, after: Round, selected: Array) -> Commitment:
+    def update(self, state: Commitment, after: RoundView, selected: Array) -> Commitment:
         enough = after.pulls.astype(after.deviation.dtype) >= self.rounds_per_arm
         mean = jnp.where(state.made, state.mean, after.mean)
         return Commitment(mean, state.made | jnp.all(enough, axis=0, keepdims=True))

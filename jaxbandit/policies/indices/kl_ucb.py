@@ -10,7 +10,7 @@ from jax import Array, lax
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.policies.base import Index, Policy
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -31,7 +31,7 @@ class KLUCB(Index, name="kl-ucb"):
             raise InputError("problem.reward", problem.reward.name, "rewards that stay in [0, 1] with kl-ucb")
         return super().prepare(problem, horizon)
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         log_t = now.log(self.log_offset)
         budget = log_t + self.a * jnp.log(jnp.maximum(log_t, 1e-30))
         return upper_bound(now.mean, jnp.maximum(budget, 0.0) / now.samples)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.policies.base import Index
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class MOSS(Index, name="moss"):
@@ -17,7 +17,7 @@ class MOSS(Index, name="moss"):
     source: ClassVar[str] = "Audibert & Bubeck 2009, sec. 3"
     real_counts: ClassVar[bool] = True
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         horizon = now.horizon.astype(now.deviation.dtype)
         ratio = horizon / (now.pulls.shape[0] * now.samples)
         return now.upper(jnp.maximum(jnp.log(ratio), 0.0))

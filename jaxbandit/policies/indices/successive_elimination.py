@@ -11,8 +11,8 @@ from jaxbandit.core.component import parameter
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.problem import World
 from jaxbandit.policies.base import Index
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import best
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import best_arm
 
 
 @struct
@@ -33,26 +33,26 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
         return Sweep(jnp.ones(shape, bool), jnp.ones(shape, bool))
 
-    def value(self, state: Sweep, now: Round) -> Array:
+    def value(self, state: Sweep, now: RoundView) -> Array:
         # An eliminated arm is played only where no active one is available.
         return state.active.astype(now.deviation.dtype) + state.left.astype(now.deviation.dtype)
 
-    def update(self, state: Sweep, after: Round, selected: Array) -> Sweep:
+    def update(self, state: Sweep, after: RoundView, selected: Array) -> Sweep:
         left = state.left & ~selected
         swept = ~jnp.any(left, axis=0, keepdims=True)
         lower, upper = self.bounds(after)
         lower = jnp.where(state.active, lower, -jnp.inf)
         beaten = upper < jnp.max(lower, axis=0, keepdims=True)
-        stay = state.active & (~beaten | best(lower, state.active))  # the best stays, whatever the rounding
+        stay = state.active & (~beaten | best_arm(lower, state.active))  # the best stays, whatever the rounding
         active = jnp.where(swept, stay, state.active)
         return Sweep(active, jnp.where(swept, active, left))
 
-    def bounds(self, after: Round) -> tuple[Array, Array]:
+    def bounds(self, after: RoundView) -> tuple[Array, Array]:
         """What each arm's mean is above and below, float `[K, *runs]`."""
         radius = self.radius(after, after.samples)
         return after.mean - radius, after.mean + radius
 
-    def radius(self, after: Round, samples: Array) -> Array:
+    def radius(self, after: RoundView, samples: Array) -> Array:
         """sqrt(x log T / samples), float."""
         log_horizon = jnp.log(after.horizon.astype(after.deviation.dtype))
         return jnp.sqrt(self.exploration * log_horizon / samples)

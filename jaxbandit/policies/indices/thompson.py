@@ -11,7 +11,7 @@ from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.rewards import Gaussian
 from jaxbandit.policies.base import Index, Policy
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -42,7 +42,7 @@ class BetaThompson(Index):
     initial_pass: ClassVar[bool] = False
     binary_feedback: ClassVar[bool] = True
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         received = now.received.astype(now.total.dtype)
         return now.random.beta(1.0 + now.total, 1.0 + received - now.total)
 
@@ -57,5 +57,5 @@ class GaussianThompson(Index):
         done = getattr(self.sd, "ndim", 0) == 2  # already a row an arm, from the problem's reward
         return self if done else super().prepare(problem, horizon)
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         return now.mean + self.sd / jnp.sqrt(now.samples) * now.random.normal(now.pulls.shape[0])

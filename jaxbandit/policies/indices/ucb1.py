@@ -8,7 +8,7 @@ from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.policies.base import Index
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class UCB1(Index, name="ucb1"):
@@ -19,5 +19,5 @@ class UCB1(Index, name="ucb1"):
     exploration: float = parameter(2.0, low=0, doc="x", smooth=True)
     log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in paper 003")
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         return now.upper(self.exploration * now.log(self.log_offset))

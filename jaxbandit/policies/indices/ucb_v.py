@@ -8,7 +8,7 @@ from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.policies.base import Index
-from jaxbandit.policies.round_view import Round, root
+from jaxbandit.policies.round_view import RoundView, root
 
 
 class UCBV(Index, name="ucb-v"):
@@ -21,7 +21,7 @@ class UCBV(Index, name="ucb-v"):
     c: float = parameter(1.0, low=0, doc="weight of the last term", smooth=True)
     b: float = parameter(1.0, low=0, doc="length of the interval that holds the rewards", smooth=True)
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         log_t = self.exploration * now.log()
         radius = root(2.0 * now.variance * log_t / now.samples)
         return now.mean + radius + 3.0 * self.c * self.b * log_t / now.samples

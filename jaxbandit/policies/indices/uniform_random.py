@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.policies.base import Index
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.top_arms import sample
 
 
-def uniform_score(now: Round) -> Array:
+def uniform_score(now: RoundView) -> Array:
     """Scores whose L highest available arms are a uniform draw, float `[K, *runs]`."""
     if now.plays == 1:  # one number a round instead of one an arm
         chosen = sample(jnp.ones(now.available.shape, now.deviation.dtype), now.random.uniform(), now.available)
@@ -26,5 +26,5 @@ class UniformRandom(Index, name="uniform-random"):
     source: ClassVar[str] = "the policy that learns nothing"
     initial_pass: ClassVar[bool] = False
 
-    def value(self, state: Any, now: Round) -> Array:
+    def value(self, state: Any, now: RoundView) -> Array:
         return uniform_score(now)

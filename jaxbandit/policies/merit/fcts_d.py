@@ -8,7 +8,7 @@ from jax import Array
 
 from jaxbandit.policies.base import Alias
 from jaxbandit.policies.merit.proportional import Proportional
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class FCTSD(Proportional, name="fcts-d"):
@@ -17,7 +17,7 @@ class FCTSD(Proportional, name="fcts-d"):
     source: ClassVar[str] = "002 Alg. 2"
     binary_feedback: ClassVar[bool] = True
 
-    def estimate(self, now: Round) -> Array:
+    def estimate(self, now: RoundView) -> Array:
         received = now.received.astype(now.total.dtype)
         return now.deeper().random.beta(1.0 + now.total, 1.0 + received - now.total)  # 002 Alg. 2, line 3
 

@@ -8,7 +8,7 @@ from jax import Array
 
 from jaxbandit.policies.base import Alias
 from jaxbandit.policies.merit.proportional import Boxed, confidence
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class FCUCBD(Boxed, name="fcucb-d"):
@@ -16,7 +16,7 @@ class FCUCBD(Boxed, name="fcucb-d"):
 
     source: ClassVar[str] = "002 Alg. 1"
 
-    def box(self, now: Round) -> tuple[Array, Array]:
+    def box(self, now: RoundView) -> tuple[Array, Array]:
         radius = confidence(now, 4.0, now.samples)  # 002 Theorem 6
         return now.mean - radius, now.mean + radius  # 002 Alg. 1, lines 5-6
 

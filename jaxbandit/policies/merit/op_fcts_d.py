@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.policies.merit.proportional import Proportional, missing
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 
 class OPFCTSD(Proportional, name="op-fcts-d"):
@@ -17,7 +17,7 @@ class OPFCTSD(Proportional, name="op-fcts-d"):
     source: ClassVar[str] = "002 Alg. 4"
     binary_feedback: ClassVar[bool] = True
 
-    def estimate(self, now: Round) -> Array:
+    def estimate(self, now: RoundView) -> Array:
         ones, late = now.total, missing(now)
         zeros = now.received.astype(ones.dtype) - ones
         most, least = jnp.concatenate([ones + late, ones]), jnp.concatenate([zeros, zeros + late])

@@ -15,9 +15,9 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.opportunity.entitlements import claims
-from jaxbandit.policies.opportunity.phases import BlackBoxed, Course, gaps
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.opportunity.entitlements import entitlements
+from jaxbandit.policies.opportunity.phases import BlackBoxed, PhaseState, gaps
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -33,7 +33,7 @@ class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
     share: Any = derived()  # T gamma, rounded up
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        shares = claims(problem, self.name, horizon).function.shares(problem.arms)
+        shares = entitlements(problem, self.name, horizon).function.shares(problem.arms)
         if shares is None:
             words = f"a function that is constant with {self.name}: 'zero', 'uniform' or 'constant'"
             raise InputError("problem.opportunity", problem.opportunity, words)
@@ -45,7 +45,7 @@ class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
     def memory(self, shape: tuple[int, ...]) -> Array:
         return jnp.ones(shape, bool)  # the active arms
 
-    def decide(self, course: Course, after: Round) -> Course:
+    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
         leaves = (after.pulls >= self.share) | (gaps(after)[0] > self.penalties)  # 004 App. B
-        active = course.memory & ~leaves
-        return dataclasses.replace(course, debt=active.astype(jnp.int32), memory=active)
+        active = phase_state.memory & ~leaves
+        return dataclasses.replace(phase_state, debt=active.astype(jnp.int32), memory=active)

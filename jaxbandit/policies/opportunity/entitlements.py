@@ -13,14 +13,14 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import lifted
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.opportunities import Opportunity
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 @struct
-class Claims:
+class Entitlements:
     """A fairness function, and what it grants by the horizon where that is known beforehand.
 
     Attributes:
@@ -31,7 +31,7 @@ class Claims:
     function: Any
     whole: Any
 
-    def rounds(self, after: Round) -> Array:
+    def rounds(self, after: RoundView) -> Array:
         """floor(T f(m)_k), int32 `[K, *runs]`, m clipped to [0, 1]."""
         if self.whole is not None:
             return jnp.broadcast_to(self.whole, after.pulls.shape)
@@ -39,7 +39,7 @@ class Claims:
         return jnp.floor(lifted(horizon * self.function.value(jnp.clip(after.mean, 0.0, 1.0)))).astype(jnp.int32)
 
 
-def claims(problem: Problem, policy: str, horizon: int) -> Claims:
+def entitlements(problem: Problem, policy: str, horizon: int) -> Entitlements:
     """The claims under the problem's fairness function by round `horizon`; `policy` is a name, for the error.
 
     Raises:
@@ -51,8 +51,8 @@ def claims(problem: Problem, policy: str, horizon: int) -> Claims:
         raise InputError("problem.opportunity", None, words)
     shares = f.shares(problem.arms)
     if shares is None:
-        return Claims(f, None)
-    return Claims(f, np.array([[int(share * horizon)] for share in shares], np.int32))
+        return Entitlements(f, None)
+    return Entitlements(f, np.array([[int(share * horizon)] for share in shares], np.int32))
 
 
 def slope(f: Opportunity, own: Any, arms: int) -> float:
@@ -68,7 +68,7 @@ def slope(f: Opportunity, own: Any, arms: int) -> float:
     return known
 
 
-def rate(horizon: int) -> float:
+def decay(horizon: int) -> float:
     """T^(-1/3) log(T)^(1/3) (004 Theorem 2)."""
     return (math.log(horizon) / horizon) ** (1 / 3)
 

@@ -12,10 +12,10 @@ from jax import Array
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.opportunity.entitlements import below, claims, number, slope
-from jaxbandit.policies.opportunity.phases import Course, Phased
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import best
+from jaxbandit.policies.opportunity.entitlements import below, entitlements, number, slope
+from jaxbandit.policies.opportunity.phases import Phased, PhaseState
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -31,10 +31,10 @@ class FairnessAwareETC(Phased, name="fairness-aware-etc"):
     rounds_per_arm: float | None = parameter(
         None, low=1, doc="N, rounded down; default 8 (L_f T)^(2/3) log(T)^(1/3), at most T/K and at least 1"
     )
-    claims: Any = derived()
+    entitlements: Any = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        claimed, rounds = claims(problem, self.name, horizon), self.rounds_per_arm
+        claimed, rounds = entitlements(problem, self.name, horizon), self.rounds_per_arm
         if rounds is None:  # 004 Theorem 1
             lipschitz = slope(claimed.function, self.lipschitz, problem.arms)
             rounds = 8 * (lipschitz * horizon) ** (2 / 3) * math.log(horizon) ** (1 / 3)
@@ -42,7 +42,9 @@ class FairnessAwareETC(Phased, name="fairness-aware-etc"):
         whole = min(math.floor(number(rounds, "rounds_per_arm")), horizon)
         filled = self.replace(penalties=None, rounds_per_arm=whole)
         prepared = super(FairnessAwareETC, filled).prepare(problem, horizon)
-        return prepared.replace(claims=claimed, penalties=requirements.penalties(problem, self.name, self.penalties))
+        return prepared.replace(
+            entitlements=claimed, penalties=requirements.penalties(problem, self.name, self.penalties)
+        )
 
     def first_debt(self, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.rounds_per_arm).astype(jnp.int32), shape)
@@ -50,11 +52,11 @@ class FairnessAwareETC(Phased, name="fairness-aware-etc"):
     def memory(self, shape: tuple[int, ...]) -> Array:
         return jnp.zeros(shape, jnp.result_type(float))  # the means at the end of exploration
 
-    def decide(self, course: Course, after: Round) -> Course:
+    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
         gap = jnp.max(after.mean, axis=0, keepdims=True) - after.mean
         worth = below(gap, self.penalties)  # 004 Alg. 1, line 4
-        debt = jnp.where(worth, jnp.maximum(self.claims.rounds(after) - after.pulls, 0), 0)
-        return dataclasses.replace(course, phase=jnp.ones_like(course.phase), debt=debt, memory=after.mean)
+        debt = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)
+        return dataclasses.replace(phase_state, phase=jnp.ones_like(phase_state.phase), debt=debt, memory=after.mean)
 
-    def rest(self, course: Course, now: Round) -> Array:
-        return best(course.memory, now.available)
+    def rest(self, phase_state: PhaseState, now: RoundView) -> Array:
+        return best_arm(phase_state.memory, now.available)

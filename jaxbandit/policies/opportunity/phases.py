@@ -16,18 +16,18 @@ from jax import Array, lax
 from jaxbandit.core.component import derived
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
-from jaxbandit.core.xla.fusion import either, once
+from jaxbandit.core.xla.fusion import cond_fused, cond_update
 from jaxbandit.environment.problem import World
 from jaxbandit.policies.base import Index, Policy
-from jaxbandit.policies.round_view import Round
-from jaxbandit.policies.selection.top_arms import only
+from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arms import arm_index
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 @struct
-class Course:
+class PhaseState:
     """Where runs stand.
 
     Attributes:
@@ -63,7 +63,7 @@ class Phased(Policy):
         """Plays due before any test, int32 `[K, *runs]`."""
         return jnp.zeros(shape, jnp.int32)
 
-    def decide(self, course: Course, after: Round) -> Course:
+    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
         """What runs do next that have no arm due in one of the `decided` phases: their phase, debts and memory.
 
         Those without a debt then are in the last phase. What it says of other runs, and of the rest of the course, is
@@ -71,7 +71,7 @@ class Phased(Policy):
         """
         raise TypeError(f"{type(self).__name__} has no decide")
 
-    def rest(self, course: Course, now: Round) -> Array:
+    def rest(self, phase_state: PhaseState, now: RoundView) -> Array:
         """The arm that is played in the last phase, bool `[K, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no rest")
 
@@ -79,56 +79,58 @@ class Phased(Policy):
         """The state of what plays in the last phase, before round 1."""
         return None
 
-    def next_rest(self, course: Course, after: Round, selected: Array) -> Any:
+    def next_rest(self, phase_state: PhaseState, after: RoundView, selected: Array) -> Any:
         """That state after a round, where it was played in the last phase."""
-        return course.rest
+        return phase_state.rest
 
-    def entered(self, course: Course, after: Round, entering: Array) -> Any:
+    def entered(self, phase_state: PhaseState, after: RoundView, entering: Array) -> Any:
         """That state where the last phase begins, `entering` bool `[1, *runs]`; the course is as it was decided."""
-        return course.rest
+        return phase_state.rest
 
-    def init(self, world: World, shape: tuple[int, ...]) -> Course:
+    def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
         none = jnp.zeros((1, *shape[1:]), jnp.int32)
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        course = Course(self.first_debt(shape), none, ended, self.memory(shape), self.first_rest(world, shape))
-        return self._settled(course, _nothing_seen(shape, self.horizon))
+        phase_state = PhaseState(self.first_debt(shape), none, ended, self.memory(shape), self.first_rest(world, shape))
+        return self._settled(phase_state, _nothing_seen(shape, self.horizon))
 
-    def select(self, state: Course, now: Round) -> Array:
+    def select(self, state: PhaseState, now: RoundView) -> Array:
         resting = state.phase == len(self.phases) - 1
-        early = either(jnp.all(resting), lambda: state.phase, lambda: _first_due(state.debt, now.available))
-        late = either(jnp.any(resting), lambda: only(self.rest(state, now)), lambda: early)
+        early = cond_fused(jnp.all(resting), lambda: state.phase, lambda: _first_due(state.debt, now.available))
+        late = cond_fused(jnp.any(resting), lambda: arm_index(self.rest(state, now)), lambda: early)
         return lax.broadcasted_iota(jnp.int32, state.debt.shape, 0) == jnp.where(resting, late, early)
 
-    def update(self, state: Course, after: Round, selected: Array) -> Course:
+    def update(self, state: PhaseState, after: RoundView, selected: Array) -> PhaseState:
         debt, rest = state.debt - selected.astype(jnp.int32), self.next_rest(state, after, selected)
         return self._settled(dataclasses.replace(state, debt=debt, rest=rest), after)
 
-    def _settled(self, course: Course, after: Round) -> Course:
+    def _settled(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
         """The next stretch begun, where a stretch is over."""
         last = len(self.phases) - 1
-        moving = _idle(course.debt) & (course.phase < last)
+        moving = _idle(phase_state.debt) & (phase_state.phase < last)
 
-        def settle(course: Course) -> Course:
-            deciding = moving & (course.phase < self.decided)
-            old = course.phase, course.debt, course.memory
+        def settle(phase_state: PhaseState) -> PhaseState:
+            deciding = moving & (phase_state.phase < self.decided)
+            old = phase_state.phase, phase_state.debt, phase_state.memory
 
             def decide() -> tuple[Array, Array, Any]:
-                made = self.decide(course, after)
+                made = self.decide(phase_state, after)
                 new = made.phase, made.debt, made.memory
                 return jax.tree.map(lambda new, old: jnp.where(deciding, new, old), new, old)
 
-            phase, debt, memory = either(jnp.any(deciding), decide, lambda: old)
+            phase, debt, memory = cond_fused(jnp.any(deciding), decide, lambda: old)
             phase = jnp.where(moving & _idle(debt), last, phase)
             entering = moving & (phase == last)
-            decided = dataclasses.replace(course, phase=phase, debt=debt, memory=memory)
-            rest = either(jnp.any(entering), lambda: self.entered(decided, after, entering), lambda: course.rest)
-            number = lax.broadcasted_iota(jnp.int32, course.ended.shape, 0)
-            over = (course.phase <= number) & (number < phase)
-            return Course(debt, phase, jnp.where(over, after.t, course.ended), memory, rest)
+            decided = dataclasses.replace(phase_state, phase=phase, debt=debt, memory=memory)
+            rest = cond_fused(
+                jnp.any(entering), lambda: self.entered(decided, after, entering), lambda: phase_state.rest
+            )
+            number = lax.broadcasted_iota(jnp.int32, phase_state.ended.shape, 0)
+            over = (phase_state.phase <= number) & (number < phase)
+            return PhaseState(debt, phase, jnp.where(over, after.t, phase_state.ended), memory, rest)
 
-        return once(jnp.any(moving), settle, course)
+        return cond_update(jnp.any(moving), settle, phase_state)
 
-    def phase_rounds(self, state: Course, rounds: Array) -> Array:
+    def phase_rounds(self, state: PhaseState, rounds: Array) -> Array:
         number = lax.broadcasted_iota(jnp.int32, state.ended.shape, 0)
         ended = jnp.where(state.phase <= number, rounds, state.ended)
         ends = jnp.concatenate([ended, jnp.broadcast_to(rounds, state.phase.shape)])
@@ -154,7 +156,7 @@ class Fresh:
     """An index that knows nothing of what came before the last phase, and what had come by then.
 
     Attributes:
-        pulls, received, deviation, squares: as in `Round`, when it began; None for what is not kept.
+        pulls, received, deviation, squares: as in `RoundView`, when it began; None for what is not kept.
         clock: the round after which it began, int32 `[1, *runs]`.
         inner: its state.
     """
@@ -179,19 +181,19 @@ class BlackBoxed(Phased):
         squares = totals if self.squares else None
         return Fresh(counts, received, totals, squares, counts[:1], self._index.init(world, shape))
 
-    def rest(self, course: Course, now: Round) -> Array:
-        return self._index.select(course.rest.inner, _since(course.rest, now))
+    def rest(self, phase_state: PhaseState, now: RoundView) -> Array:
+        return self._index.select(phase_state.rest.inner, _since(phase_state.rest, now))
 
-    def next_rest(self, course: Course, after: Round, selected: Array) -> Fresh:
-        resting = course.phase == len(self.phases) - 1
-        fresh = course.rest
+    def next_rest(self, phase_state: PhaseState, after: RoundView, selected: Array) -> Fresh:
+        resting = phase_state.phase == len(self.phases) - 1
+        fresh = phase_state.rest
         inner = self._index.update(fresh.inner, _since(fresh, after), selected)
         return dataclasses.replace(
             fresh, inner=jax.tree.map(lambda new, old: jnp.where(resting, new, old), inner, fresh.inner)
         )
 
-    def entered(self, course: Course, after: Round, entering: Array) -> Fresh:
-        old = course.rest
+    def entered(self, phase_state: PhaseState, after: RoundView, entering: Array) -> Fresh:
+        old = phase_state.rest
         seen = Fresh(
             after.pulls,
             None if old.received is None else after.received,
@@ -207,7 +209,7 @@ class BlackBoxed(Phased):
         return self.black_box  # type: ignore[attr-defined]
 
 
-def _since(fresh: Fresh, now: Round) -> Round:
+def _since(fresh: Fresh, now: RoundView) -> RoundView:
     """What a fresh index sees of a round, its random numbers its own."""
     pulls = now.pulls - fresh.pulls
     return dataclasses.replace(
@@ -220,11 +222,11 @@ def _since(fresh: Fresh, now: Round) -> Round:
     )
 
 
-def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> Round:
+def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> RoundView:
     """The end of round 0."""
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     zero = jnp.asarray(0, jnp.int32)
-    return Round(
+    return RoundView(
         t=zero,
         horizon=jnp.asarray(horizon),
         pulls=counts,
@@ -233,8 +235,8 @@ def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> Round:
         squares=totals,
         centre=None,
         available=jnp.ones(shape, bool),
-        owed=None,
-        due=None,
+        quota_before=None,
+        quota_now=None,
         fractions=None,
         penalties=None,
         random=Stream((jnp.zeros((1,) * len(shape), jnp.uint32),) * 2, jnp.uint32(0)),
@@ -242,7 +244,7 @@ def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> Round:
     )
 
 
-def gaps(after: Round) -> tuple[Array, Array]:
+def gaps(after: RoundView) -> tuple[Array, Array]:
     """The least and the most that each arm's gap to the best mean may be, from the feedback so far, in [0, 1].
 
     [0, 1] for arms never selected. Paper 004, Alg. 4, lines 17-18.
@@ -253,7 +255,7 @@ def gaps(after: Round) -> tuple[Array, Array]:
     return least, jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0)
 
 
-def intervals(after: Round) -> tuple[Array, Array]:
+def intervals(after: RoundView) -> tuple[Array, Array]:
     """The ends of the confidence intervals of the means, within [0, 1]; [0, 1] for arms never selected.
 
     Paper 004, Alg. 4, lines 14-16.
@@ -263,6 +265,6 @@ def intervals(after: Round) -> tuple[Array, Array]:
     return low, jnp.where(seen, jnp.minimum(mean + radius, 1.0), 1.0)
 
 
-def _radius(after: Round) -> Array:
+def _radius(after: RoundView) -> Array:
     """sqrt(2 log T / M_k), float `[K, *runs]`."""
     return jnp.sqrt(2.0 * jnp.log(after.horizon.astype(after.deviation.dtype)) / after.samples)

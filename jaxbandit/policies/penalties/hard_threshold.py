@@ -10,7 +10,7 @@ from jaxbandit.core.component import parameter
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import Round
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -32,5 +32,5 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
         rates = requirements.penalties(problem, self.name, self.penalties)
         return super().prepare(problem, horizon).replace(penalties=rates)
 
-    def value(self, state: Any, now: Round) -> Array:
-        return self.index(state, now) + self.penalties * now.below(now.due)  # 000 eq. 12
+    def value(self, state: Any, now: RoundView) -> Array:
+        return self.index(state, now) + self.penalties * now.below(now.quota_now)  # 000 eq. 12

@@ -9,7 +9,7 @@ from jax import Array
 
 from jaxbandit.core.rationals import product
 from jaxbandit.policies.penalties.hard_threshold import HardThreshold
-from jaxbandit.policies.round_view import Round, deficit
+from jaxbandit.policies.round_view import RoundView, deficit
 
 
 class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
@@ -17,8 +17,8 @@ class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
 
     source: ClassVar[str] = "000 sec. 5"
 
-    def value(self, state: Any, now: Round) -> Array:
-        missing = jnp.maximum(deficit(now.due, now.pulls), 0.0)
-        owed = deficit(now.due, jnp.zeros_like(now.pulls))  # tau_k t
-        share = jnp.where(owed > 0, missing / jnp.where(owed > 0, owed, 1.0), 0.0)
+    def value(self, state: Any, now: RoundView) -> Array:
+        missing = jnp.maximum(deficit(now.quota_now, now.pulls), 0.0)
+        quota_before = deficit(now.quota_now, jnp.zeros_like(now.pulls))  # tau_k t
+        share = jnp.where(quota_before > 0, missing / jnp.where(quota_before > 0, quota_before, 1.0), 0.0)
         return self.index(state, now) + product(self.penalties, share)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.prng import Stream
-from jaxbandit.core.xla.fusion import apart
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.selection.bitmask import BITS, word_of
 
 
@@ -23,7 +23,7 @@ def pairs(arms: int) -> int:
 
 def rounded(marginals: Array, random: Stream) -> Array:
     """`dependent_rounding` with a round's random numbers."""
-    uniform = apart(lambda: random.uniform(pairs(len(marginals))), marginals)  # once for all its levels
+    uniform = without_fusion(lambda: random.uniform(pairs(len(marginals))), marginals)  # once for all its levels
     return dependent_rounding(marginals, uniform)
 
 
@@ -49,7 +49,7 @@ def dependent_rounding(marginals: Array, uniform: Array) -> Array:
     """
     if len(marginals) > BITS:
         return _level_by_level(marginals, uniform)
-    word = apart(lambda: _pair_by_pair(marginals, uniform), marginals)
+    word = without_fusion(lambda: _pair_by_pair(marginals, uniform), marginals)
     arm = lax.broadcasted_iota(jnp.uint32, marginals.shape, 0)
     return (word >> arm) & jnp.uint32(1) == 1
 

@@ -13,8 +13,8 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.xla.fusion import apart
-from jaxbandit.policies.round_view import Round
+from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.bitmask import BITS, word_of
 
 Tree = TypeVar("Tree")
@@ -26,7 +26,7 @@ UNROLLED = 64  # arms up to which what is done arm by arm is written out; it tak
 _FEW, _FEW_OF_MANY = 16, 6
 
 
-def ordered(value: Array) -> Array:
+def sortable(value: Array) -> Array:
     """Integers in the order of `value`, of its width: equal where it is equal, and that of infinity for NaN."""
     if not jnp.issubdtype(value.dtype, jnp.floating):
         return value
@@ -36,7 +36,7 @@ def ordered(value: Array) -> Array:
     return jnp.where(bits < 0, bits ^ jnp.iinfo(word).max, bits)
 
 
-def first(keys: Keys, candidates: Array) -> Array:
+def first_arm(keys: Keys, candidates: Array) -> Array:
     """The candidate that comes first, as a mask `[K, *runs]`; no arm where there is no candidate.
 
     Args:
@@ -47,7 +47,7 @@ def first(keys: Keys, candidates: Array) -> Array:
     if len(candidates) > UNROLLED:
         found = _reduced(keys, candidates)
     else:
-        found = apart(lambda: _chained(keys, candidates), keys[0])
+        found = without_fusion(lambda: _chained(keys, candidates), keys[0])
     return _mask(found, candidates)
 
 
@@ -87,11 +87,11 @@ def _chained(keys: Keys, candidates: Array) -> Array:
     while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
         most = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # a whole number equals its maximum
         rows = [_held(held[1:], held[0] == most) for held, _ in rows]
-    best, bad = rows[0]
+    best_arm, bad = rows[0]
     found = jnp.zeros(bad.shape, jnp.int32)
     for k, (own, wrong) in enumerate(rows[1:], start=1):
-        wins, bad = _sooner(own, best, jnp.zeros(bad.shape, bool)), bad | wrong
-        best = tuple(jnp.where(wins, x, y) for x, y in zip(own, best, strict=True))
+        wins, bad = _sooner(own, best_arm, jnp.zeros(bad.shape, bool)), bad | wrong
+        best_arm = tuple(jnp.where(wins, x, y) for x, y in zip(own, best_arm, strict=True))
         found = jnp.where(wins, k, found)
     return jnp.where(bad, len(candidates), found)
 
@@ -108,11 +108,11 @@ def _held(keys: Keys, candidate: Array) -> tuple[Keys, Array]:
     return tuple(held), wrong
 
 
-def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
+def top_within_budget(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
     """The candidates that come first and whose rooms together stay within a budget.
 
     Args:
-        keys: as for `first`.
+        keys: as for `first_arm`.
         room: what each arm takes, float or int32 `[K or 1, *runs]`, >= 0.
         budget: of the same type, `[1, *runs]`.
         most: a bound on how many candidates of positive room can fit.
@@ -129,7 +129,7 @@ def within(keys: Keys, room: Array, budget: Array, most: int, candidates: Array)
 def _one_by_one(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
     def take(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         taken, left, open_ = carry
-        one = first(keys, candidates & ~taken)
+        one = first_arm(keys, candidates & ~taken)
         size = jnp.sum(jnp.where(one, room, 0), axis=0, keepdims=True, dtype=room.dtype)
         fits = open_ & (size <= left)
         return taken | (one & fits), jnp.where(fits, left - size, left), fits
@@ -190,19 +190,19 @@ def _split(key: Array, room: Array, left: Array, tied: Array) -> tuple[Array, Ar
     return above, at, left
 
 
-def choice(keys: Callable[[], Keys], now: Round) -> Array:
+def top_available(keys: Callable[[], Keys], now: RoundView) -> Array:
     """The L available arms of highest keys, as a mask `[K, *runs]`.
 
     Args:
-        keys: a function that gives the keys of `top`: with one play they are computed where they are compared.
+        keys: a function that gives the keys of `top_arms`: with one play they are computed where they are compared.
         now: the round.
     """
     if now.plays > 1 or len(now.pulls) > UNROLLED:
-        return top(keys(), now.plays, now.plays, now.available)
-    return _mask(apart(lambda: _chained(keys(), now.available), now.t), now.available)
+        return top_arms(keys(), now.plays, now.plays, now.available)
+    return _mask(without_fusion(lambda: _chained(keys(), now.available), now.t), now.available)
 
 
-def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
+def top_arms(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
     """The `count` candidates of highest keys, as a mask `[K, *runs]`; all of them where they are fewer.
 
     Args:
@@ -214,20 +214,20 @@ def top(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
     """
     single = most == 1 and isinstance(count, int)
     if single and len(candidates) <= UNROLLED:
-        return first(keys, candidates)
-    places = tuple(ordered(key) for key in keys)
+        return first_arm(keys, candidates)
+    places = tuple(sortable(key) for key in keys)
     if single:
-        taken = first(places, candidates)
+        taken = first_arm(places, candidates)
     else:
         one = jnp.ones((1,) * candidates.ndim, jnp.int32)
-        taken, _ = within(places, one, one * count, most, candidates)
+        taken, _ = top_within_budget(places, one, one * count, most, candidates)
     for key in keys:
         if jnp.issubdtype(key.dtype, jnp.floating):
             taken &= ~jnp.isnan(key)
     return taken
 
 
-def raised(score: Array, floor: Array, ceiling: Array, budget: Array, most: int) -> Array:
+def raise_in_order(score: Array, floor: Array, ceiling: Array, budget: Array, most: int) -> Array:
     """Amounts that start at a floor and are raised to a ceiling in order of the score, while a budget lasts.
 
     So sum_k amount_k score_k is the largest that floors, ceilings and the budget allow (Dantzig 1957).
@@ -240,19 +240,19 @@ def raised(score: Array, floor: Array, ceiling: Array, budget: Array, most: int)
     Returns:
         Float `[K, *runs]`.
     """
-    keys, room = (ordered(score),), ceiling - floor
+    keys, room = (sortable(score),), ceiling - floor
     left = budget - jnp.sum(floor, axis=0, keepdims=True)
-    full, left = within(keys, room, left, most, room > 0)
-    partly = first(keys, (room > 0) & ~full)
+    full, left = top_within_budget(keys, room, left, most, room > 0)
+    partly = first_arm(keys, (room > 0) & ~full)
     return jnp.where(full, ceiling, floor + jnp.where(partly, jnp.clip(left, 0.0, room), 0.0))
 
 
-def best(score: Array, candidates: Array) -> Array:
+def best_arm(score: Array, candidates: Array) -> Array:
     """The candidate of the highest score, as a mask `[K, *runs]`.
 
     No arm where there is no candidate, or where a candidate's score is not a number.
     """
-    return top((score,), 1, 1, candidates)
+    return top_arms((score,), 1, 1, candidates)
 
 
 def behind_first(late: Array, quota: Quota, counts: Array, index: Array) -> Keys:
@@ -270,12 +270,12 @@ def behind_first(late: Array, quota: Quota, counts: Array, index: Array) -> Keys
     return jnp.where(late, whole * arms + quota.rank, -1), jnp.where(late, 0.0, index)
 
 
-def lowest(mask: Array) -> Array:
+def lowest_arm(mask: Array) -> Array:
     """The lowest arm of a mask, as a mask `[K, *runs]`; no arm where the mask is empty."""
-    return first((mask.astype(jnp.int32),), mask)
+    return first_arm((mask.astype(jnp.int32),), mask)
 
 
-def only(mask: Array) -> Array:
+def arm_index(mask: Array) -> Array:
     """The one arm of a mask `[K, *runs]`, int32 `[1, *runs]`; K where it is empty."""
     arms = len(mask)
     if arms <= UNROLLED:
@@ -285,11 +285,11 @@ def only(mask: Array) -> Array:
 
 
 def can_list(arms: int, plays: int) -> bool:
-    """Whether `listed` can find the selected arms, and they are few."""
+    """Whether `arm_indices` can find the selected arms, and they are few."""
     return plays < arms <= BITS and plays <= _FEW
 
 
-def listed(selected: Array, plays: int) -> Array:
+def arm_indices(selected: Array, plays: int) -> Array:
     """The selected arms in order, int32 `[plays, *runs]`; K where fewer are selected. For at most 32 arms."""
     word = word_of([selected[k : k + 1] for k in range(len(selected))])
     found = []
@@ -338,12 +338,12 @@ def sample(weights: Array, uniform: Array, candidates: Array) -> Array:
     alike = candidates.astype(weights.dtype)
     weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, alike)
     if len(weights) <= UNROLLED:
-        return _mask(apart(lambda: _drawn(weights, uniform), weights), candidates)
+        return _mask(without_fusion(lambda: _drawn(weights, uniform), weights), candidates)
     below = jnp.cumsum(weights, axis=0)
     arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
     last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
     # The last candidate closes the last interval, should uniform * mass round up to mass.
-    return lowest((weights > 0) & ((below > uniform * below[-1:]) | last))
+    return lowest_arm((weights > 0) & ((below > uniform * below[-1:]) | last))
 
 
 def _drawn(weights: Array, uniform: Array) -> Array:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxbandit.engine.batch.stacking import Group
-from jaxbandit.metrics.block_statistics import Tally, side_by_side
+from jaxbandit.engine.batch.stacking import Stack
+from jaxbandit.metrics.block_statistics import BlockStatistics, side_by_side
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationResult:
     """What a simulation gave.
 
     Attributes:
@@ -25,15 +25,18 @@ class Outcome:
 
     rounds: np.ndarray
     metrics: list[str]
-    groups: list[Group]
-    tallies: list[Tally]
+    stacks: list[Stack]
+    statistics: list[BlockStatistics]
     seeds: int
     compile_seconds: float
     run_seconds: float
     short: str | None
 
-    def each(self, pick: Callable[[Tally], np.ndarray], axis: int = 0) -> np.ndarray:
+    def each(self, pick: Callable[[BlockStatistics], np.ndarray], axis: int = 0) -> np.ndarray:
         """An array of the tallies, whose `axis` is that of the rows, for all entries: `[entry, instance, ...]`."""
-        pieces = [(group.entries, pick(tally)) for group, tally in zip(self.groups, self.tallies, strict=True)]
-        entries = sum(len(group.entries) for group in self.groups)
-        return side_by_side(pieces, entries, self.groups[0].instances, axis)
+        pieces = [
+            (stack.configurations, pick(statistics))
+            for stack, statistics in zip(self.stacks, self.statistics, strict=True)
+        ]
+        configurations = sum(len(stack.configurations) for stack in self.stacks)
+        return side_by_side(pieces, configurations, self.stacks[0].instances, axis)
