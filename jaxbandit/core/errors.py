@@ -19,22 +19,51 @@ _NAMES = 410, 340  # and lists of names, the second beside a hint
 
 
 class InputError(ValueError):
-    """Input that cannot be simulated as it stands. Its message is one line.
+    """Input that cannot be simulated as it stands. The message is one line.
 
-    It is raised before any work starts, but for a `ReturnedError` of what only the rounds show.
+    It is raised before any work starts, except for a `ReturnedError` about what only the rounds show.
 
     Attributes:
-        key: the config key or argument at fault, dotted (`problem.means`).
-        held: what it holds.
-        allowed: what it may hold, in words.
+        key: the config key or the argument at fault, dotted (`problem.means`).
+        held: its value.
+        allowed: what its value may be, in words: a noun phrase ("a number >= 0"), which the message puts after
+            "must be", or a clause that begins with "must" or "cannot".
+
+    Example:
+        >>> print(InputError("problem.plays", 3, "a whole number from 1 to 2"))
+        problem.plays = 3: must be a whole number from 1 to 2
+        >>> print(InputError("simulation.seeds", None, "a whole number >= 1"))
+        simulation.seeds is missing: must be a whole number >= 1
     """
 
     def __init__(self, key: str, held: Any, allowed: str):
         self.key, self.held, self.allowed = key, held, allowed
-        bare = key == key.strip() and not ("." + key).endswith(".")
-        place, words = _line(_cut(key if bare else repr(key), _WORD)), _line(allowed)
-        room = max(40, min(120, _LENGTH - len(place) - len(words)))
-        super().__init__(f"{place} holds {shown(held, room)}; it may hold {words}")
+        super().__init__(self._message(_place(key), held, _line(allowed)))
+
+    def _message(self, place: str, held: Any, allowed: str) -> str:
+        rule = allowed if allowed.startswith(("must ", "cannot ")) else f"must be {allowed}"
+        if held is None:
+            return f"{place} is missing: {rule}"
+        room = max(40, min(120, _LENGTH - len(place) - len(rule)))
+        return f"{place} = {shown(held, room)}: {rule}"
+
+    def at(self, key: str, note: str = "") -> InputError:
+        """The same error about another key, with a note behind what is allowed."""
+        return type(self)(key, self.held, self.allowed + note)
+
+
+class UnknownKeyError(InputError):
+    """A key, a keyword argument or a parameter that does not exist. `allowed` lists those that do."""
+
+    def _message(self, place: str, held: Any, allowed: str) -> str:
+        return f"unknown key {place}{allowed}"
+
+
+class UnreadableError(InputError):
+    """A file that cannot be read: `held` is its path and `allowed` says why."""
+
+    def _message(self, place: str, held: Any, allowed: str) -> str:
+        return f"cannot read {_line(_cut(str(held), 160))}: {allowed}"
 
 
 class ReturnedError(InputError):
@@ -49,6 +78,10 @@ class ReturnedError(InputError):
     def __init__(self, owner: str, method: str, came: str, expected: str):
         self.key, self.held, self.allowed = f"{owner}: {method}", came, expected
         ValueError.__init__(self, _line(f"{owner}: {method} returned {_cut(came, 160)}; expected {expected}"))
+
+    def at(self, key: str, note: str = "") -> InputError:
+        """The error as it is: it names its own place."""
+        return self
 
 
 class WriteError(Exception):
@@ -103,13 +136,14 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 def unknown_name(key: str, name: Any, allowed: Iterable[str]) -> InputError:
     """The error for a name that is not one of `allowed`, with the nearest one suggested."""
     names = sorted(allowed)
-    return InputError(key, name, f"one of {_listed(name, names)}")
+    return InputError(key, name, f"one of {_cut(', '.join(names), _NAMES[0])}{_hint(name, names)}")
 
 
 def unknown_key(key: str, held: Any, allowed: Iterable[str]) -> InputError:
-    """The error for a key that means nothing; its last part is not one of `allowed`."""
+    """The error for a key that does not exist; `allowed` are those that may stand in place of its last part."""
     names = sorted(allowed)
-    return InputError(key, held, f"nothing: there is no such key, but {_listed(key.rpartition('.')[2], names)}")
+    hint = _hint(key.rpartition(".")[2], names)
+    return UnknownKeyError(key, held, f"{hint}; valid keys: {_cut(', '.join(names), _NAMES[bool(hint)])}")
 
 
 def named(function: Callable[P, R]) -> Callable[P, R]:
@@ -126,11 +160,10 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def _listed(name: Any, names: list[str]) -> str:
-    """The names, and the one that `name` may be a slip of the pen for."""
+def _hint(name: Any, names: list[str]) -> str:
+    """The name that `name` may be a slip of the pen for, as a question."""
     near = _nearest(name, names) if isinstance(name, str) and len(name) <= _WORD else None
-    hint = "" if near is None else f" (did you mean {near!r}?)"
-    return _cut(", ".join(names), _NAMES[near is not None]) + hint
+    return "" if near is None else f" (did you mean {near!r}?)"
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
@@ -145,6 +178,12 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 def _folded(name: str) -> str:
     return re.sub(r"[-_\s]", "", name).casefold()
+
+
+def _place(key: str) -> str:
+    """A key as messages show it, in quotes where blanks or dots at its ends would be lost."""
+    bare = key == key.strip() and not ("." + key).endswith(".")
+    return _line(_cut(key if bare else repr(key), _WORD))
 
 
 def shown(held: Any, limit: int = 120) -> str:

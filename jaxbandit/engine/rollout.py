@@ -20,9 +20,10 @@ from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.environment.delays import Feedback, calendar, deliver, drawn
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.delays import drawn
+from jaxbandit.environment.feedback_calendar import Feedback, calendar, deliver
 from jaxbandit.environment.rewards import Reward
+from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, chosen, selected, started, updated
 from jaxbandit.policies.round_view import RoundView, deficit
 from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arms, can_list

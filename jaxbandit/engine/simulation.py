@@ -395,4 +395,4 @@ def _prepare(configuration: Configuration, problem: Problem, horizon: int) -> Po
         return configuration.policy.prepare(problem, horizon)
     except InputError as error:
         key = error.key.replace("policies", f"policies[{configuration.label}]", 1)
-        raise InputError(key, error.held, error.allowed) from None
+        raise error.at(key) from None

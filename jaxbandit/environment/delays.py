@@ -11,42 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, derived, parameter, per_arm, positive
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.python_values import is_masked, plain
-from jaxbandit.core.struct import struct
-from jaxbandit.core.xla.cpu_kernel import add_at
 from jaxbandit.environment import conversion_log
-
-if TYPE_CHECKING:
-    from jaxbandit.environment.problem import Problem
 
 NEVER = 1 << 30  # rounds; no horizon is as long
 _RECORDED = 10**8  # delays in the tables of all arms: what a machine has room for
-
-
-@struct
-class Feedback:
-    """Rewards under way or arrived, per arm; arrays `[K, *runs]`.
-
-    Attributes:
-        count: how many, int32.
-        total: their sum, as deviations from the reward's centre, float.
-        squares: the sum of the squared deviations, float; None unless the policy asks for it.
-    """
-
-    count: Any
-    total: Any
-    squares: Any = None
 
 
 class Delay(Component):
@@ -58,16 +37,17 @@ class Delay(Component):
     family: ClassVar[str] = "delay"
     registry: ClassVar[dict[str, Any]] = {}
     immediate: ClassVar[bool] = False  # received counts are the selections themselves
+    of_bernoulli: ClassVar[bool] = False  # asks for rewards of 0 and 1
 
-    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
-        """Check the parameters against the problem and spread them over arms, `[K, J]`.
+    def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
+        """Check the parameters and spread them over arms, `[K, J]`.
 
         Args:
-            problem: what the delays belong to.
+            means: mu, `[K, J]`.
             key: the config key the model stands under, for errors.
         """
         self.check(key)
-        arms, instances = problem.means.shape
+        arms, instances = means.shape
         spread = {name: per_arm(getattr(self, name), arms, instances, f"{key}.{name}") for name in self.parameters()}
         return self.replace(**spread)
 
@@ -124,12 +104,12 @@ class FixedDelay(Delay, name="fixed"):
 
     d: Any = parameter(0, low=0, doc="rounds, a number or one an arm")
 
-    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+    def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         self.check(key)
         rounds = np.asarray(self.d, np.float64)
         if not np.all(rounds == np.floor(rounds)):
             raise InputError(f"{key}.d", self.d, "whole numbers of rounds >= 0")
-        arms, instances = problem.means.shape
+        arms, instances = means.shape
         spread = np.minimum(per_arm(self.d, arms, instances, f"{key}.d"), NEVER).astype(np.int32)
         return self.replace(d=np.atleast_2d(spread))
 
@@ -148,9 +128,9 @@ class GeometricDelay(Delay, name="geometric"):
 
     p: Any = parameter(0.5, low=0, high=1, doc="probability of arriving in a round, above 0; a number or one an arm")
 
-    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+    def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
-        return super().prepare(problem, key)
+        return super().prepare(means, key)
 
     def longest(self) -> float:
         least = float(np.min(self.p))
@@ -173,9 +153,9 @@ class ParetoDelay(Delay, name="pareto"):
 
     alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0; a number or one an arm")
 
-    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
+    def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         positive(self.alpha, f"{key}.alpha", "numbers above 0")
-        return super().prepare(problem, key)
+        return super().prepare(means, key)
 
     def longest(self) -> float:
         return math.exp(min(_DEEPEST / float(np.min(self.alpha)), 700.0))
@@ -206,19 +186,18 @@ class PacketLoss(Delay, name="packet-loss"):
 class RewardDependent(Delay, name="reward-dependent"):
     """One delay model for rewards of 1, another for rewards of 0 (002 sec. 6)."""
 
+    of_bernoulli: ClassVar[bool] = True
+
     one: Any = parameter(NoDelay(), doc="the delay of a reward of 1: a name or a table")
     zero: Any = parameter(NoDelay(), doc="the delay of a reward of 0: a name or a table")
 
-    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
-        if problem.reward.name != "bernoulli":
-            words = "rewards of 0 and 1, kind 'bernoulli', with delay kind 'reward-dependent'"
-            raise InputError("problem.reward", problem.reward.name, words)
+    def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         parts = {}
         for name in ("one", "zero"):
             part = Delay.from_spec(getattr(self, name), f"{key}.{name}")
             if isinstance(part, RewardDependent):
                 raise InputError(f"{key}.{name}", part.name, "a delay that does not depend on the reward")
-            parts[name] = part.prepare(problem, f"{key}.{name}")
+            parts[name] = part.prepare(means, f"{key}.{name}")
         return self.replace(**parts)
 
     def model(self) -> Delay:
@@ -256,8 +235,8 @@ class EmpiricalDelay(Delay, name="empirical"):
     start: Any = derived()  # where an arm's table begins, int32 [K, 1]
     size: Any = derived()  # how long it is, int32 [K, 1]
 
-    def prepare(self, problem: Problem, key: str = "problem.delay") -> Delay:
-        rows = self._rounds(len(problem.means), key)
+    def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
+        rows = self._rounds(len(means), key)
         size = np.array([len(row) for row in rows], np.int32)
         recorded = np.minimum(np.concatenate([*rows, [NEVER]]), NEVER).astype(np.int32)
         start = (np.cumsum(size) - size).astype(np.int32)
@@ -332,71 +311,3 @@ def _exponential(random: Stream, slots: int) -> Array:
 
 def _rounds(value: Array) -> Array:
     return jnp.minimum(value, float(NEVER)).astype(jnp.int32)
-
-
-# The calendar of what is under way
-
-
-def slots(longest: float, horizon: int) -> int:
-    """Rounds that the calendar holds: a power of 2 above every delay that ends by the horizon; 1 for none under way."""
-    reach = int(min(longest, horizon - 1))
-    return 1 << reach.bit_length()
-
-
-_HALF = 1 << 16  # of a word that holds a count below and a sum above
-
-
-@struct
-class PackedFeedback:
-    """Rewards of 0 and 1 under way, in one word an arm: how many, and 2^16 times how many of them are 1; int32."""
-
-    word: Any
-
-
-Calendar = Feedback | PackedFeedback
-
-
-def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None:
-    """An empty calendar of `length` rounds, arrays `[length, K, *runs]`; None where nothing is ever under way.
-
-    Args:
-        sent: the shapes and dtypes of what will be sent.
-        length: a power of 2.
-        bits: rewards are 0 and 1, and may share a word with their number: a scatter instead of two.
-    """
-    if length == 1:
-        return None
-    small = length < _HALF // 2  # at most one reward of each round of the calendar comes in one round
-    pages: Calendar = PackedFeedback(sent.count) if bits and small and sent.squares is None else sent
-    return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
-
-
-def deliver(under_way: Calendar, sent: Feedback, arm: Array, rounds: Array, t: Array) -> tuple[Calendar, Feedback]:
-    """What arrives at the end of round t, when `sent` was sent in it.
-
-    Args:
-        under_way: the calendar, `[length, K, *runs]`.
-        sent: arrays `[n, *runs]`: of all arms, or of n of them.
-        arm: whose they are, int32 `[n, *runs]`.
-        rounds: the delay of each, int32 `[n, *runs]` or broadcasting.
-        t: the round, int32 scalar.
-
-    Returns:
-        The calendar after, and the feedback `[K, *runs]`.
-    """
-    tallied = isinstance(under_way, PackedFeedback)
-    length = len(jax.tree.leaves(under_way)[0])
-    comes = rounds < length  # a delay beyond the calendar ends past the horizon
-    place = jnp.broadcast_to((t + jnp.where(comes, rounds, 0)) & (length - 1), arm.shape)
-
-    def post(book: Array, x: Array) -> Array:
-        # The last round's page is torn out now, not when it was read: XLA then writes in place.
-        book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) & (length - 1), 0)
-        return add_at(book, (place, arm), jnp.where(comes, x, 0))
-
-    posted = PackedFeedback(sent.count + _HALF * sent.total.astype(jnp.int32)) if tallied else sent
-    under_way = jax.tree.map(post, under_way, posted)
-    page = jax.tree.map(lambda book: lax.dynamic_index_in_dim(book, t & (length - 1), keepdims=False), under_way)
-    if isinstance(page, PackedFeedback):
-        page = Feedback(page.word & (_HALF - 1), (page.word >> 16).astype(sent.total.dtype))
-    return under_way, page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,6 @@ from jax import Array, lax
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, parameter, valued
 from jaxbandit.core.errors import InputError
-
-if TYPE_CHECKING:
-    from jaxbandit.environment.problem import Problem
 
 _GRID = 129  # points of an interval among which the best one is looked for
 _CHECKED = 4097  # points of [0, 1] at which a merit function is checked
@@ -72,7 +69,7 @@ class Merit(Component):
             x, g = jnp.where(best > g, top, x), jnp.maximum(best, g)
         return x
 
-    def prepare(self, problem: Problem) -> Merit:
+    def prepare(self, arms: int, plays: int) -> Merit:
         """Check the parameters, and 002 Assumption 1 for the problem's number of arms and plays.
 
         Raises:
@@ -83,7 +80,6 @@ class Merit(Component):
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()
-        arms, plays = problem.arms, problem.plays
         if plays > 1 and spread > (arms - 1) / (plays - 1) * (1 + 1e-6):  # equality is allowed, and float32 rounds
             bound = (
                 f"a merit whose largest value over [0, 1] is at most (K-1)/(L-1) = {arms - 1}/{plays - 1} times its "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +15,6 @@ from jaxbandit.core import contracts, prng
 from jaxbandit.core.component import Component, parameter, valued
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import decimal
-
-if TYPE_CHECKING:
-    from jaxbandit.environment.problem import Problem
 
 _POINTS = 4096  # of the cube of means at which a function of the user's is checked, beside the corners of few arms
 _NUMBERS = 1 << 18  # that those points have at most
@@ -63,15 +60,15 @@ class Opportunity(Component):
         """Whether it tells its range over a box."""
         return type(self).bounds is not Opportunity.bounds
 
-    def prepare(self, problem: Problem) -> Opportunity:
+    def prepare(self, means: np.ndarray) -> Opportunity:
         """Check the parameters, and that values lie in [0, 1] and sum to at most 1 at many points of the cube.
 
         Raises:
             InputError: they do not.
         """
         made = self.with_numbers("problem.opportunity")
-        arms = problem.arms
-        points = [problem.means, prng.uniform_table(0, max(1, min(_POINTS, _NUMBERS // arms)), arms).T]
+        arms = len(means)
+        points = [means, prng.uniform_table(0, max(1, min(_POINTS, _NUMBERS // arms)), arms).T]
         if arms <= _CORNERS:
             points.append(np.indices((2,) * arms).reshape(arms, -1))
         mu = np.concatenate(points, axis=1)
@@ -120,7 +117,7 @@ def bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, 
 class _Sound(Opportunity):
     """A function that is known to be one for all its parameters."""
 
-    def prepare(self, problem: Problem) -> Opportunity:
+    def prepare(self, means: np.ndarray) -> Opportunity:
         return self.with_numbers("problem.opportunity")
 
 
@@ -162,10 +159,10 @@ class Constant(_Constant, name="constant"):
         0.0, low=0, high=1, doc="share of the rounds that each arm is owed, at most 1/K", static=True, exact=True
     )
 
-    def prepare(self, problem: Problem) -> Opportunity:
+    def prepare(self, means: np.ndarray) -> Opportunity:
         self.check_numbers("problem.opportunity")
-        if decimal(self.gamma, "problem.opportunity.gamma") * problem.arms > 1:
-            words = f"a number from 0 to 1/K = 1/{problem.arms}, so that shares sum to at most 1"
+        if decimal(self.gamma, "problem.opportunity.gamma") * len(means) > 1:
+            words = f"a number from 0 to 1/K = 1/{len(means)}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.gamma", self.gamma, words)
         return self.with_numbers("problem.opportunity")
 
@@ -208,7 +205,7 @@ class PiecewiseLinear(_Rising, name="piecewise-linear"):
     scale: float = parameter(1.0, low=0, doc="L of App. A.3; L eps is at most 1")
     eps: float = parameter(0.1, low=0, high=0.5, doc="length of the slope")
 
-    def prepare(self, problem: Problem) -> Opportunity:
+    def prepare(self, means: np.ndarray) -> Opportunity:
         made = self.with_numbers("problem.opportunity")
         if self.scale * self.eps > 1:
             words = f"at most 1/eps = {1 / self.eps:g}, so that shares sum to at most 1"

@@ -1,4 +1,4 @@
-"""What the world is (means, rewards, delays, availability) and what fairness asks of it (fractions, penalties)."""
+"""`Problem`: means, rewards, delays, availability, and what fairness asks of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from jaxbandit.core.component import Component, finite, per_arm
 from jaxbandit.core.errors import InputError, named, unknown_key
 from jaxbandit.core.python_values import counts, plain
 from jaxbandit.core.rationals import decimals, written
-from jaxbandit.core.struct import static, struct
 from jaxbandit.environment import conversion_log
-from jaxbandit.environment.delays import Delay, slots
+from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
@@ -79,12 +78,14 @@ class Problem:
         self.penalties = self._penalties(penalties)
         self.availability = self._availability(availability)
         self._given: dict[str, Component] = {}  # components as they were given, which a config has to give again
-        self.reward: Reward = self._component(Reward, reward, "reward").prepare(self)
-        self.merit: Merit | None = None if merit is None else self._of_means(Merit, merit, "merit")
+        self.reward: Reward = self._component(Reward, reward, "reward").prepare(self.means)
+        self.merit: Merit | None = None
+        if merit is not None:
+            self.merit = self._of_means(Merit, merit, "merit").prepare(self.arms, self.plays)
         self.opportunity: Opportunity | None = None
         if opportunity is not None:
-            self.opportunity = self._of_means(Opportunity, opportunity, "opportunity")
-        self.delay: Delay = self._component(Delay, delay, "delay").prepare(self)
+            self.opportunity = self._of_means(Opportunity, opportunity, "opportunity").prepare(self.means)
+        self.delay: Delay = self._delay(delay)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], key: Any) -> Problem:
@@ -144,7 +145,7 @@ class Problem:
             raise InputError(key, value, "numbers from 0 to 1")
         sums = [sum(column, Fraction(0)) for column in rows.T]
         if max(sums) > self.plays:
-            bound = f"fractions that sum to at most plays = {self.plays}; these sum to {float(max(sums)):g}"
+            bound = f"must sum to at most plays = {self.plays} (they sum to {float(max(sums)):g})"
             raise InputError(key, value, bound)
         return rows
 
@@ -166,60 +167,18 @@ class Problem:
         if np.any((self.means < 0) | (self.means > 1)):
             words = f"numbers from 0 to 1: {name} is a function of them"
             raise InputError("problem.means", self.means.T.tolist(), words)
-        return self._component(family, value, name).prepare(self)
+        return self._component(family, value, name)
+
+    def _delay(self, value: Any) -> Delay:
+        made: Delay = self._component(Delay, value, "delay")
+        if made.of_bernoulli and self.reward.name != "bernoulli":
+            words = f"rewards of 0 and 1, kind 'bernoulli', with delay kind {made.name!r}"
+            raise InputError("problem.reward", self.reward.name, words)
+        return made.prepare(self.means)
 
     def _availability(self, value: Any) -> np.ndarray | None:
         numbers = finite(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
         return None if np.all(numbers == 1) else self._spread(numbers, "availability", value)
-
-
-@struct
-class World:
-    """A problem on the device, for a block of runs: arrays `[K or 1, *runs]`, the run axes broadcasting.
-
-    Attributes:
-        means: mu, float.
-        reward, delay: the models, with their parameters spread over arms.
-        centre: what rewards are measured from in sums; None for 0.
-        availability, fractions, penalties: float; None where the problem has none.
-        plays: L.
-        binary: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
-        bits: rewards reach the policy as 0 or 1.
-        fair: p*, the chances that merit gives the arms (002 eq. 4), float; None without merit.
-        under_way: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
-    """
-
-    means: Any
-    reward: Reward
-    delay: Delay
-    centre: Any
-    availability: Any
-    fractions: Any
-    penalties: Any
-    fair: Any
-    plays: int = static(1)
-    binary: bool = static(False)
-    bits: bool = static(False)
-    under_way: int = static(1)
-
-
-def world_of(problem: Problem, binary: bool, horizon: int) -> World:
-    """The problem's `World` on the host, its arrays `[K or 1, J or 1]`; the engine cuts blocks of it."""
-    tau = problem.fractions
-    return World(
-        means=problem.means,
-        reward=problem.reward,
-        delay=problem.delay.model(),
-        centre=problem.means if problem.reward.centred and not binary else None,
-        availability=problem.availability,
-        fractions=None if tau is None else tau.astype(np.float64),
-        penalties=problem.penalties,
-        fair=None if problem.merit is None else problem.fair_chances(),
-        plays=problem.plays,
-        binary=binary and not problem.reward.bits,  # of 0 and 1 a draw makes the same
-        bits=binary or problem.reward.bits,
-        under_way=slots(problem.delay.longest(), horizon),
-    )
 
 
 def problem_of(value: Any, key: Any = 0) -> Problem:
@@ -280,7 +239,7 @@ def _recorded_means(table: Mapping[str, Any]) -> np.ndarray:
     try:
         return conversion_log.read(table["conversions"], table.get("arms"), key).means[:, None]
     except InputError as error:
-        raise InputError(error.key.replace(f"{key}.arms", "problem.means.arms"), error.held, error.allowed) from None
+        raise error.at(error.key.replace(f"{key}.arms", "problem.means.arms")) from None
 
 
 def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ float32 sum stays exact where a sum that grows with T would drift (0.3 added a m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +15,6 @@ from jax import Array
 from jaxbandit.core.component import Component, derived, parameter, per_arm
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.prng import NORMAL_TAIL, Stream
-
-if TYPE_CHECKING:
-    from jaxbandit.environment.problem import Problem
 
 
 class Reward(Component):
@@ -58,11 +55,11 @@ class Reward(Component):
         most = float(np.max(np.abs(self.support(means))))
         return "", most, most
 
-    def prepare(self, problem: Problem) -> Reward:
-        """Check the parameters against the problem and spread them over arms, `[K, J]`."""
+    def prepare(self, means: np.ndarray) -> Reward:
+        """Check the parameters and spread them over arms, `[K, J]`; `means` is mu, of this shape."""
         self.check("problem.reward")
         values = {name: getattr(self, name) for name in self.parameters()}
-        arms, instances = problem.means.shape
+        arms, instances = means.shape
         spread = {
             name: per_arm(value, arms, instances, f"problem.reward.{name}")
             for name, value in values.items()
@@ -90,9 +87,9 @@ class Bernoulli(Reward, name="bernoulli"):
     def support(self, means: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def prepare(self, problem: Problem) -> Reward:
-        _in_unit(self, problem.means)
-        return self.replace(threshold=np.rint(problem.means * 2**30).astype(np.int32))
+    def prepare(self, means: np.ndarray) -> Reward:
+        _in_unit(self, means)
+        return self.replace(threshold=np.rint(means * 2**30).astype(np.int32))
 
 
 class Gaussian(Reward, name="gaussian"):
@@ -122,9 +119,9 @@ class Beta(Reward, name="beta"):
     def support(self, means: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def prepare(self, problem: Problem) -> Reward:
-        _in_unit(self, problem.means)
-        return super().prepare(problem)
+    def prepare(self, means: np.ndarray) -> Reward:
+        _in_unit(self, means)
+        return super().prepare(means)
 
 
 class Uniform(Reward, name="uniform"):
@@ -135,11 +132,11 @@ class Uniform(Reward, name="uniform"):
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.width * (random.uniform(mean.shape[0]) - 0.5)
 
-    def prepare(self, problem: Problem) -> Reward:
+    def prepare(self, means: np.ndarray) -> Reward:
         if self.width is not None:
-            return super().prepare(problem)
-        _in_unit(self, problem.means)
-        return self.replace(width=2 * np.minimum(problem.means, 1 - problem.means))
+            return super().prepare(means)
+        _in_unit(self, means)
+        return self.replace(width=2 * np.minimum(means, 1 - means))
 
     def reach(self, means: np.ndarray) -> tuple[str, float, float]:
         _, _, most = super().reach(means)

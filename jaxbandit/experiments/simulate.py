@@ -105,7 +105,7 @@ def simulate(
         except InputError as error:
             if error.key != "--out":
                 raise
-            raise InputError("keep", error.held, error.allowed) from None
+            raise error.at("keep") from None
     if result.short is not None:
         warnings.warn(result.short, stacklevel=3)
     results = dataset(simulation, result, config)

@@ -23,7 +23,8 @@ from jax import Array
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, per_arm, written_elsewhere
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
-from jaxbandit.environment.problem import Problem, World
+from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.world import World
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.top_arms import top_available
 

@@ -56,7 +56,7 @@ class Task:
         except InputError as error:
             key = error.key.removeprefix("simulation.")
             named = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
-            raise InputError(f"tuning.{key}" if named else error.key, error.held, error.allowed) from None
+            raise error.at(f"tuning.{key}" if named else error.key) from None
 
     def tuned(self, made: Tuned) -> dict[str, Any]:
         """The config with the tuned policy behind the others, ready for `jaxbandit run`."""

@@ -41,7 +41,8 @@ from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.simulation import inheriting
 from jaxbandit.environment.ground_truth import ground_truth_of
-from jaxbandit.environment.problem import Problem, problem_of, world_of
+from jaxbandit.environment.problem import Problem, problem_of
+from jaxbandit.environment.world import world_of
 from jaxbandit.metrics import definitions as metrics
 from jaxbandit.metrics.definitions import MetricInputs
 from jaxbandit.policies.base import Policy

@@ -171,5 +171,5 @@ def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:
     try:
         metrics.chosen(made.metrics(), problem)
     except InputError as error:
-        raise InputError(key, error.held, error.allowed) from None
+        raise error.at(key) from None
     return made

@@ -19,7 +19,7 @@ from jaxbandit.core.prng import POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
 from jaxbandit.engine import rollout
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.guarantees.virtual_queues import Queue

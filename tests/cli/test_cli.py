@@ -185,15 +185,15 @@ def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
 @pytest.mark.parametrize(
     ("arguments", "start"),
     [
-        (["--set", "simulation.seeds=none"], "simulation.seeds holds 'none'; it may hold a whole number >= 1"),
-        (["--set", "simulation.seedz=3"], "simulation.seedz holds "),
-        (["--set", "problem.fractions=0.5"], "problem.fractions holds 0.5; it may hold fractions that sum to at most"),
-        (["--set", "policies.1.eta=-1"], "policies[1].eta holds -1; it may hold numbers >= 0"),
-        (["--set", "policies.1.kind=lgf"], "policies[1].kind holds 'lgf'; it may hold one of "),
-        (["--set", 'simulation.metrics=["joy"]'], "simulation.metrics holds 'joy'; it may hold one of "),
-        (["--set", "seeds"], "--set holds 'seeds'; it may hold section.key=value"),
-        (["--out", "small.toml"], "--out holds 'small.toml'; it may hold a folder, or a name that is free"),
-        (["--out", "small.toml/made"], "--out holds 'small.toml/made'; it may hold a folder that can be written to ("),
+        (["--set", "simulation.seeds=none"], "simulation.seeds = 'none': must be a whole number >= 1"),
+        (["--set", "simulation.seedz=3"], "simulation.seedz = "),
+        (["--set", "problem.fractions=0.5"], "problem.fractions = 0.5: must be fractions that sum to at most"),
+        (["--set", "policies.1.eta=-1"], "policies[1].eta = -1: must be numbers >= 0"),
+        (["--set", "policies.1.kind=lgf"], "policies[1].kind = 'lgf': must be one of "),
+        (["--set", 'simulation.metrics=["joy"]'], "simulation.metrics = 'joy': must be one of "),
+        (["--set", "seeds"], "--set = 'seeds': must be section.key=value"),
+        (["--out", "small.toml"], "--out = 'small.toml': must be a folder, or a name that is free"),
+        (["--out", "small.toml/made"], "--out = 'small.toml/made': must be a folder that can be written to ("),
     ],
 )
 def test_bad_input_exits_with_2_and_one_line(there, capsys, arguments, start):
@@ -215,7 +215,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(there, capsys, monkeypatc
 
     monkeypatch.setattr(cli.tempfile, "TemporaryFile", refuse)
     assert run("--out", "made") == 2
-    message = "jaxbandit: --out holds 'made'; it may hold a folder that can be written to (Permission denied)\n"
+    message = "jaxbandit: --out = 'made': must be a folder that can be written to (Permission denied)\n"
     assert capsys.readouterr().err == message
     assert names(there) == ["small.toml"]
 
@@ -228,7 +228,7 @@ def test_a_config_that_cannot_be_read_exits_with_2(there, capsys, content):
     assert cli.main(["run", "other.toml", "--out", "made"]) == 2
     printed = capsys.readouterr().err
     key = {"": "simulation", "x = 1": "x"}.get(content, "CONFIG")
-    assert printed.startswith(f"jaxbandit: {key} holds ")
+    assert printed.startswith(f"jaxbandit: {key} = ")
     assert printed.count("\n") == 1
     assert names(there) == before
 
@@ -312,4 +312,4 @@ def test_results_that_could_not_be_written_are_refused_before_work(there, capsys
     (there / "taken" / "results.nc").mkdir(parents=True)
     (there / "nowhere").symlink_to(there / "missing")
     assert cli.main(["run", "small.toml", "--out", out]) == 2
-    assert capsys.readouterr().err.startswith(f"jaxbandit: --out holds '{out}'; it may hold a folder")
+    assert capsys.readouterr().err.startswith(f"jaxbandit: --out = '{out}': must be a folder")

@@ -83,7 +83,7 @@ def test_a_folder_of_that_name_that_is_another_s_is_refused_and_stays(there, cap
     before = contents(there)
     assert run() == 2
     line = told(capsys)
-    assert f"--out holds 'made'; it may hold a folder whose {folder}, if any, was made by jaxbandit; this one" in line
+    assert f"--out = 'made': must be a folder whose {folder}, if any, was made by jaxbandit; this one" in line
     assert repr(path.split("/")[0]) in line
     assert contents(there) == before
 
@@ -100,7 +100,7 @@ def test_a_symbolic_link_of_that_name_is_refused_and_not_followed(there, capsys,
     assert f"a folder whose {folder}, if any, was made by jaxbandit; this one is a symbolic link" in told(capsys)
     assert contents(there) == before
     assert names(there / "made") == [folder]
-    with pytest.raises(jb.InputError, match=r"^keep holds .* is a symbolic link$"):
+    with pytest.raises(jb.InputError, match=r"^keep = .* is a symbolic link$"):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert cli.main(["resume", "made"]) == 2
     assert names(there / "made") == [folder]
@@ -113,7 +113,7 @@ def test_a_link_to_another_s_folder_inside_is_not_followed(there, capsys):
     (there / "made" / FOLDER).mkdir(parents=True)
     (there / "made" / FOLDER / f"files-{HEX}").symlink_to(there / "elsewhere")
     assert run() == 2
-    assert f"this one holds 'files-{HEX}'" in told(capsys)
+    assert f"this one = 'files-{HEX}'" in told(capsys)
     assert (there / "elsewhere" / "results.nc").read_text() == "precious"
 
 
@@ -167,7 +167,7 @@ def test_results_of_another_config_are_replaced_only_where_that_is_asked_for(the
     for changes in ([], ["simulation.key=4"], [GRID, "simulation.horizon=41"], [GRID, "policies.0.label=other"]):
         assert run(*changes) == 2
         line = told(capsys)
-        assert "--out holds 'made'; it may hold a folder without the results of another config; `--force`" in line
+        assert "--out = 'made': must be a folder without the results of another config; `--force`" in line
         assert contents(there) == before
     assert run(options=["--force"]) == 0
     assert names(there / "made") == sorted([*MINE, "thesis.txt", "sweep-mine.png", ".results.nc.5"])
@@ -273,7 +273,7 @@ def test_names_of_figures_are_known_as_such(kind):
 def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(there, capsys, name):
     (there / "made" / name).mkdir(parents=True)
     assert run() == 2
-    assert f"--out holds 'made'; it may hold a folder whose {name}, if any, is a file" in told(capsys)
+    assert f"--out = 'made': must be a folder whose {name}, if any, is a file" in told(capsys)
     assert names(there / "made") == [name]
 
 

@@ -105,7 +105,7 @@ def test_nothing_done_leaves_nothing(there, capsys):
     assert cli.main(["resume", "made"]) == 2
     assert "a folder with an unfinished run; `jaxbandit run CONFIG.toml` starts one" in answer(capsys)
     assert cli.main(["resume", "nowhere"]) == 2
-    assert "DIR holds 'nowhere'" in answer(capsys)
+    assert "DIR = 'nowhere'" in answer(capsys)
 
 
 def test_what_was_done_before_a_simulation_failed_is_kept(there, capsys):
@@ -166,7 +166,7 @@ def test_another_run_is_refused_and_what_is_there_stays(there, capsys):
     before = contents(there / "made")
     assert run("simulation.key=1") == 2
     told = answer(capsys)
-    assert "--out holds 'made'; it may hold a folder without the unfinished run of another config" in told
+    assert "--out = 'made': must be a folder without the unfinished run of another config" in told
     assert "`jaxbandit resume made`" in told
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
@@ -176,14 +176,14 @@ def test_another_run_is_refused_and_what_is_there_stays(there, capsys):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"jaxbandit": "0.0.1"}, "'made, begun with jaxbandit 0.0.1'; it may hold a run begun with jaxbandit 0.1.0"),
+        ({"jaxbandit": "0.0.1"}, "'made, begun with jaxbandit 0.0.1': must be a run begun with jaxbandit 0.1.0"),
         ({"jax": "0.9"}, "begun with jax 0.9"),
         ({"jaxbandit": None}, "begun otherwise than by `jaxbandit run`"),
         ({"config": None}, "it may hold an unfinished run with its config"),
         ({"config": 5}, "it may hold an unfinished run with its config"),
         ({"config": "a = ["}, "it may hold an unfinished run with its config"),
         ({"config": "a = " + "[" * 5000}, "it may hold an unfinished run with its config"),
-        ({"config": "a = 5"}, "a holds 5; it may hold nothing: there is no such key"),
+        ({"config": "a = 5"}, "a = 5: must be nothing: there is no such key"),
         ({"config": tomli_w.dumps({**CLI, "problem": {"means": [0.1, 0.2]}})}, "the unfinished run of another config"),
         ({"run": "0" * 64}, "the unfinished run of another config"),
         ({"run": None}, "the unfinished run of another config"),

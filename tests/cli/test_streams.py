@@ -194,14 +194,14 @@ def test_a_config_whose_name_names_another_folder_needs_a_folder(there, capsys, 
     (there / name).write_text(tomli_w.dumps({**CONFIG, "tuning": {"parameters": ["exploration"]}}))
     before = names(there)
     assert cli.main([command, name]) == 2
-    assert "--out holds None; it may hold a folder, which has to be given here: the name of the config" in told(capsys)
+    assert "--out is missing: must be a folder, which has to be given here: the name of the config" in told(capsys)
     assert names(there) == before
 
 
 @pytest.mark.parametrize("value", ["5", "[1]", "words"])
 def test_until_where_simulation_is_no_table(there, capsys, value):
     assert cli.main(["run", "small.toml", "--until", "stderr<1", "--set", f"simulation={value}"]) == 2
-    assert told(capsys).startswith("jaxbandit: simulation holds ")
+    assert told(capsys).startswith("jaxbandit: simulation = ")
 
 
 # Surroundings.
@@ -210,7 +210,7 @@ def test_until_where_simulation_is_no_table(there, capsys, value):
 def test_a_backend_of_matplotlib_that_is_none_is_refused_before_work(there):
     code, out, err = shell("jaxbandit run small.toml --out made", MPLBACKEND="nonsense")
     assert (code, out) == (2, "")
-    assert err.startswith("jaxbandit: MPLBACKEND holds 'nonsense'; it may hold a backend of matplotlib that works here")
+    assert err.startswith("jaxbandit: MPLBACKEND = 'nonsense': must be a backend of matplotlib that works here")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]
 
@@ -218,7 +218,7 @@ def test_a_backend_of_matplotlib_that_is_none_is_refused_before_work(there):
 def test_a_platform_that_is_not_there_is_refused_before_work(there):
     code, out, err = shell("jaxbandit run small.toml --out made", JAX_PLATFORMS="rocm")
     assert (code, out) == (2, "")
-    assert err.startswith("jaxbandit: JAX_PLATFORMS holds 'rocm'; it may hold platforms that JAX finds devices of here")
+    assert err.startswith("jaxbandit: JAX_PLATFORMS = 'rocm': must be platforms that JAX finds devices of here")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]
 
@@ -226,6 +226,6 @@ def test_a_platform_that_is_not_there_is_refused_before_work(there):
 def test_a_limit_that_jax_cannot_begin_under_is_refused_before_work(there):
     code, out, err = shell("ulimit -v 1500000; jaxbandit run small.toml --out made")
     assert (code, out) == (2, "")
-    assert err.startswith("jaxbandit: ulimit -v holds 1500000; it may hold at least 2097152 KiB, or unlimited")
+    assert err.startswith("jaxbandit: ulimit -v = 1500000: must be at least 2097152 KiB, or unlimited")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]

@@ -212,21 +212,21 @@ def test_where_a_process_is_given_a_bad_folder_both_stop_with_a_message(there, n
     codes, _, error = ended(started(*(runs if number else reversed(runs))))
     assert codes[number] == 2
     assert codes[1 - number] == 1
-    assert "--out holds 'file'" in error[number]
+    assert "--out = 'file'" in error[number]
     assert f"process {number} stopped with an error" in error[1 - number]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--processes", "2"], "--coordinator holds None; it may hold HOST:PORT"),
-        (["--coordinator", "here", "--processes", "2", "--process-id", "0"], "--coordinator holds 'here'"),
-        (["--coordinator", "localhost:1"], "--processes holds None"),
-        (["--coordinator", "localhost:1", "--processes", str(10**12), "--process-id", "0"], "--processes holds 1000"),
-        (["--coordinator", "localhost:1", "--processes", "0", "--process-id", "0"], "--processes holds 0"),
-        (["--coordinator", "localhost:1", "--processes", "2"], "--process-id holds None"),
-        (["--coordinator", "localhost:1", "--processes", "2", "--process-id", "5"], "--process-id holds 5"),
-        (["--coordinator", "localhost:99999", "--processes", "2", "--process-id", "1"], "--coordinator holds"),
+        (["--processes", "2"], "--coordinator is missing: must be HOST:PORT"),
+        (["--coordinator", "here", "--processes", "2", "--process-id", "0"], "--coordinator = 'here'"),
+        (["--coordinator", "localhost:1"], "--processes is missing"),
+        (["--coordinator", "localhost:1", "--processes", str(10**12), "--process-id", "0"], "--processes = 1000"),
+        (["--coordinator", "localhost:1", "--processes", "0", "--process-id", "0"], "--processes = 0"),
+        (["--coordinator", "localhost:1", "--processes", "2"], "--process-id is missing"),
+        (["--coordinator", "localhost:1", "--processes", "2", "--process-id", "5"], "--process-id = 5"),
+        (["--coordinator", "localhost:99999", "--processes", "2", "--process-id", "1"], "--coordinator ="),
     ],
 )
 def test_options_that_cannot_be_are_refused(there, capsys, options, message):

@@ -87,7 +87,7 @@ def test_rewards_too_large_for_the_horizon_are_refused_beforehand(reward, key):
 
 def test_sums_of_squares_stay_finite():
     problem = {"means": MEANS, "reward": {"kind": "gaussian", "sd": 1e20}}
-    with pytest.raises(jb.InputError, match=r"problem\.reward\.sd holds 1e\+20; it may hold numbers of at most"):
+    with pytest.raises(jb.InputError, match=r"problem\.reward\.sd = 1e\+20: must be numbers of at most"):
         jb.simulate(problem, "ucb-v", metrics=["regret"], **SMALL)
 
 

@@ -149,7 +149,7 @@ def test_the_bar_shows_rounds_selections_and_time(capsys):
 
 
 def test_a_rule_that_chooses_by_itself_is_no_base():
-    with pytest.raises(jb.InputError, match=r"policies\.base holds 'fair-learn'; it may hold one of .*ucb1"):
+    with pytest.raises(jb.InputError, match=r"policies\.base = 'fair-learn': must be one of .*ucb1"):
         jb.policy("lfg", base="fair-learn")
     bent = jb.policy("fair-learn", base=jb.policy("hard-threshold-ucb", penalties=0.5))
     assert jb.simulate(PROBLEM, bent, horizon=50, seeds=2).pulls.values.sum() == 100

@@ -95,7 +95,7 @@ def test_the_metric_is_named_or_the_first():
     ["", "regret<1", "stderr>1", "stderr<0", "stderr<-1", "stderr<nan", "stderr<inf", "stderr<x", "gain_stderr<1", 5],
 )
 def test_anything_else_is_refused(text):
-    with pytest.raises(jb.InputError, match=r"^simulation\.until holds .*METRIC_stderr<x"):
+    with pytest.raises(jb.InputError, match=r"^simulation\.until = .*METRIC_stderr<x"):
         simulate(2, until=text)
 
 
@@ -137,7 +137,7 @@ def test_where_more_do_not_fit_the_results_are_kept(tmp_path, capsys, monkeypatc
 
     monkeypatch.setattr(memory, "check_results", full)
     assert main(["run", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out")]) == 1
-    assert "jaxbandit: after 160 seeds more do not fit: simulation.seeds holds 1280" in capsys.readouterr().err
+    assert "jaxbandit: after 160 seeds more do not fit: simulation.seeds = 1280" in capsys.readouterr().err
     assert asked == [20, 160, 1280]
     with xr.open_dataset(tmp_path / "out" / "results.nc") as data:
         assert data.sizes["seed"] == 160

@@ -144,18 +144,18 @@ def test_a_file_that_cannot_be_read(tmp_path):
     if os.path.exists("/proc/self/mem"):
         refused("/proc/self/mem", "Input/output error")
     for held in (0, None, 1.5):  # open() would take 0 for the standard input
-        with pytest.raises(InputError, match=f"{KEY} holds {held}"):
+        with pytest.raises(InputError, match=f"{KEY} = {held}"):
             read(held)
 
 
 @pytest.mark.parametrize("arms", [0, -1, 1.0, True, "2"])
 def test_arms_is_a_whole_number(log, arms):
-    with pytest.raises(InputError, match=rf"{KEY}.arms holds {arms!r}; it may hold a whole number >= 1"):
+    with pytest.raises(InputError, match=rf"{KEY}.arms = {arms!r}: must be a whole number >= 1"):
         read(log(short("a")), arms)
 
 
 def test_more_arms_than_products(log):
-    with pytest.raises(InputError, match=r"other\.arms holds 3; it may hold at most 2, the number of products in"):
+    with pytest.raises(InputError, match=r"other\.arms = 3: must be at most 2, the number of products in"):
         read(log(short("a"), short("b")), 3, "other")
 
 
@@ -180,7 +180,7 @@ def test_means_are_the_counts_scaled(log):
     assert found.means.tolist() == [1.0, 0.5, 0.0]
     assert found.means.dtype == np.float64
     for equal in ("ab", "a"):
-        with pytest.raises(InputError, match=r"problem\.means holds \[1.*counts that differ"):
+        with pytest.raises(InputError, match=r"problem\.means = \[1.*counts that differ"):
             _ = read(log(*map(short, equal))).means
 
 
@@ -220,14 +220,14 @@ def test_visits_where_floats_fall_short():
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.01, float("nan"), float("inf"), Decimal("Infinity"), "0.05", None, True])
 def test_a_click_rate_lies_between_0_and_1(rate):
-    with pytest.raises(InputError, match=r"rate holds .*; it may hold a number > 0 and <= 1"):
+    with pytest.raises(InputError, match=r"rate = .*: must be a number > 0 and <= 1"):
         visits(np.array([1]), np.array([1]), rate, "rate")
 
 
 @pytest.mark.parametrize("bad", [np.array([-1]), np.array([1.0])])
 def test_visits_are_of_integers_from_0(bad):
     for name, pair in (("seconds", (bad, np.array([1]))), ("clicks", (np.array([1]), bad))):
-        with pytest.raises(InputError, match=f"{name} holds array.*; it may hold an array of integers >= 0"):
+        with pytest.raises(InputError, match=f"{name} = array.*: must be an array of integers >= 0"):
             visits(*pair, 0.05, "rate")
 
 

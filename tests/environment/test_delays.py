@@ -16,8 +16,9 @@ from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import Simulation
-from jaxbandit.environment.delays import NEVER, Delay, Feedback, calendar, deliver, slots
-from jaxbandit.environment.problem import world_of
+from jaxbandit.environment.delays import NEVER, Delay
+from jaxbandit.environment.feedback_calendar import Feedback, calendar, deliver, slots
+from jaxbandit.environment.world import world_of
 
 K, RUNS, T = 3, 5, 40
 MEANS = [0.35, 0.62, 0.5, 0.81]
@@ -317,24 +318,24 @@ def test_a_calendar_that_cannot_fit_is_refused_before_work_starts():
 @pytest.mark.parametrize(
     ("delay", "message"),
     [
-        ({"kind": "geometric", "p": 0}, r"problem\.delay\.p holds 0; it may hold numbers above 0 and at most 1"),
-        ({"kind": "geometric", "p": [0.5, 0.1, 1.1, 0.2]}, r"problem\.delay\.p holds .*numbers from 0 to 1"),
-        ({"kind": "geometric", "p": [0.5, 0.1]}, r"problem\.delay\.p holds .*a number or 4 numbers"),
-        ({"kind": "geometric", "p": "often"}, r"problem\.delay\.p holds 'often'"),
-        ({"kind": "pareto", "alpha": -1}, r"problem\.delay\.alpha holds -1; it may hold numbers above 0"),
-        ({"kind": "empirical"}, r"problem\.delay\.table holds None; it may hold recorded delays"),
-        ({"kind": "empirical", "table": []}, r"problem\.delay\.table holds \[\]; it may hold recorded delays"),
-        ({"kind": "empirical", "table": [0.5]}, r"problem\.delay\.table holds .*whole numbers >= 0"),
-        ({"kind": "empirical", "table": [[1], [2]]}, r"problem\.delay\.table holds .*4 lists"),
-        ({"kind": "empirical", "table": [1, 2], "clicks": [3]}, r"problem\.delay\.clicks holds .*as many as"),
-        ({"kind": "empirical", "table": [1], "clicks": [3], "click_rate": 0}, r"problem\.delay\.click_rate holds 0"),
-        ({"kind": "empirical", "table": "no such log"}, r"problem\.delay\.table holds 'no such log'.*can be read"),
-        ({"kind": "empirical", "table": "log", "clicks": [3]}, r"problem\.delay\.clicks holds .*nothing beside a log"),
-        ({"kind": "packet-loss", "p": 2}, r"problem\.delay\.p holds 2; it may hold numbers from 0 to 1"),
-        ({"kind": "reward-dependent", "one": "soon"}, r"problem\.delay\.one\.kind holds 'soon'"),
-        ({"kind": "reward-dependent", "zero": {"kind": "geometric", "p": 0}}, r"problem\.delay\.zero\.p holds 0"),
-        ({"kind": "reward-dependent", "zero": {"kind": "fixed", "d": 0.5}}, r"problem\.delay\.zero\.d holds 0\.5"),
-        ({"kind": "reward-dependent", "one": {"kind": "reward-dependent"}}, r"one holds .*does not depend on the rew"),
+        ({"kind": "geometric", "p": 0}, r"problem\.delay\.p = 0: must be numbers above 0 and at most 1"),
+        ({"kind": "geometric", "p": [0.5, 0.1, 1.1, 0.2]}, r"problem\.delay\.p = .*numbers from 0 to 1"),
+        ({"kind": "geometric", "p": [0.5, 0.1]}, r"problem\.delay\.p = .*a number or 4 numbers"),
+        ({"kind": "geometric", "p": "often"}, r"problem\.delay\.p = 'often'"),
+        ({"kind": "pareto", "alpha": -1}, r"problem\.delay\.alpha = -1: must be numbers above 0"),
+        ({"kind": "empirical"}, r"problem\.delay\.table is missing: must be recorded delays"),
+        ({"kind": "empirical", "table": []}, r"problem\.delay\.table = \[\]: must be recorded delays"),
+        ({"kind": "empirical", "table": [0.5]}, r"problem\.delay\.table = .*whole numbers >= 0"),
+        ({"kind": "empirical", "table": [[1], [2]]}, r"problem\.delay\.table = .*4 lists"),
+        ({"kind": "empirical", "table": [1, 2], "clicks": [3]}, r"problem\.delay\.clicks = .*as many as"),
+        ({"kind": "empirical", "table": [1], "clicks": [3], "click_rate": 0}, r"problem\.delay\.click_rate = 0"),
+        ({"kind": "empirical", "table": "no such log"}, r"problem\.delay\.table = 'no such log'.*can be read"),
+        ({"kind": "empirical", "table": "log", "clicks": [3]}, r"problem\.delay\.clicks = .*nothing beside a log"),
+        ({"kind": "packet-loss", "p": 2}, r"problem\.delay\.p = 2: must be numbers from 0 to 1"),
+        ({"kind": "reward-dependent", "one": "soon"}, r"problem\.delay\.one\.kind = 'soon'"),
+        ({"kind": "reward-dependent", "zero": {"kind": "geometric", "p": 0}}, r"problem\.delay\.zero\.p = 0"),
+        ({"kind": "reward-dependent", "zero": {"kind": "fixed", "d": 0.5}}, r"problem\.delay\.zero\.d = 0\.5"),
+        ({"kind": "reward-dependent", "one": {"kind": "reward-dependent"}}, r"one = .*does not depend on the rew"),
     ],
 )
 def test_bad_delays_are_refused(delay, message):
@@ -343,7 +344,7 @@ def test_bad_delays_are_refused(delay, message):
 
 
 def test_a_delay_that_depends_on_the_reward_needs_rewards_of_0_and_1():
-    with pytest.raises(jb.InputError, match=r"problem\.reward holds 'gaussian'; it may hold rewards of 0 and 1"):
+    with pytest.raises(jb.InputError, match=r"problem\.reward = 'gaussian': must be rewards of 0 and 1"):
         jb.Problem(MEANS, reward="gaussian", delay={"kind": "reward-dependent"})
 
 

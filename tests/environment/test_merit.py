@@ -228,13 +228,13 @@ class Negative(Merit):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"merit": "wealth"}, r"problem\.merit\.kind holds 'wealth'"),
-        ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale holds -1; it may hold numbers >= 0"),
-        ({"merit": {"kind": "power", "exponent": 0.5}}, r"problem\.merit\.exponent holds 0\.5"),
-        ({"merit": {"kind": "power", "c": 2}}, r"problem\.merit\.c holds 2"),
-        ({"merit": Negative()}, r"problem\.merit holds 'Negative'.* positive and finite on \[0, 1\]"),
-        ({"plays": 4}, r"problem\.merit holds 'power'.*at most \(K-1\)/\(L-1\) = 5/3 .*Assumption 1\), not 3 times"),
-        ({"means": [1.2, 0.1, 0.3], "reward": "gaussian"}, r"problem\.means holds .*numbers from 0 to 1"),
+        ({"merit": "wealth"}, r"problem\.merit\.kind = 'wealth'"),
+        ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale = -1: must be numbers >= 0"),
+        ({"merit": {"kind": "power", "exponent": 0.5}}, r"problem\.merit\.exponent = 0\.5"),
+        ({"merit": {"kind": "power", "c": 2}}, r"problem\.merit\.c = 2"),
+        ({"merit": Negative()}, r"problem\.merit = 'Negative'.* positive and finite on \[0, 1\]"),
+        ({"plays": 4}, r"problem\.merit = 'power'.*at most \(K-1\)/\(L-1\) = 5/3 .*Assumption 1\), not 3 times"),
+        ({"means": [1.2, 0.1, 0.3], "reward": "gaussian"}, r"problem\.means = .*numbers from 0 to 1"),
     ],
 )
 def test_bad_merit_is_refused(changes, message):
@@ -248,9 +248,9 @@ def test_equality_in_assumption_1_is_allowed():
 
 @pytest.mark.parametrize("kind", PROPORTIONAL)
 def test_what_the_policies_need(kind):
-    with pytest.raises(jb.InputError, match=r"problem\.merit holds None; .*" + ALSO.get(kind, kind)):
+    with pytest.raises(jb.InputError, match=r"problem\.merit is missing: .*" + ALSO.get(kind, kind)):
         jb.simulate(problem(merit=None), kind, horizon=10, seeds=1)
-    with pytest.raises(jb.InputError, match=r"problem\.reward holds 'gaussian'; .*stay in \[0, 1\]"):
+    with pytest.raises(jb.InputError, match=r"problem\.reward = 'gaussian'; .*stay in \[0, 1\]"):
         jb.simulate(problem(reward="gaussian"), kind, horizon=10, seeds=1)
 
 

@@ -53,9 +53,9 @@ def outcome(check):
     message, key = str(refused), refused.key
     assert message.isprintable()  # so it is one line
     assert len(message) < 500
-    assert re.match(r"\S.* holds .+; it may hold .+", message)
+    assert re.match(r"\S.* = .+: must be .+", message)
     if key.isprintable() and len(key) < 100:
-        assert message.startswith((f"{key} holds ", f"{key!r} holds "))
+        assert message.startswith((f"{key} = ", f"{key!r} = "))
     return key, None
 
 
@@ -229,6 +229,6 @@ def test_the_command_ends_with_2_and_one_line(folder, capsys, command):
             assert cli.main([command, str(path), "--out", str(folder / "out")]) == 2
             said = capsys.readouterr()
             assert said.out == ""
-            assert re.fullmatch(r"jaxbandit: .* holds .*; it may hold .*\n", said.err)
+            assert re.fullmatch(r"jaxbandit: .* = .*: must be .*\n", said.err)
             assert not (folder / "out").exists()
     assert refused >= 30

@@ -210,4 +210,6 @@ kind = "hard-threshold-ucb"
     (tmp_path / "config.toml").write_text(text)
     changes = ["grid.problem.penalties=[0.1,0.2]", "policies.0.exploration=[1.0,2.0]"]
     made = configs.simulation(configs.load(tmp_path / "config.toml", changes)).configurations
-    assert [tuple(configuration.point.values()) for configuration in made] == [(x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)]
+    assert [tuple(configuration.point.values()) for configuration in made] == [
+        (x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)
+    ]

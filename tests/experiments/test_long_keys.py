@@ -27,7 +27,7 @@ def test_a_key_of_thousands_of_parts_is_refused_at_once(tmp_path, kind):
     """TOML's reader takes seconds to do so."""
     (tmp_path / "x.toml").write_text(LONG[kind])
     begun = time.process_time()
-    with pytest.raises(jb.InputError, match=r"^CONFIG holds .*; it may hold TOML; a key has more than 100 parts$"):
+    with pytest.raises(jb.InputError, match=r"^CONFIG = .*: must be TOML; a key has more than 100 parts$"):
         configs.load(tmp_path / "x.toml")
     assert time.process_time() - begun < 1
 
@@ -36,7 +36,7 @@ def test_a_change_of_a_key_of_thousands_of_parts_is_refused_at_once(tmp_path):
     (tmp_path / "x.toml").write_text("")
     begun = time.process_time()
     for change in (f"{DOTS}=1", f"problem.{DOTS}=1"):
-        with pytest.raises(jb.InputError, match=r"^--set holds .*; it may hold section.key=value, the key of at most"):
+        with pytest.raises(jb.InputError, match=r"^--set = .*: must be section.key=value, the key of at most"):
             configs.load(tmp_path / "x.toml", [change])
     assert configs.load(tmp_path / "x.toml", [f"problem.means={{{DOTS}=1}}"])["problem"]["means"].startswith("{a.a")
     assert time.process_time() - begun < 1

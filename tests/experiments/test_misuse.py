@@ -236,7 +236,7 @@ def test_a_name_is_one_class_s(family, monkeypatch):
     name = FAMILIES[family]
     monkeypatch.setattr(family, "registry", dict(family.registry))
     theirs = family.registry[name]
-    with pytest.raises(jb.InputError, match=rf"Mine\.name holds '{name}'; .*override=True"):
+    with pytest.raises(jb.InputError, match=rf"Mine\.name = '{name}'; .*override=True"):
         define(family, name)
     assert family.registry[name] is theirs
     mine = define(family, name, override=True)
@@ -255,6 +255,6 @@ def test_an_alias_is_a_name_too():
 
 @pytest.mark.parametrize("name", [5, "", b"x", "a\nb"])
 def test_a_name_is_a_string(name):
-    with pytest.raises(jb.InputError, match=r"Mine\.name holds .*; it may hold a printable string"):
+    with pytest.raises(jb.InputError, match=r"Mine\.name = .*: must be a printable string"):
         define(jb.Index, name)
     assert all(isinstance(known, str) for known in Policy.registry)

@@ -178,7 +178,7 @@ def test_a_class_that_no_config_can_name_is_told_when_its_config_is_read():
             return now.mean
 
     results = jb.simulate(owing(), Nameless(), horizon=40, seeds=3, record=3)
-    with pytest.raises(jb.InputError, match=r"policies\[0\]\.kind holds 'Nameless'; it may hold one of"):
+    with pytest.raises(jb.InputError, match=r"policies\[0\]\.kind = 'Nameless': must be one of"):
         config.simulation(tomllib.loads(results.attrs["config"]))
 
 

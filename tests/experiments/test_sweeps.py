@@ -85,9 +85,9 @@ def test_the_figure_is_drawn_where_a_family_varies_one_parameter_alone(results, 
 @pytest.mark.parametrize(
     ("x", "metrics", "words"),
     [
-        ("etta", None, "x holds 'etta'.*eta"),
+        ("etta", None, "x = 'etta'.*eta"),
         ("exploration", None, r"a family varies alone \(lfg: eta; both: eta, exploration\); select one value"),
-        ("eta", ["r_regret"], "metrics holds 'r_regret'"),
+        ("eta", ["r_regret"], "metrics = 'r_regret'"),
         ("eta", [], "at least one metric"),
     ],
 )

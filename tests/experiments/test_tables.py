@@ -127,17 +127,17 @@ def test_the_table_holds_the_metrics_asked_for(results):
 
 
 def test_what_the_results_do_not_hold_is_refused(results):
-    with pytest.raises(jb.InputError, match=r"metrics holds 'utility'.*one of .*r_regret"):
+    with pytest.raises(jb.InputError, match=r"metrics = 'utility'.*one of .*r_regret"):
         tables.table(results, ["utility"])
-    with pytest.raises(jb.InputError, match=r"at holds 119; it may hold one of the 12 recorded rounds.* 120$"):
+    with pytest.raises(jb.InputError, match=r"at = 119: must be one of the 12 recorded rounds.* 120$"):
         tables.table(results, at=119)
-    with pytest.raises(jb.InputError, match=r"metric holds 'regrets'.*did you mean 'regret'"):
+    with pytest.raises(jb.InputError, match=r"metric = 'regrets'.*did you mean 'regret'"):
         tables.difference(results, "ucb1", "ucb1", "regrets")
-    with pytest.raises(jb.InputError, match=r"second holds 'ucb2'.*did you mean 'ucb1'"):
+    with pytest.raises(jb.InputError, match=r"second = 'ucb2'.*did you mean 'ucb1'"):
         tables.difference(results, "ucb1", "ucb2", "regret")
-    with pytest.raises(jb.InputError, match=r"first holds 'lf'; .* 61 labels, as 'lfg .*\(0\)'"):
+    with pytest.raises(jb.InputError, match=r"first = 'lf'; .* 61 labels, as 'lfg .*\(0\)'"):
         tables.difference(crowd(results, {lfg(1, 0.5): 60, "ucb1": 1}), "lf", "ucb1", "regret")
-    with pytest.raises(jb.InputError, match=r"family holds 'LFG'"):
+    with pytest.raises(jb.InputError, match=r"family = 'LFG'"):
         tables.best(results, "regret", "LFG")
 
 
@@ -301,12 +301,12 @@ def test_a_metric_that_is_the_same_everywhere_has_no_best(results):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (("regrets", "eta", "exploration"), r"metric holds 'regrets'.*did you mean 'regret'"),
-        (("regret", "etas", "exploration"), r"x holds 'etas'.*did you mean 'eta'"),
-        (("regret", "eta", "eta"), r"y holds 'eta'; it may hold another parameter than x, one of exploration"),
-        (("regret", "eta", "exploration", "LFG"), r"family holds 'LFG'; it may hold one of lfg, short, ucb1"),
-        (("regret", "eta", "exploration", "short"), r"y holds 'exploration'; .*short's grid: eta"),
-        (("regret", "eta", "exploration", "ucb1"), r"x holds 'eta'; .*ucb1's grid: it has none"),
+        (("regrets", "eta", "exploration"), r"metric = 'regrets'.*did you mean 'regret'"),
+        (("regret", "etas", "exploration"), r"x = 'etas'.*did you mean 'eta'"),
+        (("regret", "eta", "eta"), r"y = 'eta': must be another parameter than x, one of exploration"),
+        (("regret", "eta", "exploration", "LFG"), r"family = 'LFG': must be one of lfg, short, ucb1"),
+        (("regret", "eta", "exploration", "short"), r"y = 'exploration'; .*short's grid: eta"),
+        (("regret", "eta", "exploration", "ucb1"), r"x = 'eta'; .*ucb1's grid: it has none"),
     ],
 )
 def test_a_heat_map_of_what_is_not_there_is_refused(results, call, message):
@@ -322,7 +322,7 @@ def test_the_family_has_to_be_clear(results):
         figures.heat_map(twice, "regret", "eta", "exploration")
     other = results.assign_coords(family=results.family.str.upper(), policy=results.policy.str.upper())
     both = xr.concat([results, other], "policy", combine_attrs="override", data_vars="minimal")
-    with pytest.raises(jb.InputError, match=r"family holds None; it may hold one of LFG, lfg"):
+    with pytest.raises(jb.InputError, match=r"family is missing: must be one of LFG, lfg"):
         figures.heat_map(both, "regret", "eta", "exploration")
     assert panel(figures.heat_map(both, "regret", "eta", "exploration", "LFG"))[0].shape == (2, 3)
 
@@ -403,7 +403,7 @@ def test_curves_of_chosen_metrics(results):
     figure = figures.curves(results, ["unfairness", "regret"])
     assert [axis.get_ylabel() for axis in figure.axes] == ["unfairness (missed rounds)", "regret (reward)"]
     for asked, message in (
-        (["x"], "metrics holds 'x'"),
+        (["x"], "metrics = 'x'"),
         ("regret", r'a list of names, as \["regret"\]'),
         ([], "at least"),
     ):
@@ -465,7 +465,7 @@ def test_the_tradeoff_of_a_large_group_is_a_cloud_with_its_front(many):
     expected = sorted(zip(unfair[~np.array(beaten)], reward[~np.array(beaten)], strict=True))
     np.testing.assert_allclose(front.get_xydata(), expected, rtol=1e-9)
     assert [c.get_label() for c in axis.containers] == ["ucb1", "short"]
-    with pytest.raises(jb.InputError, match=r"colour holds 'eta'; it may hold one of number"):
+    with pytest.raises(jb.InputError, match=r"colour = 'eta': must be one of number"):
         figures.tradeoff(many, "eta")
 
 

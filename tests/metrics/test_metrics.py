@@ -433,9 +433,9 @@ def test_a_metric_named_twice_is_kept_once():
 @pytest.mark.parametrize(
     ("asked", "names", "message"),
     [
-        ({}, ["regert"], r"'regert'; it may hold one of .*\(did you mean 'regret'\?\)"),
+        ({}, ["regert"], r"'regert': must be one of .*\(did you mean 'regret'\?\)"),
         (TAU, ["regret", "max deficit"], r"'max deficit'; .*\(did you mean 'max_deficit'\?\)"),
-        ({}, ["unfairness"], r"unfairness \(which needs problem\.fractions\)'; it may hold one of regret"),
+        ({}, ["unfairness"], r"unfairness \(which needs problem\.fractions\)': must be one of regret"),
         (TAU, ["penalized_regret"], r"needs problem\.fractions and problem\.penalties\)'; .*r_regret"),
         (PRICE, ["penalized_regret"], r"needs problem\.fractions and problem\.penalties\)'; .*regret"),
         (PRICE, ["regret", "r_regret"], r"r_regret \(which needs problem\.fractions\)"),
@@ -443,5 +443,5 @@ def test_a_metric_named_twice_is_kept_once():
 )
 def test_other_metrics_are_refused(asked, names, message):
     problem = jb.Problem([0.9, 0.5, 0.1], **asked)
-    with pytest.raises(jb.InputError, match=r"^simulation\.metrics holds .*" + message):
+    with pytest.raises(jb.InputError, match=r"^simulation\.metrics = .*" + message):
         jb.simulate(problem, "ucb1", horizon=30, seeds=3, metrics=names)

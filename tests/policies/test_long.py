@@ -65,7 +65,7 @@ def test_a_million_gaussian_rewards_leave_the_mean_exact():
     from jaxbandit.core import prng
     from jaxbandit.engine import rollout
     from jaxbandit.engine.batch.blocks import on_device
-    from jaxbandit.environment.problem import world_of
+    from jaxbandit.environment.world import world_of
 
     problem = jb.Problem([0.3], reward={"kind": "gaussian", "sd": 0.25})
     policy = jb.policy("ucb1").prepare(problem, T)

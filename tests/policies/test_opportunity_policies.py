@@ -174,31 +174,31 @@ class Mute(jb.Opportunity):
 @pytest.mark.parametrize(
     ("policy", "f", "says"),
     [
-        (("self-regulated", {"alpha": 0}), "uniform", r"policies\[.*\]\.alpha holds 0; it may hold a number above 0"),
-        (("self-regulated", {"beta": -1.0}), "uniform", r"policies\.beta holds -1\.0"),
+        (("self-regulated", {"alpha": 0}), "uniform", r"policies\[.*\]\.alpha = 0: must be a number above 0"),
+        (("self-regulated", {"beta": -1.0}), "uniform", r"policies\.beta = -1\.0"),
         (
             ("self-regulated", {"beta": 0.0}),
             "uniform",
-            r"policies\[.*\]\.beta holds 0\.0; it may hold a number above 0",
+            r"policies\[.*\]\.beta = 0\.0: must be a number above 0",
         ),
-        (("self-regulated", {"alpha": [0.1, 0.2, 0.3, 0.4]}), "uniform", r"alpha holds \[.*; it may hold a number"),
+        (("self-regulated", {"alpha": [0.1, 0.2, 0.3, 0.4]}), "uniform", r"alpha = \[.*: must be a number"),
         (
             ("self-regulated", {"black_box": "fucb"}),
             "uniform",
-            r"policies\.black_box holds 'fucb'; it may hold .*'ucb1'",
+            r"policies\.black_box = 'fucb': must be .*'ucb1'",
         ),
-        (("self-regulated", {"black_box": "lfg"}), "uniform", r"policies\.black_box holds 'lfg'"),
+        (("self-regulated", {"black_box": "lfg"}), "uniform", r"policies\.black_box = 'lfg'"),
         (
             ("self-regulated", {}),
             Mute(),
-            r"policies\[.*\]\.lipschitz holds None; it may hold L_f.*Mute does not tell",
+            r"policies\[.*\]\.lipschitz is missing: must be L_f.*Mute does not tell",
         ),
         (("self-regulated", {"alpha": 0.1}), Mute(), r"lipschitz"),
         (("fairness-aware-etc", {}), Mute(), r"lipschitz"),
-        (("fairness-aware-etc", {"rounds_per_arm": 0}), "uniform", r"rounds_per_arm holds 0; it may hold numbers >= 1"),
-        (("constant-opportunity", {}), "linear", r"problem\.opportunity holds .*'uniform' or 'constant'"),
-        (("self-regulated", {}), None, r"problem\.opportunity holds None; it may hold a fairness function"),
-        (("constant-opportunity", {}), None, r"problem\.opportunity holds None; it may hold a fairness function"),
+        (("fairness-aware-etc", {"rounds_per_arm": 0}), "uniform", r"rounds_per_arm = 0: must be numbers >= 1"),
+        (("constant-opportunity", {}), "linear", r"problem\.opportunity = .*'uniform' or 'constant'"),
+        (("self-regulated", {}), None, r"problem\.opportunity is missing: must be a fairness function"),
+        (("constant-opportunity", {}), None, r"problem\.opportunity is missing: must be a fairness function"),
     ],
     ids=str,
 )
@@ -210,9 +210,9 @@ def test_what_cannot_be_is_refused(policy, f, says):
 
 @pytest.mark.parametrize("kind", TRANSFER)
 def test_prices_and_a_single_play_are_needed(kind):
-    with pytest.raises(jb.InputError, match=r"problem\.penalties holds None"):
+    with pytest.raises(jb.InputError, match=r"problem\.penalties is missing"):
         jb.simulate(jb.Problem(MEANS, opportunity="uniform"), kind, horizon=50, seeds=1)
-    with pytest.raises(jb.InputError, match=r"problem\.plays holds 2"):
+    with pytest.raises(jb.InputError, match=r"problem\.plays = 2"):
         jb.simulate(problem("uniform", plays=2), kind, horizon=50, seeds=1)
 
 
@@ -322,10 +322,10 @@ def test_the_lower_bound_family_is_that_of_the_paper():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"arms": 1, "horizon": 10}, r"arms holds 1; it may hold a whole number from 2 to 12"),
-        ({"arms": 3, "horizon": 0}, r"horizon holds 0"),
-        ({"arms": 3, "horizon": 1000, "c": 6.0}, r"c holds 6\.0; it may hold at most T\^\(1/3\) / 2 = 5"),
-        ({"arms": 3, "horizon": 1000, "scale": 30.0}, r"scale holds 30\.0"),
+        ({"arms": 1, "horizon": 10}, r"arms = 1: must be a whole number from 2 to 12"),
+        ({"arms": 3, "horizon": 0}, r"horizon = 0"),
+        ({"arms": 3, "horizon": 1000, "c": 6.0}, r"c = 6\.0: must be at most T\^\(1/3\) / 2 = 5"),
+        ({"arms": 3, "horizon": 1000, "scale": 30.0}, r"scale = 30\.0"),
     ],
     ids=str,
 )

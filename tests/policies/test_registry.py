@@ -16,8 +16,8 @@ from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
-from jaxbandit.environment.problem import world_of
 from jaxbandit.environment.rewards import Reward
+from jaxbandit.environment.world import world_of
 
 T, SEEDS = 120, 6
 ASKED = {
@@ -182,5 +182,5 @@ def test_all_arms_can_be_played_at_once(kind):
 
 @pytest.mark.parametrize("kind", ["naive", "fair-random"])
 def test_policies_of_one_play_say_so(kind):
-    with pytest.raises(jb.InputError, match=r"problem\.plays holds 2; it may hold 1 with"):
+    with pytest.raises(jb.InputError, match=r"problem\.plays = 2: must be 1 with"):
         jb.simulate(jb.Problem([0.3, 0.6, 0.1], plays=2, fractions=0.1), kind, horizon=20, seeds=2)

@@ -18,7 +18,7 @@ from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
-from jaxbandit.environment.problem import world_of
+from jaxbandit.environment.world import world_of
 from jaxbandit.policies.base import Alias, Policy
 
 ALL = list(Policy.registry)

@@ -23,7 +23,7 @@ from jaxbandit.core.xla.tiling import in_tiles, per_run
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
 from jaxbandit.engine.rollout import State
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy
 
 Tree = TypeVar("Tree")

@@ -14,7 +14,8 @@ import jax
 import numpy as np
 
 from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
-from jaxbandit.environment.problem import Problem, World, world_of
+from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.world import World, world_of
 from jaxbandit.policies.base import Policy
 
 Tree = TypeVar("Tree")

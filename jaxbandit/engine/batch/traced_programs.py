@@ -23,7 +23,7 @@ from jaxbandit.core.xla import program_digest
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.engine.batch.stacking import Stack
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
 from jaxbandit.policies.base import Policy
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.core.errors import InputError, shown, unknown_key, unknown_name
+from jaxbandit.core.errors import InputError, UnreadableError, shown, unknown_key, unknown_name
 from jaxbandit.core.rationals import decimal
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
 from jaxbandit.engine.simulation import Simulation
@@ -44,15 +44,15 @@ def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         with path.open("rb") as file:
             text = file.read(_LONGEST + 1)
     except OSError as error:
-        raise InputError("CONFIG", str(path), f"a file that can be read ({error.strerror})") from None
+        raise UnreadableError("CONFIG", str(path), (error.strerror or "no such file").lower()) from None
     except ValueError:  # a name that no file may have
-        raise InputError("CONFIG", str(path), "a file that can be read") from None
+        raise UnreadableError("CONFIG", str(path), "no file can have this name") from None
     if len(text) > _LONGEST:
-        raise InputError("CONFIG", str(path), f"a file of at most {_LONGEST >> 20} MiB")
+        raise UnreadableError("CONFIG", str(path), f"larger than {_LONGEST >> 20} MiB")
     try:
         config = _parsed(text.decode())
     except ValueError as error:
-        raise InputError("CONFIG", str(path), f"TOML; {error}") from None
+        raise UnreadableError("CONFIG", str(path), f"not TOML: {error}") from None
     for change in changes:
         _apply(config, change)
     return config
@@ -156,7 +156,7 @@ def problems(given: Mapping[str, Any], grid: Any, key: Any) -> list[tuple[dict[s
         except InputError as error:
             where = _at(point)
             at = f" (at {where if len(where) <= _PLACE else where[:_PLACE] + '...'})" if point else ""
-            raise InputError(error.key, error.held, error.allowed + at) from None
+            raise error.at(error.key, at) from None
         shape = made[0][1].means.shape if made else problem.means.shape
         if problem.means.shape != shape:
             words = f"means of {shape[0]} arms and {shape[1]} instances throughout a grid"
@@ -237,7 +237,7 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Configurati
         try:
             made = policy(kind, **given)
         except InputError as error:
-            raise InputError(error.key.replace("policies", key, 1), error.held, error.allowed) from None
+            raise error.at(error.key.replace("policies", key, 1)) from None
         varied = {f"policies.{name}": value for name, value in point.items() if len(lists[name]) > 1}
         yield Configuration(f"{label} ({_at(varied)})" if varied else label, made, label, point=varied)
 

@@ -10,7 +10,7 @@ from jax import Array
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.rationals import product
 from jaxbandit.core.struct import struct
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.guarantees import virtual_queues

@@ -12,7 +12,7 @@ from jax import Array
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.rationals import decimal
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView

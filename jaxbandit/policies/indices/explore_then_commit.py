@@ -10,7 +10,7 @@ from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.struct import struct
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.round_view import RoundView
 

@@ -32,7 +32,9 @@ class Proportional(Policy):
         super(Proportional, self.replace(merit=None)).check(key)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        merit = problem.merit if self.merit is None else Merit.from_spec(self.merit, "policies.merit").prepare(problem)
+        merit = problem.merit
+        if self.merit is not None:
+            merit = Merit.from_spec(self.merit, "policies.merit").prepare(problem.arms, problem.plays)
         if merit is None:
             raise InputError("problem.merit", None, f"a merit function, as {{ kind = 'power' }}: {self.name} needs it")
         low, high = problem.reward_support()

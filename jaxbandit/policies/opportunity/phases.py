@@ -17,7 +17,7 @@ from jaxbandit.core.component import derived
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import cond_fused, cond_update
-from jaxbandit.environment.problem import World
+from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.top_arms import arm_index
