@@ -26,7 +26,7 @@ def test_a_number_is_the_decimal_that_was_written(written):
 
 @pytest.mark.parametrize("bad", ["0.1", None, float("nan"), float("inf"), True, [0.1]])
 def test_what_is_no_number_is_refused(bad):
-    with pytest.raises(ValueError, match="tau ="):
+    with pytest.raises(ValueError, match=r"tau (= .*|is missing): must be finite numbers"):
         decimal(bad, "tau")
 
 

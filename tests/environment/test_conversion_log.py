@@ -143,8 +143,8 @@ def test_a_file_that_cannot_be_read(tmp_path):
     refused("log\0.tsv", "null byte")
     if os.path.exists("/proc/self/mem"):
         refused("/proc/self/mem", "Input/output error")
-    for held in (0, None, 1.5):  # open() would take 0 for the standard input
-        with pytest.raises(InputError, match=f"{KEY} = {held}"):
+    for held, shown in ((0, "= 0"), (1.5, "= 1.5"), (None, "is missing")):  # open() would take 0 for standard input
+        with pytest.raises(InputError, match=f"{KEY} {shown}: must be"):
             read(held)
 
 
@@ -220,7 +220,7 @@ def test_visits_where_floats_fall_short():
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.01, float("nan"), float("inf"), Decimal("Infinity"), "0.05", None, True])
 def test_a_click_rate_lies_between_0_and_1(rate):
-    with pytest.raises(InputError, match=r"rate = .*: must be a number > 0 and <= 1"):
+    with pytest.raises(InputError, match=r"rate (= .*|is missing): must be a number > 0 and <= 1"):
         visits(np.array([1]), np.array([1]), rate, "rate")
 
 

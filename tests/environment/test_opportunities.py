@@ -178,7 +178,7 @@ class Broken(Opportunity):
             r"opportunity\.scale = 20\.0: must be at most 1/eps = 10",
         ),
         ({"kind": "piecewise-linear", "eps": 0.7}, r"opportunity\.eps = 0\.7"),
-        ({"kind": "softmax", "gamma": 1}, r"opportunity\.gamma = 1"),
+        ({"kind": "softmax", "gamma": 1}, r"unknown key problem\.opportunity\.gamma; valid keys: c, kind"),
         ({"c": 1.0}, r"problem\.opportunity ="),
         (3, r"problem\.opportunity = 3"),
     ],
