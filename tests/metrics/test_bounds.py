@@ -363,6 +363,8 @@ def test_examples_run():
 def test_every_bound_says_what_it_is():
     for name in vars(table):
         function = getattr(table, name)
-        if callable(function) and getattr(function, "__module__", "").startswith("jaxbandit.metrics.bounds"):
+        if callable(function) and getattr(function, "__module__", "").startswith("jaxbandit.metrics.bounds."):
+            if function.__module__ == table.__name__:
+                continue
             assert "Example:" in function.__doc__, name
             assert any(f"00{i} " in function.__doc__ for i in range(5)), name

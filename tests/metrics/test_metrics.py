@@ -1,55 +1,19 @@
-"""Metrics and optimal allocations against exact fractions and linear programs, both written from the SPEC alone."""
+"""Metrics against exact fractions, and which metrics a problem defines."""
 
 import functools
-import itertools
-import math
 import operator
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from harness import trajectory
+from exact_metrics import ALL, exact, exact_of, quota_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import judge
-from scipy.optimize import linprog
 
 import jaxbandit as jb
-from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.environment.ground_truth import columns, ground_truth_of
 from jaxbandit.metrics.definitions import METRICS, chosen, defined
-from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, penalized_allocation, penalized_loss
-
-ALL = ["regret", "penalized_regret", "r_regret", "c_regret", "unfairness", "max_deficit"]
-
-
-def exact(counts, t, mu, tau, A, plays):
-    """SPEC section 4 for one run at round t: every metric by name, a Fraction."""
-    arms = range(len(mu))
-    gap = [max(mu) - m for m in mu]
-    behind = [tau[k] * t - counts[k] for k in arms]
-    missed = [max(d, Fraction(0)) for d in behind]
-    order = sorted(arms, key=lambda k: (-mu[k], k))
-    optimum = sum(min(gap[k], A[k]) * tau[k] * t for k in arms)
-    return {
-        "regret": t * sum(sorted(mu)[-plays:]) - sum(mu[k] * counts[k] for k in arms),
-        "penalized_regret": sum(gap[k] * counts[k] + A[k] * missed[k] for k in arms) - optimum,
-        "r_regret": sum(gap[k] * (counts[k] - tau[k] * t) for k in arms),
-        "c_regret": sum((mu[i] - mu[order[plays - 1]]) * (t - counts[i]) for i in order[:plays])
-        + sum((mu[order[plays - 1]] - mu[j]) * (counts[j] - math.floor(tau[j] * t)) for j in order[plays:]),
-        "unfairness": sum(missed),
-        "max_deficit": max(behind),
-    }
-
-
-def exact_of(problem, instance, counts, t):
-    """`exact` with the numbers of one instance of a problem, as they are: floats are ratios too."""
-    j = instance if problem.instances > 1 else 0
-    mu, tau, A = (
-        [Fraction(x) for x in np.broadcast_to(values, problem.means.shape)[:, j]]
-        for values in (problem.means, problem.fractions, problem.penalties)
-    )
-    return exact([int(n) for n in counts], int(t), mu, tau, A, problem.plays)
 
 
 def test_every_metric_has_an_exact_reference():
@@ -90,11 +54,6 @@ def random_counts(rng, problem, rounds, seeds):
     owed = np.array([[[tau_kj * int(s) // 1 for tau_kj in row] for row in tau] for s in rounds], np.int64)[..., None]
     near = np.maximum(owed + rng.integers(-1, 3, shape), 0)
     return np.where(rng.random(shape) < 0.5, near, (t * rng.random(shape)).astype(np.int64)).astype(np.int32)
-
-
-def quota_at(fractions, rounds):
-    rows = [QuotaTable(fractions, 1).rows(int(t), 1) for t in rounds]
-    return Quota(*(np.concatenate([getattr(row, name) for row in rows]) for name in ("whole", "rest", "rank")))
 
 
 @given(problems(), st.lists(st.integers(1, 2**24), min_size=1, max_size=3, unique=True), st.integers(0, 2**32 - 1))
@@ -179,217 +138,6 @@ def test_penalized_regret_by_hand():
     assert value["penalized_regret"].ravel().tolist() == pytest.approx([1 + 3 + 3 + 4.5 - 8, 2 + 12 - 8])
 
 
-# Optimal allocations
-
-hundredths = st.integers(0, 100).map(lambda n: n / 100)  # two decimals, so that gaps tie with penalties and arms tie
-
-
-@st.composite
-def instances(draw):
-    """Means, fractions that sum to at most 1 and often to 1, and penalties; arrays `[K, J]`."""
-    shape = draw(st.integers(1, 6)), draw(st.integers(1, 3))
-    size = shape[0] * shape[1]
-    mu, A = (np.reshape(draw(st.lists(hundredths, min_size=size, max_size=size)), shape) for _ in range(2))
-    weights = np.reshape(draw(st.lists(st.integers(0, 60), min_size=size, max_size=size)), shape)
-    return mu, weights / np.maximum(weights.sum(axis=0), 100), A
-
-
-def loss(y, mu, tau, A):
-    """000 eq. 6, a round."""
-    return float(np.sum((mu.max() - mu) * y + A * np.maximum(tau - y, 0)))
-
-
-@given(instances())
-@settings(deadline=None, max_examples=100)
-def test_the_penalized_allocation_solves_000_eq_6(instance):
-    mu, tau, A = instance
-    K = len(mu)
-    y = penalized_allocation(mu, tau, A)
-    rate = penalized_loss(mu.max(axis=0) - mu, tau, A)
-    np.testing.assert_allclose(y.sum(axis=0), 1, atol=1e-15 * K)
-    assert y.min() >= -1e-15 * K
-    for j in range(mu.shape[1]):
-        # Variables y and z >= (tau - y)+; minimise gap y + A z over the simplex.
-        cost = np.concatenate([mu[:, j].max() - mu[:, j], A[:, j]])
-        once = np.concatenate([np.ones(K), np.zeros(K)])[None]
-        solved = linprog(cost, A_ub=-np.hstack([np.eye(K), np.eye(K)]), b_ub=-tau[:, j], A_eq=once, b_eq=[1])
-        assert solved.status == 0
-        assert loss(y[:, j], mu[:, j], tau[:, j], A[:, j]) == pytest.approx(solved.fun, abs=1e-9)
-        assert rate[j] == pytest.approx(solved.fun, abs=1e-9)
-
-
-@given(instances())
-@settings(deadline=None, max_examples=100)
-def test_the_fair_allocation_earns_most_of_all_that_are_fair(instance):
-    mu, tau, _ = instance
-    K = len(mu)
-    y = fair_allocation(mu, tau)
-    np.testing.assert_allclose(y.sum(axis=0), 1, atol=1e-15 * K)
-    assert np.all(y >= tau - 1e-15 * K)
-    for j in range(mu.shape[1]):
-        best = int(np.argmax(mu[:, j]))
-        others = np.arange(K) != best
-        np.testing.assert_array_equal(y[others, j], tau[others, j])
-        solved = linprog(-mu[:, j], A_eq=np.ones((1, K)), b_eq=[1], bounds=[(x - 1e-15, None) for x in tau[:, j]])
-        assert solved.status == 0
-        assert mu[:, j] @ y[:, j] == pytest.approx(-solved.fun, abs=1e-9)
-
-
-@st.composite
-def several_plays(draw):
-    """Means `[K]`, decimal fractions that sum to at most L, often to L, and L."""
-    arms = draw(st.integers(1, 6))
-    plays = draw(st.integers(1, arms))
-    mu = np.array(draw(st.lists(hundredths, min_size=arms, max_size=arms)))
-    weights = draw(st.lists(st.integers(0, 100), min_size=arms, max_size=arms))
-    tau = [Fraction(w, max(100, math.ceil(sum(weights) / plays))) for w in weights]
-    return mu, tau, plays
-
-
-@given(several_plays(), st.integers(1, 10**6))
-@settings(deadline=None, max_examples=150)
-def test_several_plays_earn_most_of_all_that_are_fair(instance, rounds):
-    """Against the linear program over all sets of L arms, 003 eq. 3-6: `fair_allocation` and, in whole rounds,
-    `fair_counts`, whose optimum 003 eq. 1 is no less."""
-    mu, tau, plays = instance
-    arms = len(mu)
-    sets = list(itertools.combinations(range(arms), plays))
-    holds = np.array([[k in chosen for chosen in sets] for k in range(arms)], float)
-    owed = np.array([float(x) for x in tau])
-    solved = linprog(-mu @ holds, A_ub=-holds, b_ub=1e-12 - owed, A_eq=np.ones((1, len(sets))), b_eq=[1])
-    assert solved.status == 0
-    y = fair_allocation(mu[:, None], owed[:, None], plays)[:, 0]
-    assert y.sum() == pytest.approx(plays, abs=1e-13)
-    assert np.all(y >= owed - 1e-14)
-    assert np.all(y <= 1 + 1e-14)
-    assert mu @ y == pytest.approx(-solved.fun, abs=1e-9)
-
-    whole = fair_counts(mu[:, None], np.array(tau, object)[:, None], plays, rounds)[:, 0]
-    assert whole.dtype == np.int64
-    assert whole.sum() == plays * rounds
-    assert all(math.floor(x * rounds) <= n <= rounds for x, n in zip(tau, whole.tolist(), strict=True))
-    assert mu @ whole >= mu @ y * rounds - 1e-7 * rounds
-
-
-def test_the_optimum_of_003_theorem_3_1_by_hand():
-    """K = 8, L = 3, theta1, tau = .1: arms 0 and 1 always, arm 2 what the five others leave of the third play."""
-    mu, tau = np.array([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]]).T, np.full((8, 1), 0.1)
-    np.testing.assert_allclose(fair_allocation(mu, tau, 3).ravel(), [1, 1, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
-    exact_tau = np.full((8, 1), Fraction(1, 10), object)
-    assert fair_counts(mu, exact_tau, 3, 99).ravel().tolist() == [99, 99, 54, 9, 9, 9, 9, 9]
-
-
-def test_c_regret_of_the_optimum_is_nothing():
-    problem = jb.Problem([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], plays=3, fractions=0.1)
-    rounds = np.array([99, 1000])
-    best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
-    values = judge(
-        ["c_regret"], np.array(best)[..., None], rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds)
-    )
-    np.testing.assert_allclose(values["c_regret"], 0, atol=1e-12)
-
-
-@given(instances(), st.lists(st.integers(1, 10**6), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=30)
-def test_the_least_loss_is_linear_in_the_rounds(instance, rounds):
-    mu, tau, A = instance
-    t = np.array(rounds, float)
-    gaps = mu.max(axis=0) - mu
-    least = penalized_loss(gaps, tau * t[:, None, None], A)
-    np.testing.assert_allclose(least, t[:, None] * penalized_loss(gaps, tau, A), rtol=1e-12, atol=1e-300)
-
-
-@pytest.mark.parametrize("one", [0, 1])
-def test_allocations_take_one_column_for_all_instances(one):
-    mu = np.array([[0.9, 0.2], [0.5, 0.8], [0.1, 0.7]])
-    tau, A = (
-        (np.array([[0.1], [0.3], [0.2]]), np.full((3, 2), 0.3)) if one else (np.full((3, 2), 0.2), np.full((3, 1), 0.3))
-    )
-    whole = np.broadcast_to(tau, mu.shape), np.broadcast_to(A, mu.shape)
-    np.testing.assert_array_equal(penalized_allocation(mu, tau, A), penalized_allocation(mu, *whole))
-    np.testing.assert_array_equal(fair_allocation(mu, tau), fair_allocation(mu, whole[0]))
-
-
-def test_the_prophet_of_000_by_hand():
-    """Gaps 0, .4, .8 with A = .5: arm 1 is critical and gets its share, arm 2 is not and gets nothing."""
-    mu, tau = np.array([[0.9], [0.5], [0.1]]), np.array([[0.05], [0.2], [0.3]])
-    np.testing.assert_allclose(penalized_allocation(mu, tau, np.full((3, 1), 0.5)).ravel(), [0.8, 0.2, 0])
-    np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.5, 0.2, 0.3])
-
-
-def test_of_several_best_arms_the_lowest_takes_what_is_left():
-    mu, tau = np.array([[0.3], [0.7], [0.7]]), np.array([[0.1], [0.1], [0.2]])
-    np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.1, 0.7, 0.2])
-
-
-# Whole simulations
-
-WORLD = jb.Problem(
-    means=[[0.35, 0.62, 0.5, 0.81], [0.5, 0.5, 0.1, 0.5], [0.9, 0.2, 0.88, 0.0]],
-    fractions=[[0.07, 0.29, 0.1, 0.1], [0.25] * 4, [0.0, 0.3, 0.15, 0.01]],
-    penalties=[[0.4, 0.1, 0.35, 0.2], [0.0, 1.0, 0.2, 0.3], [0.5, 0.7, 0.02, 0.9]],
-)
-KINDS = ["hard-threshold-ucb", "fucb", "uniform-random"]
-
-
-def recomputed(results, problem):
-    """Every metric at the horizon, `[policy, instance, seed]` by name, from the pulls."""
-    horizon = int(results["round"][-1])
-    values = {name: np.zeros(results.pulls.shape[:3]) for name in ALL}
-    for place in np.ndindex(results.pulls.shape[:3]):
-        for name, value in exact_of(problem, place[1], results.pulls.values[place], horizon).items():
-            values[name][place] = float(value)
-    return values
-
-
-@pytest.mark.parametrize("plays", [1, 2])
-def test_results_are_the_metrics_of_their_pulls(plays):
-    problem = jb.Problem(WORLD.means.T, plays=plays, fractions=WORLD.fractions.T, penalties=WORLD.penalties.T)
-    results = jb.simulate(problem, KINDS, horizon=300, seeds=6, record=25, key=3)
-    for name, runs in recomputed(results, problem).items():
-        last = results.isel(round=-1)
-        np.testing.assert_allclose(results[f"{name}_final"], runs, rtol=1e-9, atol=1e-11, err_msg=name)
-        np.testing.assert_allclose(last[name], runs.mean(axis=2), rtol=1e-9, atol=1e-11, err_msg=name)
-        error = runs.std(axis=2, ddof=1) / np.sqrt(6)
-        np.testing.assert_allclose(last[f"{name}_stderr"], error, rtol=1e-9, atol=1e-11, err_msg=name)
-        assert runs.std() > 0  # a metric of 0 everywhere would prove nothing
-
-
-@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "uniform-random"])
-def test_every_round_is_the_mean_over_the_runs_of_that_round(kind):
-    horizon, seeds = 100, 6
-    results = jb.simulate(WORLD, kind, horizon=horizon, seeds=seeds, record="all", key=5)
-    counts = np.cumsum(trajectory(WORLD, kind, horizon, seeds, key=5), axis=0, dtype=int)  # [T, K, J, S]
-    runs = {name: np.zeros((WORLD.instances, seeds, horizon)) for name in ALL}
-    for j, i, t in np.ndindex(WORLD.instances, seeds, horizon):
-        for name, value in exact_of(WORLD, j, counts[t, :, j, i], t + 1).items():
-            runs[name][j, i, t] = float(value)
-    for name, values in runs.items():
-        np.testing.assert_allclose(results[name][0], values.mean(axis=1), rtol=1e-9, atol=1e-11, err_msg=name)
-        error = values.std(axis=1, ddof=1) / np.sqrt(seeds)
-        np.testing.assert_allclose(results[f"{name}_stderr"][0], error, rtol=1e-6, atol=1e-9, err_msg=name)
-    deepest = runs["max_deficit"].max(axis=2)
-    np.testing.assert_allclose(results.max_deficit_ever[0], deepest, rtol=1e-6)  # the engine's own is float32
-    assert np.any(deepest > runs["max_deficit"][:, :, -1] + 0.5)  # it is no mere copy of the last round
-
-
-@pytest.mark.parametrize("record", [1, 7, "all"])
-def test_the_running_maximum_sees_every_round(record):
-    results = jb.simulate(WORLD, KINDS, horizon=300, seeds=6, record=record, key=3, metrics=["max_deficit"])
-    everything = jb.simulate(WORLD, KINDS, horizon=300, seeds=6, record="all", key=3, metrics=["max_deficit"])
-    np.testing.assert_allclose(results.max_deficit_ever, everything.max_deficit_ever, rtol=1e-6)  # float32 between
-    assert np.all(results.max_deficit_ever >= results.max_deficit_final)
-    # The largest mean is at most the mean of the largest; means are kept to 2^-40.
-    assert np.all(results.max_deficit_ever.mean("seed") >= results.max_deficit.max("round") - 1e-11)
-
-
-def test_for_one_run_the_running_maximum_is_the_maximum_of_its_curve():
-    results = jb.simulate(WORLD, KINDS, horizon=300, seeds=1, record="all", key=8, metrics=["max_deficit"])
-    curve, ever = results.max_deficit.max("round"), results.max_deficit_ever[:, :, 0]
-    assert np.all(ever >= curve)
-    np.testing.assert_allclose(ever, curve, rtol=1e-6)
-
-
 # Which metrics
 
 TAU, PRICE = {"fractions": 0.1}, {"penalties": 0.2}
@@ -434,10 +182,10 @@ def test_a_metric_named_twice_is_kept_once():
     ("asked", "names", "message"),
     [
         ({}, ["regert"], r"'regert': must be one of .*\(did you mean 'regret'\?\)"),
-        (TAU, ["regret", "max deficit"], r"'max deficit'; .*\(did you mean 'max_deficit'\?\)"),
+        (TAU, ["regret", "max deficit"], r"'max deficit': must be one of .*\(did you mean 'max_deficit'\?\)"),
         ({}, ["unfairness"], r"unfairness \(which needs problem\.fractions\)': must be one of regret"),
-        (TAU, ["penalized_regret"], r"needs problem\.fractions and problem\.penalties\)'; .*r_regret"),
-        (PRICE, ["penalized_regret"], r"needs problem\.fractions and problem\.penalties\)'; .*regret"),
+        (TAU, ["penalized_regret"], r"needs problem\.fractions and problem\.penalties\)': must be one of .*r_regret"),
+        (PRICE, ["penalized_regret"], r"needs problem\.fractions and problem\.penalties\)': must be one of .*regret"),
         (PRICE, ["regret", "r_regret"], r"r_regret \(which needs problem\.fractions\)"),
     ],
 )

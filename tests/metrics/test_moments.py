@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.metrics.moments import Moments, digits
+from jaxbandit.metrics.moments import Moments, integer_parts
 
-_digits = jax.jit(digits, static_argnames="parts")
+_digits = jax.jit(integer_parts, static_argnames="parts")
 
 
 def add(moments, values, parts=1):

@@ -1,0 +1,157 @@
+"""Optimal allocations against linear programs, and by hand."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_metrics import quota_at
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import judge
+from scipy.optimize import linprog
+
+import jaxbandit as jb
+from jaxbandit.environment.ground_truth import ground_truth_of
+from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, penalized_allocation, penalized_loss
+
+hundredths = st.integers(0, 100).map(lambda n: n / 100)  # two decimals, so that gaps tie with penalties and arms tie
+
+
+@st.composite
+def instances(draw):
+    """Means, fractions that sum to at most 1 and often to 1, and penalties; arrays `[K, J]`."""
+    shape = draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    size = shape[0] * shape[1]
+    mu, A = (np.reshape(draw(st.lists(hundredths, min_size=size, max_size=size)), shape) for _ in range(2))
+    weights = np.reshape(draw(st.lists(st.integers(0, 60), min_size=size, max_size=size)), shape)
+    return mu, weights / np.maximum(weights.sum(axis=0), 100), A
+
+
+def loss(y, mu, tau, A):
+    """000 eq. 6, a round."""
+    return float(np.sum((mu.max() - mu) * y + A * np.maximum(tau - y, 0)))
+
+
+@given(instances())
+@settings(deadline=None, max_examples=100)
+def test_the_penalized_allocation_solves_000_eq_6(instance):
+    mu, tau, A = instance
+    K = len(mu)
+    y = penalized_allocation(mu, tau, A)
+    rate = penalized_loss(mu.max(axis=0) - mu, tau, A)
+    np.testing.assert_allclose(y.sum(axis=0), 1, atol=1e-15 * K)
+    assert y.min() >= -1e-15 * K
+    for j in range(mu.shape[1]):
+        # Variables y and z >= (tau - y)+; minimise gap y + A z over the simplex.
+        cost = np.concatenate([mu[:, j].max() - mu[:, j], A[:, j]])
+        once = np.concatenate([np.ones(K), np.zeros(K)])[None]
+        solved = linprog(cost, A_ub=-np.hstack([np.eye(K), np.eye(K)]), b_ub=-tau[:, j], A_eq=once, b_eq=[1])
+        assert solved.status == 0
+        assert loss(y[:, j], mu[:, j], tau[:, j], A[:, j]) == pytest.approx(solved.fun, abs=1e-9)
+        assert rate[j] == pytest.approx(solved.fun, abs=1e-9)
+
+
+@given(instances())
+@settings(deadline=None, max_examples=100)
+def test_the_fair_allocation_earns_most_of_all_that_are_fair(instance):
+    mu, tau, _ = instance
+    K = len(mu)
+    y = fair_allocation(mu, tau)
+    np.testing.assert_allclose(y.sum(axis=0), 1, atol=1e-15 * K)
+    assert np.all(y >= tau - 1e-15 * K)
+    for j in range(mu.shape[1]):
+        best = int(np.argmax(mu[:, j]))
+        others = np.arange(K) != best
+        np.testing.assert_array_equal(y[others, j], tau[others, j])
+        solved = linprog(-mu[:, j], A_eq=np.ones((1, K)), b_eq=[1], bounds=[(x - 1e-15, None) for x in tau[:, j]])
+        assert solved.status == 0
+        assert mu[:, j] @ y[:, j] == pytest.approx(-solved.fun, abs=1e-9)
+
+
+@st.composite
+def several_plays(draw):
+    """Means `[K]`, decimal fractions that sum to at most L, often to L, and L."""
+    arms = draw(st.integers(1, 6))
+    plays = draw(st.integers(1, arms))
+    mu = np.array(draw(st.lists(hundredths, min_size=arms, max_size=arms)))
+    weights = draw(st.lists(st.integers(0, 100), min_size=arms, max_size=arms))
+    tau = [Fraction(w, max(100, math.ceil(sum(weights) / plays))) for w in weights]
+    return mu, tau, plays
+
+
+@given(several_plays(), st.integers(1, 10**6))
+@settings(deadline=None, max_examples=150)
+def test_several_plays_earn_most_of_all_that_are_fair(instance, rounds):
+    """Against the linear program over all sets of L arms, 003 eq. 3-6: `fair_allocation` and, in whole rounds,
+    `fair_counts`, whose optimum 003 eq. 1 is no less."""
+    mu, tau, plays = instance
+    arms = len(mu)
+    sets = list(itertools.combinations(range(arms), plays))
+    holds = np.array([[k in chosen for chosen in sets] for k in range(arms)], float)
+    owed = np.array([float(x) for x in tau])
+    solved = linprog(-mu @ holds, A_ub=-holds, b_ub=1e-12 - owed, A_eq=np.ones((1, len(sets))), b_eq=[1])
+    assert solved.status == 0
+    y = fair_allocation(mu[:, None], owed[:, None], plays)[:, 0]
+    assert y.sum() == pytest.approx(plays, abs=1e-13)
+    assert np.all(y >= owed - 1e-14)
+    assert np.all(y <= 1 + 1e-14)
+    assert mu @ y == pytest.approx(-solved.fun, abs=1e-9)
+
+    whole = fair_counts(mu[:, None], np.array(tau, object)[:, None], plays, rounds)[:, 0]
+    assert whole.dtype == np.int64
+    assert whole.sum() == plays * rounds
+    assert all(math.floor(x * rounds) <= n <= rounds for x, n in zip(tau, whole.tolist(), strict=True))
+    assert mu @ whole >= mu @ y * rounds - 1e-7 * rounds
+
+
+def test_the_optimum_of_003_theorem_3_1_by_hand():
+    """K = 8, L = 3, theta1, tau = .1: arms 0 and 1 always, arm 2 what the five others leave of the third play."""
+    mu, tau = np.array([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]]).T, np.full((8, 1), 0.1)
+    np.testing.assert_allclose(fair_allocation(mu, tau, 3).ravel(), [1, 1, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+    exact_tau = np.full((8, 1), Fraction(1, 10), object)
+    assert fair_counts(mu, exact_tau, 3, 99).ravel().tolist() == [99, 99, 54, 9, 9, 9, 9, 9]
+
+
+def test_c_regret_of_the_optimum_is_nothing():
+    problem = jb.Problem([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], plays=3, fractions=0.1)
+    rounds = np.array([99, 1000])
+    best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
+    values = judge(
+        ["c_regret"], np.array(best)[..., None], rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds)
+    )
+    np.testing.assert_allclose(values["c_regret"], 0, atol=1e-12)
+
+
+@given(instances(), st.lists(st.integers(1, 10**6), min_size=1, max_size=3))
+@settings(deadline=None, max_examples=30)
+def test_the_least_loss_is_linear_in_the_rounds(instance, rounds):
+    mu, tau, A = instance
+    t = np.array(rounds, float)
+    gaps = mu.max(axis=0) - mu
+    least = penalized_loss(gaps, tau * t[:, None, None], A)
+    np.testing.assert_allclose(least, t[:, None] * penalized_loss(gaps, tau, A), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("one", [0, 1])
+def test_allocations_take_one_column_for_all_instances(one):
+    mu = np.array([[0.9, 0.2], [0.5, 0.8], [0.1, 0.7]])
+    tau, A = (
+        (np.array([[0.1], [0.3], [0.2]]), np.full((3, 2), 0.3)) if one else (np.full((3, 2), 0.2), np.full((3, 1), 0.3))
+    )
+    whole = np.broadcast_to(tau, mu.shape), np.broadcast_to(A, mu.shape)
+    np.testing.assert_array_equal(penalized_allocation(mu, tau, A), penalized_allocation(mu, *whole))
+    np.testing.assert_array_equal(fair_allocation(mu, tau), fair_allocation(mu, whole[0]))
+
+
+def test_the_prophet_of_000_by_hand():
+    """Gaps 0, .4, .8 with A = .5: arm 1 is critical and gets its share, arm 2 is not and gets nothing."""
+    mu, tau = np.array([[0.9], [0.5], [0.1]]), np.array([[0.05], [0.2], [0.3]])
+    np.testing.assert_allclose(penalized_allocation(mu, tau, np.full((3, 1), 0.5)).ravel(), [0.8, 0.2, 0])
+    np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.5, 0.2, 0.3])
+
+
+def test_of_several_best_arms_the_lowest_takes_what_is_left():
+    mu, tau = np.array([[0.3], [0.7], [0.7]]), np.array([[0.1], [0.1], [0.2]])
+    np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.1, 0.7, 0.2])
