@@ -24,9 +24,10 @@ from jaxbandit.core import prng
 from jaxbandit.core.provenance import device_name, version
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.engine import rollout
+from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.batch.blocks import STOPS, Block, on_device, quota_on_device
-from jaxbandit.engine.simulation import Simulation
+from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config
 
@@ -54,11 +55,11 @@ def described(configurations: int, record: int, kind: str = "hard-threshold-ucb"
     }
 
 
-def bare(simulation: Simulation) -> float:
+def bare(plan: Plan) -> float:
     """Seconds that the compiled programs alone take for every block, from as many threads."""
-    group, blocks = simulation.stacks[0], simulation.blocks
-    horizon = simulation.settings.horizon
-    stops = np.linspace(0, horizon, -(-len(simulation.rounds) // STOPS) * STOPS + 1)[1:].astype(np.int32)
+    group, blocks = plan.stacks[0], plan.blocks
+    horizon = plan.settings.horizon
+    stops = np.linspace(0, horizon, -(-len(plan.rounds) // STOPS) * STOPS + 1)[1:].astype(np.int32)
 
     def play(block: Block) -> None:
         cells, lanes = block.cells(), block.lanes()
@@ -82,14 +83,14 @@ def bare(simulation: Simulation) -> float:
     return time.perf_counter() - begun
 
 
-def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, int, dict[str, float]]:
+def once(table: dict[str, Any]) -> tuple[Plan, xr.Dataset, int, dict[str, float]]:
     """Simulate a grid from its config to its results, and its rounds by the engine alone: the seconds of each."""
     before, begun = rollout.compiled()._cache_size(), time.perf_counter()  # type: ignore[attr-defined]
-    simulation = config.simulation(table)
+    plan = config.make_plan(table)
     checked = time.perf_counter()
-    outcome = simulation.run()
+    outcome = engine.run(plan)
     run = time.perf_counter()
-    data = dataset.dataset(simulation, outcome, table)
+    data = dataset.dataset(plan, outcome, table)
     whole = time.perf_counter() - begun
     programs = rollout.compiled()._cache_size() - before  # type: ignore[attr-defined]
     seconds = {
@@ -98,27 +99,27 @@ def once(table: dict[str, Any]) -> tuple[Simulation, xr.Dataset, int, dict[str, 
         "run": outcome.run_seconds,
         "results": whole - (run - begun),
         "whole": whole,
-        "bare engine": bare(simulation),
+        "bare engine": bare(plan),
     }
-    return simulation, data, programs, seconds
+    return plan, data, programs, seconds
 
 
 def measured(kind: str, configurations: int, record: int, repeats: int) -> dict[str, Any]:
     """One grid some times over, the whole and the engine alone in turn: medians, and the range of their ratio."""
     table = described(configurations, record, kind)
     made = [once(table) for _ in range(repeats)]
-    simulation, data, programs, first = made[0]
+    plan, data, programs, first = made[0]
     times = [seconds for *_, seconds in made]
     middle = {name: float(np.median([seconds[name] for seconds in times])) for name in first}
     whole = sorted((one["whole"] - one["compilation"]) / one["bare engine"] for one in times)
-    rounds = data.sizes["policy"] * simulation.settings.seeds * simulation.settings.horizon
+    rounds = data.sizes["policy"] * plan.settings.seeds * plan.settings.horizon
     return {
         "policy": kind,
         "configurations": data.sizes["policy"],
-        "seeds": simulation.settings.seeds,
-        "horizon": simulation.settings.horizon,
-        "recorded rounds": len(simulation.rounds),
-        "metrics": simulation.metrics,
+        "seeds": plan.settings.seeds,
+        "horizon": plan.settings.horizon,
+        "recorded rounds": len(plan.rounds),
+        "metrics": plan.metrics,
         "programs compiled": programs,
         "seconds": {
             **{name: round(value, 3) for name, value in middle.items()},

@@ -21,6 +21,7 @@ from jaxbandit.core.errors import InputError, ReturnedError, WriteError, unknown
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.output_names import RESULTS, TABLE, is_output
 from jaxbandit.core.files.streams import say, tell
+from jaxbandit.engine import simulation
 from jaxbandit.engine.batch import memory, sharding
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.policies.base import Alias, Policy
@@ -155,25 +156,25 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     distributed.connect(parsed.coordinator, parsed.processes, parsed.process_id)
     sharding.check()
     with distributed.together():
-        simulation = configs.simulation(config)
+        plan = configs.make_plan(config)
         _ask_for(out, is_output)
-        previous_run.check(out, config, simulation, force)
+        previous_run.check(out, config, plan, force)
         before = previous_run.stamp(out)
         _draw_to_files()
     from jaxbandit.engine.host import checkpoint
     from jaxbandit.experiments import dataset, summary
     from jaxbandit.experiments.output import export
 
-    if (need := simulation.results_bytes()) > 1 << 30:
+    if (need := plan.results_bytes()) > 1 << 30:
         tell(f"note: results will take about {need / 2**30:.1f} GiB of memory")
     about = {"config": tomli_w.dumps(config), **_made_with(), **({"force": True} if force else {})}
     told = [f"{out}/ has its results: another process has finished this run"]
     try:
-        result = simulation.run(progress=sys.stderr.isatty(), keep=out, about=about)
+        result = simulation.run(plan, progress=sys.stderr.isatty(), keep=out, about=about)
         before = ()  # a run that fails may have removed its progress; from here on another process alone does
         with distributed.together():
             if distributed.number() == 0 and not _finished(out, config, before):
-                data = dataset.dataset(simulation, result, config)
+                data = dataset.dataset(plan, result, config)
                 names = [path.name for path in export.write(data, out)]
                 told = _told(data, result, names, out, summary)
     except (KeyboardInterrupt, FloatingPointError, ReturnedError, WriteError, ConnectionError) as error:

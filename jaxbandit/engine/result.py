@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ class SimulationResult:
 
     rounds: np.ndarray
     metrics: list[str]
-    stacks: list[Stack]
+    stacks: Sequence[Stack]
     statistics: list[BlockStatistics]
     seeds: int
     compile_seconds: float

@@ -15,9 +15,9 @@ import xarray as xr
 
 from jaxbandit.core.errors import WriteError
 from jaxbandit.core.provenance import device_name, version
+from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.block_statistics import BlockStatistics
@@ -25,7 +25,7 @@ from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.policies.base import kind_of as kind
 
 
-def dataset(simulation: Simulation, result: SimulationResult, config: dict[str, Any]) -> xr.Dataset:
+def dataset(plan: Plan, result: SimulationResult, config: dict[str, Any]) -> xr.Dataset:
     """The results of a simulation.
 
     Dimensions `policy` (labels; beside it `family`, the label that a grid's points share, and `kind`, the policy's
@@ -45,7 +45,7 @@ def dataset(simulation: Simulation, result: SimulationResult, config: dict[str, 
     Args:
         config: the config in full, kept as TOML in the attribute `config`.
     """
-    problem, settings = simulation.problem, simulation.settings
+    problem, settings = plan.problem, plan.settings
     runs = ("policy", "instance", "seed")
     data: dict[str, Any] = {
         "pulls": ((*runs, "arm"), result.each(lambda t: t.pulls), {"long_name": "selections of each arm by round T"})
@@ -61,21 +61,21 @@ def dataset(simulation: Simulation, result: SimulationResult, config: dict[str, 
     if "max_deficit" in result.metrics:
         ever = {"long_name": "largest deficit over every round (rounds)"}
         data["max_deficit_ever"] = (runs, result.each(_max_deficit_ever), ever)
-    data |= _ground_truth(simulation)
+    data |= _ground_truth(plan)
     coordinates: dict[str, Any] = {}
-    phases, named = _phases(simulation, result)
+    phases, named = _phases(plan, result)
     if phases is not None:
         data["phase_rounds"] = ((*runs, "phase"), phases, {**_SPENT})
         coordinates = {"phase": np.arange(1, phases.shape[-1] + 1), "phase_name": (("policy", "phase"), named)}
-    coordinates |= _points(simulation, data)
-    rounds = len(simulation.configurations) * problem.instances * result.seeds * settings.horizon
-    plays = {own.plays for own in simulation.problems}
+    coordinates |= _points(plan, data)
+    rounds = len(plan.configurations) * problem.instances * result.seeds * settings.horizon
+    plays = {own.plays for own in plan.problems}
     return xr.Dataset(
         data,
         coords={
-            "policy": [configuration.label for configuration in simulation.configurations],
-            "family": ("policy", [configuration.family for configuration in simulation.configurations]),
-            "kind": ("policy", [kind(configuration.policy) for configuration in simulation.configurations]),
+            "policy": [configuration.label for configuration in plan.configurations],
+            "family": ("policy", [configuration.family for configuration in plan.configurations]),
+            "kind": ("policy", [kind(configuration.policy) for configuration in plan.configurations]),
             "instance": np.arange(problem.instances),
             "seed": np.arange(result.seeds),
             "arm": np.arange(problem.arms),
@@ -103,20 +103,20 @@ def _max_deficit_ever(statistics: BlockStatistics) -> np.ndarray:
     return statistics.max_deficit_ever
 
 
-def _ground_truth(simulation: Simulation) -> dict[str, Any]:
+def _ground_truth(plan: Plan) -> dict[str, Any]:
     """What the problems hold, once where it is the same for all."""
-    problems = {id(problem): problem for problem in simulation.problems}
+    problems = {id(problem): problem for problem in plan.problems}
     ground_truth = {which: ground_truth_of(problem) for which, problem in problems.items()}
     data: dict[str, Any] = {}
     for name in ("means", "fractions", "penalties", "opportunities"):
-        rows = {which: _rows(getattr(one, name), simulation.problem) for which, one in ground_truth.items()}
-        first = rows[id(simulation.problems[0])]
+        rows = {which: _rows(getattr(one, name), plan.problem) for which, one in ground_truth.items()}
+        first = rows[id(plan.problems[0])]
         if first is None:
             continue
         if all(np.array_equal(row, first) for row in rows.values()):
             data[name] = (("instance", "arm"), first)
         else:
-            every = np.stack([rows[id(problem)] for problem in simulation.problems])
+            every = np.stack([rows[id(problem)] for problem in plan.problems])
             data[name] = (("policy", "instance", "arm"), every)
     return data
 
@@ -125,9 +125,9 @@ def _rows(values: np.ndarray | None, problem: Problem) -> Any:
     return None if values is None else np.broadcast_to(values.astype(np.float64), problem.means.shape).T
 
 
-def _phases(simulation: Simulation, result: SimulationResult) -> tuple[np.ndarray | None, np.ndarray]:
+def _phases(plan: Plan, result: SimulationResult) -> tuple[np.ndarray | None, np.ndarray]:
     """Rounds in phases, int32 `[policy, instance, seed, phase]`, and the phases' names; None where there are none."""
-    named = [policy.phases for policy in simulation.prepared]
+    named = [policy.phases for policy in plan.prepared]
     most = max(map(len, named))
 
     def filled(statistics: BlockStatistics) -> np.ndarray:
@@ -140,9 +140,9 @@ def _phases(simulation: Simulation, result: SimulationResult) -> tuple[np.ndarra
     return (result.each(filled) if most else None), names
 
 
-def _points(simulation: Simulation, data: dict[str, Any]) -> dict[str, Any]:
+def _points(plan: Plan, data: dict[str, Any]) -> dict[str, Any]:
     """The coordinates of grids; under the whole key where a variable has the parameter's name."""
-    points = [configuration.point for configuration in simulation.configurations]
+    points = [configuration.point for configuration in plan.configurations]
     keys = dict.fromkeys(key for point in points for key in point)
     taken = {*data, "policy", "family", "kind", "instance", "seed", "arm", "round", "phase", "phase_name"}
     made: dict[str, Any] = {}

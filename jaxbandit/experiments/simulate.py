@@ -16,8 +16,9 @@ import xarray as xr
 from jaxbandit.core.component import boolean
 from jaxbandit.core.errors import InputError, named
 from jaxbandit.engine.host.checkpoint import forget
+from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import Simulation
+from jaxbandit.engine.simulation import run
 from jaxbandit.environment.problem import Problem, table_of
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import Given, described, settled, settled_policy
@@ -94,21 +95,21 @@ def simulate(
     made = configs.crossed(
         configs.distinct([configuration for _, configurations in given for configuration in configurations]), worlds
     )
-    simulation = Simulation(worlds[0][1], made, settings)
-    config = described(simulation, problem, given, grid)
+    plan = make_plan(worlds[0][1], made, settings)
+    config = described(plan, problem, given, grid)
     text = tomli_w.dumps(config)  # before the run: what fails here is known by now
     if folder is None:
-        result = simulation.run(shown)
+        result = run(plan, shown)
     else:
         try:
-            result = simulation.run(shown, folder, {"config": text})
+            result = run(plan, shown, folder, {"config": text})
         except InputError as error:
             if error.key != "--out":
                 raise
             raise error.at("keep") from None
     if result.short is not None:
         warnings.warn(result.short, stacklevel=3)
-    results = dataset(simulation, result, config)
+    results = dataset(plan, result, config)
     if folder is not None:
         forget(folder)
     return results

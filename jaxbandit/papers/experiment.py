@@ -82,7 +82,7 @@ class Data:
 
     def problem(self, name: str) -> Problem:
         """The problem of an experiment."""
-        return configs.simulation(tomllib.loads(self[name].attrs["config"])).problem
+        return configs.make_plan(tomllib.loads(self[name].attrs["config"])).problem
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import tomli_w
 from jaxbandit.core.errors import InputError, WriteError
 from jaxbandit.core.files import checksums
 from jaxbandit.core.provenance import version
+from jaxbandit.engine import simulation
 from jaxbandit.engine.host.progress_bar import Parts
-from jaxbandit.engine.simulation import Simulation
+from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.plots.style import STYLE
@@ -32,7 +33,7 @@ class Task:
     """An experiment, checked, and where its results go."""
 
     experiment: Experiment
-    simulation: Simulation
+    plan: Plan
     path: Path
 
     def done(self) -> bool:
@@ -50,24 +51,24 @@ class Task:
 
     def seconds(self) -> float:
         """How long it takes, about."""
-        simulation = self.simulation
-        runs = simulation.problem.instances * simulation.settings.seeds
+        plan = self.plan
+        runs = plan.problem.instances * plan.settings.seeds
         total = 0.0
-        for policy in simulation.prepared:
+        for policy in plan.prepared:
             dear = max(_DEAR.get(part.name, 1) for part in policy.components())
-            steps = simulation.settings.horizon * len(simulation.blocks)
+            steps = plan.settings.horizon * len(plan.blocks)
             total += _COMPILE + steps * _STEP
-            total += simulation.settings.horizon * runs * simulation.problem.arms * dear * _ARM
+            total += plan.settings.horizon * runs * plan.problem.arms * dear * _ARM
         return total
 
     def run(self, parts: Parts) -> None:
         """Simulate, and write the results whole."""
-        simulation = self.simulation
-        rounds = len(simulation.configurations) * simulation.problem.instances * simulation.settings.seeds
-        with parts.part(self.experiment.name, rounds * simulation.settings.horizon, self.seconds()) as bar:
-            result = simulation.run(bar)
+        plan = self.plan
+        rounds = len(plan.configurations) * plan.problem.instances * plan.settings.seeds
+        with parts.part(self.experiment.name, rounds * plan.settings.horizon, self.seconds()) as bar:
+            result = simulation.run(plan, bar)
         checksums.unseal(self.path)
-        checksums.seal(self.path, dataset.write(dataset.dataset(simulation, result, self.experiment.config), self.path))
+        checksums.seal(self.path, dataset.write(dataset.dataset(plan, result, self.experiment.config), self.path))
 
 
 def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = False) -> report.Report:
@@ -107,7 +108,7 @@ def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = 
 
 def _tasks(paper: Paper, out: Path, sizes: Sizes) -> list[Task]:
     return [
-        Task(made, configs.simulation(made.config), out / paper.number / "data" / f"{made.name}.nc")
+        Task(made, configs.make_plan(made.config), out / paper.number / "data" / f"{made.name}.nc")
         for made in paper.experiments(sizes)
     ]
 

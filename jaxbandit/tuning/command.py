@@ -15,8 +15,8 @@ import xarray as xr
 from jaxbandit.core.errors import InputError, WriteError, unknown_key, unknown_name
 from jaxbandit.core.files.output_names import HEX, remove, unique
 from jaxbandit.core.provenance import version
+from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import policy_table
 from jaxbandit.experiments.dataset import write
@@ -41,7 +41,7 @@ class Task:
     """
 
     config: Mapping[str, Any]
-    simulation: Simulation
+    plan: Plan
     configuration: Configuration
     arguments: dict[str, Any]
 
@@ -52,7 +52,7 @@ class Task:
             InputError: naming `tuning.<key>`.
         """
         try:
-            return tune(self.simulation.problem, self.configuration.policy, progress=progress, **self.arguments)
+            return tune(self.plan.problem, self.configuration.policy, progress=progress, **self.arguments)
         except InputError as error:
             key = error.key.removeprefix("simulation.")
             named = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
@@ -78,16 +78,16 @@ def task(config: Mapping[str, Any]) -> Task:
     for name in given:
         if name not in KEYS:
             raise unknown_key(f"tuning.{name}", given[name], KEYS)
-    simulation = configs.simulation(config)
-    configurations = {configuration.label: configuration for configuration in simulation.configurations}
+    plan = configs.make_plan(config)
+    configurations = {configuration.label: configuration for configuration in plan.configurations}
     label = given.get("policy", next(iter(configurations)) if len(configurations) == 1 else None)
     if not isinstance(label, str) or label not in configurations:
         raise unknown_name("tuning.policy", label, configurations)
     if "parameters" not in given:
         raise InputError("tuning.parameters", None, 'names, as ["penalties"], or a table of names and starts')
-    settings = simulation.settings
+    settings = plan.settings
     arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}
-    return Task(config, simulation, configurations[label], arguments)
+    return Task(config, plan, configurations[label], arguments)
 
 
 def summary(task: Task, made: Tuned) -> str:

@@ -38,8 +38,8 @@ from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.engine.batch.sharding import workers
 from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
+from jaxbandit.engine.host.workers import inherited
 from jaxbandit.engine.settings import SimulationSettings
-from jaxbandit.engine.simulation import inheriting
 from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.world import world_of
@@ -198,7 +198,7 @@ class Program:
         placed = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), objective or self.objective)
         parts = np.array_split(seeds, _blocks(len(seeds)))
         lanes = len(parts[0]) + -len(parts[0]) % LANES
-        inherit = inheriting()
+        inherit = inherited()
         with ThreadPoolExecutor(min(workers(), len(parts))) as pool:
             made = list(pool.map(lambda part: inherit(self._block, values, part, lanes, placed), parts))
         value, measured, scores, slopes = (

@@ -14,8 +14,9 @@ import numpy as np
 from jaxbandit.core.component import boolean, finite, whole_number
 from jaxbandit.core.errors import InputError, named
 from jaxbandit.engine.host.progress_bar import Progress
+from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import Simulation
+from jaxbandit.engine.simulation import run
 from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Policy
 from jaxbandit.tuning.gradients import Estimate, Program, described
@@ -216,7 +217,8 @@ def _hard(program: Program, values: Values, seeds: int, objective: Objective) ->
     names = objective.metrics()
     policy = tuned(program.policy, program.prepared, program.tunables, values)
     settings = SimulationSettings(program.horizon, seeds, program.key, record=1, metrics=names)
-    tally = Simulation(program.problem, [Configuration(policy.name, policy, policy.name)], settings).run().statistics[0]
+    plan = make_plan(program.problem, [Configuration(policy.name, policy, policy.name)], settings)
+    tally = run(plan).statistics[0]
     measured = {name: tally.finals[name][None] for name in names}
     counts = tally.pulls.transpose(2, 0, 1)[None].astype(np.float64)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):

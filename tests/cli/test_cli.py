@@ -15,7 +15,7 @@ import xarray as xr
 
 import jaxbandit as jb
 from jaxbandit import cli
-from jaxbandit.engine.simulation import Simulation
+from jaxbandit.engine import simulation
 from jaxbandit.policies.base import Policy
 
 TOML = """
@@ -248,7 +248,7 @@ def test_an_interrupted_run_exits_with_130_and_writes_nothing(there, capsys, mon
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Simulation, "run", interrupt)
+    monkeypatch.setattr(simulation, "run", interrupt)
     assert run("--out", "made") == 130
     assert capsys.readouterr().err == "jaxbandit: interrupted\n"
     assert names(there) == ["small.toml"]

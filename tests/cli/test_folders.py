@@ -11,7 +11,7 @@ from interruption import assert_same, blocks, contents, interrupted, names, open
 import jaxbandit as jb
 from jaxbandit import cli
 from jaxbandit.core.files.output_names import FIGURES, is_output
-from jaxbandit.engine.host.checkpoint import FOLDER, ProgressFolder, kept
+from jaxbandit.engine.host.checkpoint import FOLDER, Checkpoint, kept
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.output import export
 from jaxbandit.experiments.plots import figures
@@ -118,7 +118,7 @@ def test_a_link_to_another_s_folder_inside_is_not_followed(there, capsys):
 
 
 def test_what_another_puts_there_meanwhile_stays(there, monkeypatch):
-    save = ProgressFolder.save
+    save = Checkpoint.save
 
     def joined(folder, name, arrays):
         save(folder, name, arrays)
@@ -126,7 +126,7 @@ def test_what_another_puts_there_meanwhile_stays(there, monkeypatch):
         (folder.path / f"files-{HEX}").mkdir(exist_ok=True)
         (folder.path / f"files-{HEX}" / "thesis.txt").write_text("precious")
 
-    monkeypatch.setattr(ProgressFolder, "save", joined)
+    monkeypatch.setattr(Checkpoint, "save", joined)
     assert run() == 0
     assert names(there / "made") == [*MINE, FOLDER]
     left = {str(path) for path in contents(there / "made" / FOLDER)}
@@ -300,7 +300,7 @@ SAME = "wrote results.nc, pulls.png, pulls.pdf to made/\n"
 @pytest.mark.parametrize(
     ("module", "name", "says"),
     [
-        (ProgressFolder, "save", OTHER),
+        (Checkpoint, "save", OTHER),
         (dataset, "dataset", SAME),
         (dataset, "write", SAME),
         (export, "earlier", OTHER),
@@ -356,7 +356,7 @@ def test_results_of_an_earlier_day_are_no_other_process_s(there, capsys, monkeyp
     def full(folder, name, arrays):
         raise jb.WriteError(folder.path / name, OSError(28, "No space left on device"))
 
-    monkeypatch.setattr(ProgressFolder, "save", full)
+    monkeypatch.setattr(Checkpoint, "save", full)
     assert run() == 1
     assert "No space left on device" in told(capsys)
     assert names(there / "made") == MINE

@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from jaxbandit.cli import main
+from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.host import distributed
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
@@ -95,13 +96,13 @@ def alone(**setting):
     """The results of the config by one process."""
     config = tomllib.loads(CONFIG)
     config["simulation"] |= setting
-    simulation = configs.simulation(config)
-    return dataset.dataset(simulation, simulation.run(), {}).drop_attrs()
+    simulation = configs.make_plan(config)
+    return dataset.dataset(simulation, engine.run(simulation), {}).drop_attrs()
 
 
 # Process 0 writes down where it listens, as the system has it, once it has met the others.
 LISTENS = """
-from jaxbandit import processes
+from jaxbandit.engine.host import distributed as processes
 connect = processes.connect
 def connected(coordinator, *others):
     connect(coordinator, *others)
@@ -143,15 +144,15 @@ def test_processes_may_have_a_disk_and_devices_of_their_own(there):
 
 # The process of that number is interrupted, or dies, after its second block.
 STOP = """
-from jaxbandit.progress_folder import ProgressFolder
+from jaxbandit.engine.host.checkpoint import Checkpoint
 import os, signal, sys
-save, saved = ProgressFolder.save, []
+save, saved = Checkpoint.save, []
 def once(self, name, arrays):
     save(self, name, arrays)
     saved.append(name)
     if NUMBER == {number} and len(saved) == 2:
         {act}
-ProgressFolder.save = once
+Checkpoint.save = once
 """
 
 
@@ -245,7 +246,8 @@ def test_a_process_that_stays_alone_says_so_and_gives_up(there, number):
     """JAX ends it, after so long; here after one second (and five in which JAX tries to tell the others)."""
     where = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2", "--process-id", str(number)]
     code = (
-        "import sys; from jaxbandit import cli, processes; processes._PATIENCE, processes._SILENCE = 1, 0.1; "
+        "import sys; from jaxbandit import cli; from jaxbandit.engine.host import distributed as processes; "
+        "processes._PATIENCE, processes._SILENCE = 1, 0.1; "
         f"sys.exit(cli.main(['run', 'config.toml', *{where}]))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)

@@ -10,8 +10,9 @@ from jax import lax
 
 import jaxbandit as jb
 from jaxbandit.engine import rollout
+from jaxbandit.engine import simulation as engine
+from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 
@@ -50,8 +51,8 @@ def simulated(problem, policies, grid=None, horizon=150, seeds=5, **setting):
     """A simulation that a config describes, and its results."""
     given = {"horizon": horizon, "seeds": seeds, "record": 10, **setting}
     config = {"simulation": given, "problem": problem, "policies": policies}
-    simulation = configs.simulation(config if grid is None else {**config, "grid": grid})
-    return simulation, dataset.dataset(simulation, simulation.run(), {})
+    simulation = configs.make_plan(config if grid is None else {**config, "grid": grid})
+    return simulation, dataset.dataset(simulation, engine.run(simulation), {})
 
 
 def assert_same(row, alone):
@@ -203,8 +204,8 @@ class AloneFromTheStart(jb.Index):
 
 def of_instances(*policies):
     entries = [Configuration(str(number), policy, str(number)) for number, policy in enumerate(policies)]
-    simulation = Simulation(jb.Problem(**FAIR), entries, SimulationSettings(150, 5, record=10))
-    return simulation, dataset.dataset(simulation, simulation.run(), {})
+    simulation = make_plan(jb.Problem(**FAIR), entries, SimulationSettings(150, 5, record=10))
+    return simulation, dataset.dataset(simulation, engine.run(simulation), {})
 
 
 @pytest.mark.parametrize("kind", [Alone, AloneFromTheStart])
@@ -236,7 +237,7 @@ def test_a_policy_that_cannot_be_compiled_says_so():
 def test_the_digest_of_a_run_knows_all_that_metrics_ask_of_the_problem():
     def digest(**changes):
         problem = {**TRANSFER, **changes}
-        return configs.simulation(
+        return configs.make_plan(
             {"simulation": {"horizon": 9, "seeds": 2}, "problem": problem, "policies": [{"kind": "ucb1"}]}
         ).digest()
 

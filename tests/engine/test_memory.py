@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 import jaxbandit as jb
+from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch import memory, sharding
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
@@ -23,7 +24,7 @@ PROBLEM = {"means": [0.9, 0.8, 0.7], "fractions": 0.1, "penalties": 0.4}
 
 def simulation(problem=PROBLEM, policy="ucb1", **setting):
     table = policy if isinstance(policy, dict) else {"kind": policy}
-    return configs.simulation({"simulation": setting, "problem": problem, "policies": [table]})
+    return configs.make_plan({"simulation": setting, "problem": problem, "policies": [table]})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_results_take_what_was_estimated(tmp_path, policy, setting):
     estimate = memory.results_bytes(made.stacks, made.result_shapes, made.settings.seeds)
     tracemalloc.start()
     try:
-        dataset.write(dataset.dataset(made, made.run(), {}), tmp_path / "results.nc")
+        dataset.write(dataset.dataset(made, engine.run(made), {}), tmp_path / "results.nc")
         taken = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -144,10 +145,12 @@ def test_results_take_what_was_estimated(tmp_path, policy, setting):
 BLOCK = """
 import json
 from pathlib import Path
-from jaxbandit import config as configs, memory
+from jaxbandit.engine import simulation as engine
+from jaxbandit.engine.batch import memory
+from jaxbandit.experiments.configs import config as configs
 
 def simulation(seeds):
-    return configs.simulation({
+    return configs.make_plan({
         "simulation": {"horizon": 200, "seeds": seeds, "block": seeds, "record": 16, "metrics": ["regret"]},
         "problem": {"means": [i / 10 for i in range(10)], "fractions": 0.01, "penalties": 0.4},
         "policies": [{"kind": "hard-threshold-ucb"}],
@@ -157,10 +160,10 @@ def peak():  # not ru_maxrss, which begins with that of the program that started
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
-simulation(16).run()
+engine.run(simulation(16))
 large = simulation(60_000)
 before = peak()
-large.run()
+engine.run(large)
 memory.device_bytes = lambda: 1 << 30
 fits = memory.runs_a_block(large.stacks[0], large.result_shapes[0], (), 10**9, 1, 1)[1]
 print(json.dumps({"a run": (1 << 29) / fits, "taken": (peak() - before) / 60_000}))

@@ -1,6 +1,5 @@
 """Progress on disk: runs that are interrupted from Python, and which blocks are a run's."""
 
-import sys
 import threading
 import time
 
@@ -8,10 +7,12 @@ import pytest
 from interruption import ONE, SETTING, WORLD, assert_same, blocks, interrupted
 
 import jaxbandit as jb
+from jaxbandit.engine import compilation
+from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch import sharding
+from jaxbandit.engine.host import fingerprint
 from jaxbandit.engine.host.checkpoint import FOLDER
-from jaxbandit.engine.simulation import Simulation
-from jaxbandit.experiments.configs.config import simulation
+from jaxbandit.experiments.configs.config import make_plan as simulation
 
 POLICIES = ["fucb", "self-regulated"]  # a program each; the second has phases
 BLOCKS = 12  # two policies, two instances, six seeds by two
@@ -29,14 +30,14 @@ def whole():
 @pytest.fixture
 def chunks_of(monkeypatch):
     """The names of the blocks that are simulated, one thread at a time so that their order is known."""
-    names, run_block = [], Simulation._run_block
+    names, simulate_block = [], engine.simulate_block
     monkeypatch.setattr(sharding, "workers", lambda: 1)
 
-    def watched(self, job, bar):
-        names.append(job.name)
-        return run_block(self, job, bar)
+    def watched(plan, task, *others):
+        names.append(task.name)
+        return simulate_block(plan, task, *others)
 
-    monkeypatch.setattr(Simulation, "_run_block", watched)
+    monkeypatch.setattr(engine, "simulate_block", watched)
     return names
 
 
@@ -83,10 +84,10 @@ def test_an_interruption_amid_a_block_keeps_those_before(whole, chunks_of, tmp_p
 
     config = {**ONE, "policies": [{"kind": kind} for kind in POLICIES]}
     with pytest.raises(KeyboardInterrupt):
-        simulation(config).run(Bar(), tmp_path)
+        engine.run(simulation(config), Bar(), tmp_path)
     assert len(blocks(tmp_path)) == 3
     chunks_of.clear()
-    simulation(config).run(keep=tmp_path)
+    engine.run(simulation(config), keep=tmp_path)
     assert len(chunks_of) == BLOCKS - 3
 
 
@@ -102,15 +103,15 @@ def test_threads_stop_at_an_interruption(whole, tmp_path, monkeypatch):
 def test_compilation_that_is_interrupted_drops_what_waits(chunks_of, tmp_path, monkeypatch):
     compiled = []
 
-    def compile_one(self, number):
+    def compile_one(plan, number):
         compiled.append(number)
         time.sleep(0.2)
 
     def wait(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Simulation, "_compile", compile_one)
-    monkeypatch.setattr(sys.modules[Simulation.__module__], "wait", wait)
+    monkeypatch.setattr(compilation, "compile_stack", compile_one)
+    monkeypatch.setattr(compilation, "wait", wait)
     with pytest.raises(KeyboardInterrupt):
         simulated(keep=tmp_path / "made")
     assert len(compiled) <= 1
@@ -120,21 +121,21 @@ def test_compilation_that_is_interrupted_drops_what_waits(chunks_of, tmp_path, m
 
 def test_seconds_add_up(whole, chunks_of, tmp_path, monkeypatch):
     """A clock that ticks once a block: what is told of time is that of the blocks, each counted once."""
-    ticks, run_block = [0.0], Simulation._run_block
+    ticks, simulate_block = [0.0], engine.simulate_block
 
-    def slow(self, job, bar):
+    def slow(*arguments):
         ticks[0] += 1.0
-        return run_block(self, job, bar)
+        return simulate_block(*arguments)
 
-    compile_all = Simulation._compile_all
+    compile_programs = engine.compile_programs
 
-    def slow_compilation(self, pool):
+    def slow_compilation(*arguments):
         ticks[0] += 100.0
-        compile_all(self, pool)
+        return compile_programs(*arguments)
 
     monkeypatch.setattr("time.perf_counter", lambda: ticks[0])
-    monkeypatch.setattr(Simulation, "_run_block", slow)
-    monkeypatch.setattr(Simulation, "_compile_all", slow_compilation)
+    monkeypatch.setattr(engine, "simulate_block", slow)
+    monkeypatch.setattr(engine, "compile_programs", slow_compilation)
     for saved in (3, 2):
         with interrupted(saved):  # the block that is not saved has no time
             simulated(keep=tmp_path)
@@ -180,7 +181,8 @@ def test_every_change_that_decides_results_is_another_run(other):
         policies = changes.pop("policies", POLICIES)
         made = [{"kind": p} for p in policies] if isinstance(policies, list) else None
         made = made or [{"kind": p, "label": label} for label, p in policies.items()]
-        return simulation({"simulation": {**SETTING, **changes}, "problem": problem, "policies": made}).digest()
+        config = {"simulation": {**SETTING, **changes}, "problem": problem, "policies": made}
+        return fingerprint.digest(simulation(config))
 
     assert digest(dict(other)) != digest({"policies": other.get("policies", POLICIES)} if "world" in other else {})
     assert digest({"block": 3}) == digest({})

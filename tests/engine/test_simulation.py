@@ -9,11 +9,11 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.core.xla.tiling import LANES
-from jaxbandit.engine import rollout
+from jaxbandit.engine import compilation, rollout, simulation
 from jaxbandit.engine.batch import recorder
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
+from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import Simulation
 
 PROBLEM = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=[0.1, 0.05, 0.2, 0.15], penalties=[0.2, 0.5, 0.4, 0.3])
 
@@ -116,28 +116,31 @@ def test_blocks_of_one_simulation_share_a_program():
 def test_recorders_compile_beside_engines_what_they_then_use():
     """What stands for a stretch before one is played has its shapes: nothing is compiled again."""
     problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=0.05, merit="power")
-    simulation = Simulation(
+    plan = make_plan(
         problem,
         [Configuration("fucb", jb.policy("fucb"), "fucb")],
         SimulationSettings(40, 19, metrics=["regret", "unfairness", "reward_regret"]),
     )
     recorder._metrics_at.clear_cache()
-    simulation._compile_recorder(0)
+    compilation._compile_recorder(plan, 0)
     assert recorder._metrics_at._cache_size() == 1
-    outcome = simulation.run()
+    outcome = simulation.run(plan)
     assert recorder._metrics_at._cache_size() == 1
     assert outcome.statistics[0].curves["regret"].mean(19)[0, -1] > 0
 
 
-def test_a_failure_stops_the_others_and_an_interruption_is_passed_on():
-    def interrupted():
+def test_a_failure_stops_the_others_and_an_interruption_is_passed_on(monkeypatch):
+    pools = []
+
+    def interrupted(plan, task, workers, bar):
+        pools.append(workers)
         raise KeyboardInterrupt
 
-    simulation = Simulation(PROBLEM, [Configuration("ucb1", jb.policy("ucb1"), "ucb1")], SimulationSettings(50, 2))
-    simulation._run_block = lambda *_: interrupted()
+    plan = make_plan(PROBLEM, [Configuration("ucb1", jb.policy("ucb1"), "ucb1")], SimulationSettings(50, 2))
+    monkeypatch.setattr(simulation, "simulate_block", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        simulation.run()
-    assert simulation._stop.is_set()
+        simulation.run(plan)
+    assert pools[0].stopped.is_set()
 
 
 def test_the_bar_shows_rounds_selections_and_time(capsys):

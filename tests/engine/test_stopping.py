@@ -7,7 +7,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit.cli import main
 from jaxbandit.engine.batch import memory
-from jaxbandit.engine.host.stopping import Until, until
+from jaxbandit.engine.stopping import StoppingRule, stopping_rule
 
 PROBLEM = {"means": [[0.9, 0.8, 0.7], [0.6, 0.5, 0.9]], "fractions": 0.1, "penalties": 0.4}
 GRID = {"kind": "hard-threshold-ucb", "penalties": [0.1, 0.5]}
@@ -51,9 +51,9 @@ def test_what_is_reached_from_the_start_adds_nothing():
 
 
 def test_it_goes_on_after_an_interruption(enough, tmp_path, monkeypatch):
-    from jaxbandit.engine.host.checkpoint import ProgressFolder
+    from jaxbandit.engine.host.checkpoint import Checkpoint
 
-    save, left = ProgressFolder.save, [15]
+    save, left = Checkpoint.save, [15]
 
     def interrupted(self, name, arrays):
         save(self, name, arrays)
@@ -61,7 +61,7 @@ def test_it_goes_on_after_an_interruption(enough, tmp_path, monkeypatch):
         if not left[0]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(ProgressFolder, "save", interrupted)
+    monkeypatch.setattr(Checkpoint, "save", interrupted)
     again = {"until": "regret_stderr<0.4", "block": 8, "keep": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         simulate(20, **again)
@@ -81,13 +81,13 @@ def test_it_goes_on_after_an_interruption(enough, tmp_path, monkeypatch):
     ],
 )
 def test_how_many_are_wanted(stderr, seeds, wanted):
-    assert Until("regret", 1.0).wanted(np.array(stderr), seeds) in (wanted, wanted + 1)
+    assert StoppingRule("regret", 1.0).wanted(np.array(stderr), seeds) in (wanted, wanted + 1)
 
 
 def test_the_metric_is_named_or_the_first():
-    assert until("stderr<0.5", ["regret", "unfairness"]) == Until("regret", 0.5)
-    assert until(" unfairness_stderr < 1e-2 ", ["regret", "unfairness"]) == Until("unfairness", 0.01)
-    assert until(None, ["regret"]) is None
+    assert stopping_rule("stderr<0.5", ["regret", "unfairness"]) == StoppingRule("regret", 0.5)
+    assert stopping_rule(" unfairness_stderr < 1e-2 ", ["regret", "unfairness"]) == StoppingRule("unfairness", 0.01)
+    assert stopping_rule(None, ["regret"]) is None
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import jaxbandit as jb
 from jaxbandit.core.prng import DELAY, Stream, run_keys
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
+from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch.blocks import on_device
+from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.delays import NEVER, Delay
 from jaxbandit.environment.feedback_calendar import Feedback, calendar, deliver, slots
 from jaxbandit.environment.world import world_of
@@ -149,7 +150,7 @@ def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
     """What has come back by T is what was sent with D <= T - t; blocks shrink to fit the calendar."""
     horizon, alpha = 100_000, [0.5, 0.3]
     world = jb.Problem([0.4, 0.7], plays=2, delay={"kind": "pareto", "alpha": alpha})
-    simulation = Simulation(
+    simulation = make_plan(
         world, [Configuration("all", jb.policy("ucb1"), "all")], SimulationSettings(horizon, 300, record=1)
     )
     widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
@@ -286,7 +287,7 @@ def test_results_under_any_delay_carry_a_config_that_gives_them_again(tmp_path):
         results = jb.simulate({"means": MEANS, "delay": delay}, "ucb1", horizon=60, seeds=3, key=4)
         path = tmp_path / f"{name}.toml"
         path.write_text(results.attrs["config"])
-        outcome = config.simulation(config.load(path)).run()
+        outcome = engine.run(config.make_plan(config.load(path)))
         np.testing.assert_array_equal(results.pulls[0], outcome.statistics[0].pulls, err_msg=name)
 
 
@@ -297,7 +298,7 @@ def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
     def simulation(horizon, delay):
         world = jb.Problem(np.linspace(0.1, 0.9, 7), plays=3, delay=delay)
         entry = Configuration("ucb1", jb.policy("ucb1"), "ucb1")
-        return Simulation(world, [entry], SimulationSettings(horizon=horizon, seeds=4096))
+        return make_plan(world, [entry], SimulationSettings(horizon=horizon, seeds=4096))
 
     wide = {T: simulation(T, "pareto").blocks[0].wide for T in (100, 10**4, 10**5, 10**6)}
     assert sorted(wide.values(), reverse=True) == list(wide.values())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.engine import simulation as engine
 from jaxbandit.experiments.configs import config
 
 TOML = """
@@ -57,7 +58,7 @@ def changed(changes):
 
 
 def simulation(**changes):
-    return config.simulation(changed({name.replace("__", "."): value for name, value in changes.items()}))
+    return config.make_plan(changed({name.replace("__", "."): value for name, value in changes.items()}))
 
 
 GOOD = {
@@ -315,7 +316,7 @@ def title(case):
 @pytest.mark.parametrize(("changes", "key", "held", "allowed"), [pytest.param(*case, id=title(case)) for case in BAD])
 def test_a_bad_config_is_refused_by_its_key(changes, key, held, allowed):
     with pytest.raises(jb.InputError) as caught:
-        config.simulation(changed(changes))
+        config.make_plan(changed(changes))
     error = caught.value
     assert error.key == key
     assert allowed in error.allowed
@@ -370,7 +371,7 @@ def test_a_change_that_cannot_be_read_is_refused(file, change, allowed):
 )
 def test_a_change_to_a_bad_value_is_refused_by_its_key(file, change, key, held):
     with pytest.raises(jb.InputError) as caught:
-        config.simulation(config.load(file, [change]))
+        config.make_plan(config.load(file, [change]))
     assert (caught.value.key, caught.value.held) == (key, held)
 
 
@@ -404,7 +405,7 @@ def test_a_folder_is_no_config(tmp_path):
 def test_the_file_is_what_the_tables_say(file):
     loaded = config.load(file)
     assert loaded == GOOD
-    made = config.simulation(loaded)
+    made = config.make_plan(loaded)
     assert [configuration.label for configuration in made.configurations] == ["lfg", "ucb1"]
     assert (made.settings.horizon, made.settings.seeds, made.settings.key, made.settings.record) == (400, 3, 0, 200)
     assert made.problem.plays == 1
@@ -595,7 +596,7 @@ def test_set(file, change, path, value):
     expected = copy.deepcopy(GOOD)
     expected[path[0]] = loaded[path[0]]
     assert loaded == expected  # the other sections are as they were
-    assert config.simulation(loaded).configurations
+    assert config.make_plan(loaded).configurations
 
 
 def test_changes_come_one_after_the_other(file):
@@ -607,7 +608,7 @@ def test_changes_come_one_after_the_other(file):
 
 def test_python_takes_what_a_config_takes(file):
     """`jb.simulate` with the tables of a config is the simulation of that config."""
-    outcome = config.simulation(config.load(file)).run()
+    outcome = engine.run(config.make_plan(config.load(file)))
     tables = GOOD["problem"], GOOD["policies"]
     results = jb.simulate(*tables, horizon=400, seeds=3)
     np.testing.assert_array_equal(results.pulls, outcome.each(lambda tally: tally.pulls))
@@ -630,9 +631,9 @@ def test_the_config_that_results_carry_gives_the_same_results(tmp_path, problem,
     results = jb.simulate({**GOOD["problem"], **problem}, policies, horizon=60, seeds=3, key=4)
     path = tmp_path / "again.toml"
     path.write_text(results.attrs["config"])
-    again = config.simulation(config.load(path))
+    again = config.make_plan(config.load(path))
     assert [configuration.label for configuration in again.configurations] == results.policy.values.tolist()
-    np.testing.assert_array_equal(results.pulls, again.run().each(lambda tally: tally.pulls))
+    np.testing.assert_array_equal(results.pulls, engine.run(again).each(lambda tally: tally.pulls))
 
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
@@ -653,6 +654,6 @@ def beside_a_log(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("beside_a_log")
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_the_configs_that_come_along_are_good(path):
-    simulation = config.simulation(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
+    simulation = config.make_plan(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
     assert simulation.metrics
     assert len(simulation.prepared) >= 1

@@ -14,6 +14,7 @@ import pytest
 
 from jaxbandit import cli
 from jaxbandit.core.errors import InputError
+from jaxbandit.engine import simulation as engine
 from jaxbandit.environment import conversion_log
 from jaxbandit.experiments.configs import config
 from jaxbandit.tuning import command as task
@@ -62,7 +63,7 @@ def outcome(check):
 def simulated(path, changes=()):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # caveats of metrics
-        return config.simulation(config.load(path, changes))
+        return config.make_plan(config.load(path, changes))
 
 
 def size(simulation):
@@ -72,7 +73,7 @@ def size(simulation):
 
 def plays_every_round(simulation):
     """Run it: every run of every policy plays L arms in every round where arms are always there."""
-    horizon, made = simulation.settings.horizon, simulation.run()
+    horizon, made = simulation.settings.horizon, engine.run(simulation)
     for problem, pulls in zip(simulation.problems, made.each(lambda tally: tally.pulls), strict=True):
         chunks_of = pulls.sum(axis=-1)
         assert chunks_of.shape == (problem.instances, made.seeds)

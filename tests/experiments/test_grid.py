@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import jaxbandit as jb
+from jaxbandit.engine import simulation as engine
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import expanded
@@ -17,7 +18,7 @@ SMALL = {"horizon": 40, "seeds": 3, "record": 4}
 
 
 def simulation(problem=PROBLEM, policies=(HARD,), **more):
-    return configs.simulation({"simulation": SMALL, "problem": problem, "policies": list(policies), **more})
+    return configs.make_plan({"simulation": SMALL, "problem": problem, "policies": list(policies), **more})
 
 
 def simulate(problem=PROBLEM, policies=HARD, **more):
@@ -182,8 +183,8 @@ def test_a_problem_that_is_made_has_no_grid():
 )
 def test_the_config_that_results_carry_gives_them_again(policies, problem, grid):
     data = simulate(problem, policies, grid=grid)
-    made = configs.simulation(tomllib.loads(data.attrs["config"]))
-    again = dataset.dataset(made, made.run(), {})
+    made = configs.make_plan(tomllib.loads(data.attrs["config"]))
+    again = dataset.dataset(made, engine.run(made), {})
     xr.testing.assert_identical(data.drop_attrs(), again.drop_attrs())
 
 
@@ -209,7 +210,7 @@ kind = "hard-threshold-ucb"
 """
     (tmp_path / "config.toml").write_text(text)
     changes = ["grid.problem.penalties=[0.1,0.2]", "policies.0.exploration=[1.0,2.0]"]
-    made = configs.simulation(configs.load(tmp_path / "config.toml", changes)).configurations
+    made = configs.make_plan(configs.load(tmp_path / "config.toml", changes)).configurations
     assert [tuple(configuration.point.values()) for configuration in made] == [
         (x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)
     ]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.engine import simulation as engine
 from jaxbandit.experiments.configs import config
 
 MEANS = [[0.9, 0.5, 0.1], [0.2, 0.3, 0.4], [0.5, 0.6, 0.7]]  # J = K: rows and columns are easily confused
@@ -125,9 +126,9 @@ CASES = {
 
 
 def assert_given_again(results):
-    made = config.simulation(tomllib.loads(results.attrs["config"]))
+    made = config.make_plan(tomllib.loads(results.attrs["config"]))
     assert [configuration.label for configuration in made.configurations] == results.policy.values.tolist()
-    np.testing.assert_array_equal(made.run().each(lambda tally: tally.pulls), results.pulls)
+    np.testing.assert_array_equal(engine.run(made).each(lambda tally: tally.pulls), results.pulls)
 
 
 @pytest.mark.filterwarnings("ignore:c_regret grows")
@@ -179,7 +180,7 @@ def test_a_class_that_no_config_can_name_is_told_when_its_config_is_read():
 
     results = jb.simulate(owing(), Nameless(), horizon=40, seeds=3, record=3)
     with pytest.raises(jb.InputError, match=r"policies\[0\]\.kind = 'Nameless': must be one of"):
-        config.simulation(tomllib.loads(results.attrs["config"]))
+        config.make_plan(tomllib.loads(results.attrs["config"]))
 
 
 def test_rows_keep_their_order():
@@ -197,5 +198,5 @@ def test_fractions_are_recorded_exactly(given):
     problem = jb.Problem(MEANS, fractions=given)
     for one in (problem, {"means": MEANS, "fractions": given}):
         results = jb.simulate(one, "ucb1", horizon=40, seeds=3, record=3)
-        made = config.simulation(tomllib.loads(results.attrs["config"])).problem
+        made = config.make_plan(tomllib.loads(results.attrs["config"])).problem
         assert made.fractions.ravel().tolist() == problem.fractions.ravel().tolist()

@@ -11,6 +11,7 @@ from fuzz_draw import draw, kinds
 from fuzz_judge import judge, judge_prefix
 
 import jaxbandit as jb
+from jaxbandit.engine import simulation as engine
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.dataset import dataset
 from jaxbandit.metrics.definitions import METRICS
@@ -35,8 +36,8 @@ def reloaded_faults(results):
     """The config that a dataset holds describes the simulation that made it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        simulation = configs.simulation(tomllib.loads(results.attrs["config"]))
-        again = dataset(simulation, simulation.run(), {})
+        simulation = configs.make_plan(tomllib.loads(results.attrs["config"]))
+        again = dataset(simulation, engine.run(simulation), {})
     numbers = [name for name in results.data_vars if results[name].dtype.kind in "iuf"]
     other = [
         str(name)

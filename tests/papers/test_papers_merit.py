@@ -63,7 +63,7 @@ class World:
     def problem(self, name):
         known = {one.name: one.config for one in PAPER.experiments(Sizes())}
         known[made.LOG] = known[made.name("geometric")]  # in place of the log's, which is not here
-        return config.simulation(known[name]).problem
+        return config.make_plan(known[name]).problem
 
     def __getitem__(self, name):
         labels = list(self.ends[name])
@@ -222,7 +222,7 @@ def log(tmp_path):
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_experiments_can_be_simulated(quick, log):
     experiments = {e.name: e for e in PAPER.experiments(Sizes(quick, log))}
-    simulations = {name: config.simulation(e.config) for name, e in experiments.items()}
+    simulations = {name: config.make_plan(e.config) for name, e in experiments.items()}
     assert set(simulations) == (set(experiments) & set(NAMES) if quick else set(NAMES))
     for name, one in simulations.items():
         assert one.problem.plays == 3

@@ -320,7 +320,7 @@ def test_every_config_loads(number, quick):
     made = PAPERS[number].experiments(Sizes(quick))
     assert len({one.name for one in made}) == len(made)
     for one in made:
-        setting = configs.simulation(one.config).setting
+        setting = configs.make_plan(one.config).setting
         assert setting.seeds == 20 if quick else setting.seeds >= 200
         assert setting.horizon <= (100_000 if quick else 1_000_000)
 
@@ -331,7 +331,7 @@ def test_settings_together_are_instances_and_differ_in_nothing_else():
     )
     two = Experiment("two", {**one.config, "problem": {"means": [0.2, 0.9], "fractions": [0.1, 0.3]}})
     policies = {"policies": [{"kind": "fucb"}]}
-    problem = configs.simulation(together([one, two], "both").config | policies).problem
+    problem = configs.make_plan(together([one, two], "both").config | policies).problem
     assert problem.means.T.tolist() == [[0.5, 0.1], [0.2, 0.9]]
     assert problem.fractions.astype(float).T.tolist() == [[0.2, 0.2], [0.1, 0.3]]
     with pytest.raises(ValueError, match=r"\['one', 'two'\] differ in more"):
@@ -341,7 +341,7 @@ def test_settings_together_are_instances_and_differ_in_nothing_else():
 def made_up(experiment):
     """Results of an experiment in their full form, of numbers that mean nothing."""
     draw = np.random.default_rng(0)
-    simulation = configs.simulation(experiment.config)
+    simulation = configs.make_plan(experiment.config)
     problem, times = simulation.problem, simulation.rounds
     policies, horizon = simulation.prepared, simulation.setting.horizon
     runs, curve = (len(policies), problem.instances, SEEDS), (len(policies), problem.instances, len(times))
@@ -377,7 +377,7 @@ class MadeUp(dict):
         self._configs = {one.name: one.config for one in experiments}
 
     def problem(self, name):
-        return configs.simulation(self._configs[name]).problem
+        return configs.make_plan(self._configs[name]).problem
 
 
 @pytest.mark.parametrize("number", ["003", "004"])

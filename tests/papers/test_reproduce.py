@@ -72,7 +72,7 @@ def test_every_experiment_is_a_config_that_can_run(number, sizes):
     experiments = PAPERS[number].experiments(sizes)
     assert len({made.name for made in experiments}) == len(experiments)
     for made in experiments:
-        simulation = configs.simulation(made.config)
+        simulation = configs.make_plan(made.config)
         runs = simulation.problem.instances * simulation.setting.seeds
         assert runs >= (20 if sizes.quick else 100)
         assert tomli_w.dumps(made.config)
@@ -80,7 +80,7 @@ def test_every_experiment_is_a_config_that_can_run(number, sizes):
 
 def worlds(config):
     """What each instance of a config is."""
-    problem = configs.simulation(config).problem
+    problem = configs.make_plan(config).problem
     rest = {key: value for key, value in config["problem"].items() if key not in ("means", "fractions")}
     for j in range(problem.instances):
         tau = problem.fractions

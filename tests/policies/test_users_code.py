@@ -16,8 +16,9 @@ import jaxbandit as jb
 from jaxbandit.core.component import users
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.engine import rollout
+from jaxbandit.engine.host import fingerprint
+from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.delays import NEVER, Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
@@ -35,7 +36,8 @@ def pulls(policy, problem=None, **others):
 def digest(policy, problem=None):
     problem = jb.Problem(**(problem or {"means": MEANS}))
     setting = SimulationSettings(40, 4, record=2, metrics=["regret"])
-    return Simulation(problem, [Configuration("one", jb.policy(policy), "one")], setting).digest()
+    plan = make_plan(problem, [Configuration("one", jb.policy(policy), "one")], setting)
+    return fingerprint.digest(plan)
 
 
 # Each makes a policy, or a problem beside ucb1, from a number: code that differs in it only

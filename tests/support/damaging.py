@@ -15,9 +15,9 @@ from interruption import ONE, contents, rewrite
 
 import jaxbandit as jb
 from jaxbandit.core.errors import WriteError
+from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.host.checkpoint import FOLDER
-from jaxbandit.engine.simulation import Simulation
-from jaxbandit.experiments.configs.config import simulation
+from jaxbandit.experiments.configs.config import make_plan
 
 
 def content(outcome):
@@ -30,11 +30,11 @@ class Kept:
 
     def __init__(self, place):
         self.out, self.folder = place / "kept", place / "kept" / FOLDER
-        self.own = simulation(ONE)
-        self.right = content(self.own.run())
+        self.own = make_plan(ONE)
+        self.right = content(engine.run(self.own))
         self.files = self._files(self.own)
         self.others = [
-            self._files(simulation({**ONE, "simulation": {**ONE["simulation"], **change}}))
+            self._files(make_plan({**ONE, "simulation": {**ONE["simulation"], **change}}))
             for change in ({"key": 4}, {"seeds": 8})
         ]
         self.names = sorted(self.files)
@@ -42,7 +42,7 @@ class Kept:
 
     def _files(self, run):
         shutil.rmtree(self.out, ignore_errors=True)
-        run.run(keep=self.out, about={"config": tomli_w.dumps(ONE)})
+        engine.run(run, keep=self.out, about={"config": tomli_w.dumps(ONE)})
         return {path.name: path.read_bytes() for path in self.folder.iterdir()}
 
     def restore(self):
@@ -53,17 +53,17 @@ class Kept:
 
     def goes_on(self):
         """Go on: refused, in one line and with every file left, or right; returns how many blocks were simulated."""
-        before, count, run_block = contents(self.out), [0], Simulation._run_block
+        before, count, run_block = contents(self.out), [0], engine.simulate_block
 
-        def watched(simulation, job, bar):
+        def watched(*arguments):
             count[0] += 1
-            return run_block(simulation, job, bar)
+            return run_block(*arguments)
 
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            patch.setattr(Simulation, "_run_block", watched)
+            patch.setattr(engine, "simulate_block", watched)
             try:
-                outcome = self.own.run(keep=self.out)
+                outcome = engine.run(self.own, keep=self.out)
             except (jb.InputError, WriteError) as error:
                 told = str(error)
                 assert told.count("\n") == 0

@@ -8,7 +8,7 @@ import pytest
 import tomli_w
 import xarray as xr
 
-from jaxbandit.engine.host.checkpoint import FOLDER, ProgressFolder
+from jaxbandit.engine.host.checkpoint import FOLDER, Checkpoint
 
 WORLD = {
     "means": [[0.9, 0.5, 0.1], [0.2, 0.4, 0.3]],
@@ -28,7 +28,7 @@ def assert_same(one, two):
 @contextlib.contextmanager
 def stopping(saved, error=KeyboardInterrupt):
     """Raise `error` in place of saving a block, once so many are saved."""
-    save, left = ProgressFolder.save, [saved]
+    save, left = Checkpoint.save, [saved]
 
     def saving(self, name, arrays):
         if not left[0]:
@@ -37,7 +37,7 @@ def stopping(saved, error=KeyboardInterrupt):
         save(self, name, arrays)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ProgressFolder, "save", saving)
+        patch.setattr(Checkpoint, "save", saving)
         yield
 
 

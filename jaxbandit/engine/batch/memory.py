@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -85,7 +86,7 @@ def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...]) ->
     return bytes_of(state) // LANES, bytes_of(state.under_way) // LANES
 
 
-def results_bytes(stacks: list[Stack], result_shapes: list[ResultShape], seeds: int) -> int:
+def results_bytes(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape], seeds: int) -> int:
     """What results take on the host: tallies, the dataset made of them, and the file written from it."""
     total = 0
     for stack, result_shape in zip(stacks, result_shapes, strict=True):
@@ -94,7 +95,7 @@ def results_bytes(stacks: list[Stack], result_shapes: list[ResultShape], seeds: 
     return total
 
 
-def check_results(stacks: list[Stack], result_shapes: list[ResultShape], seeds: int) -> None:
+def check_results(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape], seeds: int) -> None:
     """Refuse results that the host has no room for.
 
     Raises:

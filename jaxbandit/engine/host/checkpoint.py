@@ -37,12 +37,12 @@ _ABOUT = "run.toml"
 _FORMAT = "jaxbandit-block-1"
 _ABOUT_FORMAT = ("#", "jaxbandit-run-1")  # a comment to TOML
 _HEAD = 400  # bytes; a head is shorter
-_BLOCK = re.compile(r"group\d+-rows\d+-\d+-seeds\d+-\d+\.block")  # the file of a block, as `simulate.Job` names it
+_BLOCK = re.compile(r"stack\d+-rows\d+-\d+-seeds\d+-\d+\.block")  # the file of a block, as `BlockTask` names it
 _FILE = re.compile(rf"{_ABOUT}|{_BLOCK.pattern}|\.(?:{_ABOUT}|{_BLOCK.pattern})\.{HEX}")  # and all that is made
 _STAGED = re.compile(_STAGING + HEX)
 
 
-class ProgressFolder:
+class Checkpoint:
     """The folder `unfinished` in a folder of results; a context, in which the run is at work.
 
     Left by an exception it stays as it is, but for a run of which no block is done: of that nothing is left.
@@ -88,7 +88,7 @@ class ProgressFolder:
                     runs.append(head[1])
         return runs
 
-    def __enter__(self) -> ProgressFolder:
+    def __enter__(self) -> Checkpoint:
         """Write what it takes to go on, where it is not there yet.
 
         Raises:
@@ -269,7 +269,7 @@ def _empty(folder: Path) -> None:
 
 
 def unfinished(out: Path) -> dict[str, Any]:
-    """What it takes to go on with the run in a folder of results: the table that `ProgressFolder` was given.
+    """What it takes to go on with the run in a folder of results: the table that `Checkpoint` was given.
 
     Raises:
         InputError: there is none, or it is damaged.

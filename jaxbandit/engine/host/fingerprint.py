@@ -1,9 +1,8 @@
-"""What tells one run from another: a digest of all that decides its results."""
+"""The fingerprint of a run: a digest of all that decides its results."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,45 +13,32 @@ from jaxbandit.core.provenance import version
 from jaxbandit.core.xla import program_digest
 from jaxbandit.engine.batch import traced_programs
 from jaxbandit.engine.batch.stacking import Stack
-from jaxbandit.engine.settings import SimulationSettings
+from jaxbandit.engine.plan import Plan
 
 
-def digest(
-    settings: SimulationSettings, asked: tuple[Any, ...], labels: list[str], stacks: list[Stack], names: list[str]
-) -> str:
+def digest(plan: Plan) -> str:
     """A digest of all that decides the results: two runs of one digest have blocks in common, bit for bit.
 
-    That is the program of each group's rounds, users' code and all that it calls in it; the arrays that the policies
-    and the problem made on the host; what is recorded; and the versions of what simulates.
-
-    Args:
-        setting: with the key, horizon and seeds; how blocks are cut decides nothing.
-        asked: what is recorded of the runs, and until when; of a clear `repr`.
-        labels: of the entries.
-        groups: with every number of the policies and problems.
-        names: of the metrics.
+    It covers the program of each stack's rounds, with all users' code that it calls; the arrays that policies and
+    problems hold; what is recorded, and the stopping rule; and the versions of jaxbandit, JAX and the device. The sizes
+    of blocks decide nothing.
 
     Raises:
         InputError: a policy calls back to Python, where its code cannot be compared.
     """
+    settings, asked = plan.settings, (plan.stopping_rule, plan.metrics, plan.rounds.tolist())
+    labels = [one.label for one in plan.configurations]
     about = (
         *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),
         *(str(jnp.result_type(float)), [int(word[0]) for word in prng.key_words(settings.key)]),
-        *(settings.horizon, settings.seeds, asked, labels, [stack.configurations for stack in stacks]),
+        *(settings.horizon, settings.seeds, asked, labels, [stack.configurations for stack in plan.stacks]),
     )
     made = hashlib.sha256(repr(about).encode())
-    for stack in stacks:
-        made.update(_program(stack, names).encode())
-        ground_truth = stack.ground_truth  # of which metrics ask for more than the world holds
-        leaves = jax.tree.leaves((stack.policy, stack.world))
-        for part in (
-            *leaves,
-            ground_truth.means,
-            ground_truth.fractions,
-            ground_truth.penalties,
-            ground_truth.opportunities,
-            ground_truth.plays,
-        ):
+    for stack in plan.stacks:
+        made.update(_program(stack, plan.metrics).encode())
+        truth = stack.ground_truth  # which holds what metrics need beyond the world
+        arrays = [truth.means, truth.fractions, truth.penalties, truth.opportunities, truth.plays]
+        for part in (*jax.tree.leaves((stack.policy, stack.world)), *arrays):
             made.update(program_digest.array_bytes(part))
     return made.hexdigest()
 
@@ -61,5 +47,6 @@ def _program(stack: Stack, names: list[str]) -> str:
     try:
         return traced_programs.digest_of(stack, names)
     except program_digest.OpaqueError as error:
-        words = f"policies, rewards and delays without calls back to Python ({error}), whose code cannot be compared"
-        raise InputError("policies", stack.policy.name, f"{words}, where progress is kept") from None
+        words = f"policies, rewards and delays without calls back to Python ({error})"
+        why = "code that calls back cannot be compared with that of an earlier run, which `keep` asks for"
+        raise InputError("policies", stack.policy.name, f"{words}: {why}") from None

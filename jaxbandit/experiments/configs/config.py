@@ -14,8 +14,9 @@ from typing import Any
 
 from jaxbandit.core.errors import InputError, UnreadableError, shown, unknown_key, unknown_name
 from jaxbandit.core.rationals import decimal
+from jaxbandit.engine import plan
+from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, expanded
 from jaxbandit.policies.base import Policy, policy
@@ -109,8 +110,8 @@ def _value(text: str) -> Any:
     return parsed["value"] if list(parsed) == ["value"] else text.strip()
 
 
-def simulation(config: Mapping[str, Any]) -> Simulation:
-    """The simulation that a config describes, everything about it checked.
+def make_plan(config: Mapping[str, Any]) -> Plan:
+    """The plan of the simulation that a config describes, everything about it checked.
 
     Raises:
         InputError: naming the key at fault.
@@ -128,7 +129,7 @@ def simulation(config: Mapping[str, Any]) -> Simulation:
     settings = SimulationSettings(**given)
     settings.check()
     made = problems(table(config, "problem"), config.get("grid"), settings.key)
-    return Simulation(made[0][1], crossed(configurations(config.get("policies"), settings.horizon), made), settings)
+    return plan.make_plan(made[0][1], crossed(configurations(config.get("policies"), settings.horizon), made), settings)
 
 
 def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:

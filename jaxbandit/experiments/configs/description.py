@@ -10,8 +10,8 @@ from typing import Any
 from jaxbandit.core.component import Component, writable
 from jaxbandit.core.python_values import plain
 from jaxbandit.core.rationals import written
+from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration
-from jaxbandit.engine.simulation import Simulation
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
@@ -26,7 +26,7 @@ Given = list[
 ]  # what was given for each policy, or grid of them, and what is simulated of it
 
 
-def described(simulation: Simulation, problem: Any, given: Given, grid: Any) -> dict[str, Any]:
+def described(plan: Plan, problem: Any, given: Given, grid: Any) -> dict[str, Any]:
     """The config of a simulation.
 
     Args:
@@ -34,9 +34,9 @@ def described(simulation: Simulation, problem: Any, given: Given, grid: Any) -> 
         given: what was given for each policy, or grid of them, and what is simulated of it.
         grid: the table of the grid over the problem, or None.
     """
-    settings = simulation.settings
+    settings = plan.settings
     simulated: dict[str, Any] = {name: getattr(settings, name) for name in ("horizon", "seeds", "key", "record")}
-    simulated["metrics"] = simulation.metrics
+    simulated["metrics"] = plan.metrics
     if settings.until is not None:
         simulated["until"] = settings.until
     made: dict[str, Any] = {"simulation": simulated}

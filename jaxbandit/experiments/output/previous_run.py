@@ -14,7 +14,8 @@ import xarray as xr
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.output_names import RESULTS, is_output
-from jaxbandit.engine.simulation import Simulation
+from jaxbandit.engine.host import fingerprint
+from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments.configs import config as configs
 
 LISTED = "files"  # the attribute of `results.nc` that names the files of its run, itself among them
@@ -48,14 +49,14 @@ def earlier(out: Path) -> Earlier | None:
     return Earlier(config, tuple(name for name in listed if is_output(name)))  # no other file was ever ours
 
 
-def check(out: Path, config: Mapping[str, Any], simulation: Simulation, force: bool) -> None:
+def check(out: Path, config: Mapping[str, Any], plan: Plan, force: bool) -> None:
     """Refuse to replace the results of another config, unless they are to be replaced.
 
     Raises:
         InputError: `force` is not set, and the results are another's, or cannot be read.
     """
     found = earlier(out)
-    if found is None or force or same(config, found.config) or _digest(found.config) == simulation.digest():
+    if found is None or force or same(config, found.config) or _digest(found.config) == fingerprint.digest(plan):
         return
     held = "the results of another config" if found.config is not None else f"a {RESULTS} that cannot be read"
     words = f"a folder without {held}; `--force` replaces them, and removes what else their run has written"
@@ -100,6 +101,6 @@ def _digest(config: Mapping[str, Any] | None) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return configs.simulation(config).digest()
+            return fingerprint.digest(configs.make_plan(config))
     except Exception:  # of another version, or of files that are gone
         return None

@@ -1,0 +1,229 @@
+"""Plans: what a simulation will compute, checked before any work.
+
+A problem, configurations and settings become a `Plan`, which `jaxbandit.engine.simulation.run` carries out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.engine.batch import memory, sharding, traced_programs
+from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size
+from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
+from jaxbandit.engine.settings import Configuration, SimulationSettings
+from jaxbandit.engine.stopping import StoppingRule, stopping_rule
+from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics import definitions, exact_range
+from jaxbandit.metrics.block_statistics import ResultShape
+from jaxbandit.policies.base import Policy
+
+_MOST_BLOCKS = 10**6
+
+
+@dataclass(frozen=True)
+class BlockTask:
+    """One block to simulate.
+
+    Attributes:
+        stack: the number of its stack in the plan.
+        block: its runs.
+    """
+
+    stack: int
+    block: Block
+
+    @property
+    def name(self) -> str:
+        """The name of its file in a checkpoint folder."""
+        rows, seeds = self.block.rows, self.block.seeds
+        return f"stack{self.stack}-rows{rows.start}-{rows.stop}-seeds{seeds.start}-{seeds.stop}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a simulation will compute.
+
+    Attributes:
+        problem: the problem; where configurations have their own problems, the first of them.
+        configurations: the labelled policies.
+        settings: horizon, seeds, key and what is recorded.
+        problems: the problem of each configuration.
+        prepared: the policy of each configuration, prepared for its problem and the horizon.
+        metrics: the names of the metrics that are recorded.
+        stopping_rule: the standard error to reach; None to simulate `settings.seeds` seeds.
+        rounds: the recorded rounds, int64, increasing, the horizon last.
+        mesh: the devices that every block is spread over; None for one device.
+        stacks: the configurations, stacked.
+        sizes: the size of the blocks of each stack.
+    """
+
+    problem: Problem
+    configurations: Sequence[Configuration]
+    settings: SimulationSettings
+    problems: Sequence[Problem]
+    prepared: Sequence[Policy]
+    metrics: list[str]
+    stopping_rule: StoppingRule | None
+    rounds: np.ndarray
+    mesh: Mesh | None
+    stacks: tuple[Stack, ...] = ()
+    sizes: tuple[Size, ...] = ()
+
+    @property
+    def shards(self) -> int:
+        """The number of devices that a block is spread over."""
+        return 1 if self.mesh is None else self.mesh.size
+
+    def result_shape(self, stack: Stack) -> ResultShape:
+        """The shape of the results of a stack's runs."""
+        return ResultShape(stack.arms, len(self.rounds), tuple(self.metrics), len(stack.policy.phases))
+
+    def labels(self, stack: Stack) -> list[str]:
+        """The labels of a stack's configurations."""
+        return [self.configurations[number].label for number in stack.configurations]
+
+    def tasks(self, seeds: slice) -> list[BlockTask]:
+        """All blocks of a seed range, stack by stack."""
+        return [
+            BlockTask(number, block)
+            for number, (stack, one) in enumerate(zip(self.stacks, self.sizes, strict=True))
+            for block in cover(stack.rows, seeds, one, self.shards)
+        ]
+
+    def count_rounds(self, seeds: slice) -> int:
+        """The rounds of all runs of a seed range."""
+        return sum(stack.rows for stack in self.stacks) * (seeds.stop - seeds.start) * self.settings.horizon
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks of the planned seeds."""
+        return [task.block for task in self.tasks(slice(0, self.settings.seeds))]
+
+    @property
+    def result_shapes(self) -> list[ResultShape]:
+        """The shape of the results of each stack."""
+        return [self.result_shape(stack) for stack in self.stacks]
+
+    def check_memory(self, seeds: int) -> None:
+        """Refuse a number of seeds whose results do not fit the host's memory.
+
+        Raises:
+            InputError: naming `simulation.seeds`, with the memory that is needed and the memory that is free.
+        """
+        memory.check_results(self.stacks, self.result_shapes, seeds)
+
+    def results_bytes(self) -> int:
+        """The host memory that the results will take, in bytes, about."""
+        return memory.results_bytes(self.stacks, self.result_shapes, self.settings.seeds)
+
+    def with_sizes(self, sizes: Sequence[Size]) -> Plan:
+        """The plan with other block sizes."""
+        return dataclasses.replace(self, sizes=tuple(sizes))
+
+    def split(self, numbers: Collection[int]) -> Plan:
+        """The plan with some stacks, by number, split into one stack per configuration.
+
+        Programs of such stacks take numbers as parameters, where a stack of several configurations has arrays.
+        """
+        stacks: list[Stack] = []
+        for number, stack in enumerate(self.stacks):
+            horizon = self.settings.horizon
+            alone = one_per_stack(stack.configurations, self.prepared, self.problems, horizon)
+            stacks += alone if number in numbers else [stack]
+        return _with_blocks(self, stacks)
+
+
+def make_plan(problem: Problem, configurations: Sequence[Configuration], settings: SimulationSettings) -> Plan:
+    """Check what is to be simulated, and plan it.
+
+    Args:
+        problem: the problem of the configurations that have none of their own.
+        configurations: what to simulate.
+        settings: how much of it.
+
+    Raises:
+        InputError: something cannot be simulated; the error names the key.
+    """
+    settings.check()
+    problems = [problem if one.problem is None else one.problem for one in configurations]
+    metrics = definitions.chosen(settings.metrics, problem)
+    different = list(_different(problems))
+    for one in different:
+        exact_range.check_sums(one, settings.horizon, "reward" in definitions.needed(metrics))
+    prepared = [_prepared(one, own, settings.horizon) for one, own in zip(configurations, problems, strict=True)]
+    made = Plan(
+        problem=problem,
+        configurations=configurations,
+        settings=settings,
+        problems=problems,
+        prepared=prepared,
+        metrics=metrics,
+        stopping_rule=stopping_rule(settings.until, metrics),
+        rounds=recorded_rounds(settings.horizon, settings.record),
+        mesh=sharding.mesh(),
+    )
+    made = _with_blocks(made, stacked_configurations(prepared, problems, settings.horizon))
+    for one in different:
+        if caveats := definitions.caveats(metrics, one):
+            warnings.warn(caveats[0], stacklevel=4)
+            break
+    return made
+
+
+def _different(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Each problem once."""
+    yield from {id(problem): problem for problem in problems}.values()
+
+
+def _prepared(configuration: Configuration, problem: Problem, horizon: int) -> Policy:
+    try:
+        configuration.policy.check("policies")
+        return configuration.policy.prepare(problem, horizon)
+    except InputError as error:
+        raise error.at(error.key.replace("policies", f"policies[{configuration.label}]", 1)) from None
+
+
+def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:
+    """The plan with these stacks, cut into blocks that fit the memory."""
+    made = dataclasses.replace(unfinished, stacks=tuple(stacks), sizes=())
+    made.check_memory(made.settings.seeds)
+    seeds, sizes, traced = made.settings.seeds, [], []
+    share = -(-sharding.at_play() * jax.process_count() // len(stacks))
+    for number, stack in enumerate(stacks):
+        try:
+            stack = traced_programs.told_apart(stack, made.metrics)
+            pay, fit = memory.runs_a_block(
+                stack,
+                made.result_shape(stack),
+                definitions.needed(made.metrics),
+                seeds,
+                made.shards,
+                sharding.workers(),
+            )
+        except InputError:
+            raise
+        except Exception:  # the policy's own code cannot take arrays for its parameters
+            if len(stack.configurations) == 1:
+                raise
+            return made.split({number})
+        traced.append(stack)
+        sizes.append(size(stack.rows, seeds, made.settings.block, share, pay, fit))
+    _check_count(made, sizes)
+    return dataclasses.replace(made, stacks=tuple(traced), sizes=tuple(sizes))
+
+
+def _check_count(made: Plan, sizes: Sequence[Size]) -> None:
+    seeds = made.settings.seeds
+    count = sum(one.count(stack.rows, seeds) for stack, one in zip(made.stacks, sizes, strict=True))
+    if count > _MOST_BLOCKS:
+        runs = seeds * sum(stack.rows for stack in made.stacks)
+        words = f"at least {-(-runs // _MOST_BLOCKS)} runs, so that there are at most {_MOST_BLOCKS} blocks"
+        raise InputError("simulation.block", made.settings.block, words)
