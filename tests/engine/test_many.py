@@ -11,6 +11,7 @@ from jax import lax
 import jaxbandit as jb
 from jaxbandit.engine import rollout
 from jaxbandit.engine import simulation as engine
+from jaxbandit.engine.host import fingerprint
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.experiments import dataset
@@ -237,9 +238,8 @@ def test_a_policy_that_cannot_be_compiled_says_so():
 def test_the_digest_of_a_run_knows_all_that_metrics_ask_of_the_problem():
     def digest(**changes):
         problem = {**TRANSFER, **changes}
-        return configs.make_plan(
-            {"simulation": {"horizon": 9, "seeds": 2}, "problem": problem, "policies": [{"kind": "ucb1"}]}
-        ).digest()
+        config = {"simulation": {"horizon": 9, "seeds": 2}, "problem": problem, "policies": [{"kind": "ucb1"}]}
+        return fingerprint.digest(configs.make_plan(config))
 
     made = [digest(), digest(opportunity="linear"), digest(penalties=0.2), digest(fractions=0.1), digest(plays=2)]
     assert len(set(made)) == len(made)

@@ -191,7 +191,9 @@ def test_every_change_that_decides_results_is_another_run(other):
 def test_what_metrics_alone_need_decides_results():
     def digest(c):
         problem = {**WORLD, "opportunity": {"kind": "softmax", "c": c}}
-        return simulation({"simulation": SETTING, "problem": problem, "policies": [{"kind": "fucb"}]}).digest()
+        return fingerprint.digest(
+            simulation({"simulation": SETTING, "problem": problem, "policies": [{"kind": "fucb"}]})
+        )
 
     assert digest(1.0) != digest(2.0)
 
