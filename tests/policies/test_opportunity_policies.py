@@ -14,7 +14,6 @@ from harness import INDICES, TRANSFER, assert_same, plain_opportunity, reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import judge
-from test_opportunity import Shy
 
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of
@@ -157,8 +156,18 @@ def test_with_a_high_price_and_uniform_f_all_rounds_are_opportunities(horizon):
     assert (results.pulls >= horizon // 6).all()
 
 
+class Rivalry(jb.Opportunity):
+    """Falls with the means of the other arms; knows its Lipschitz constant, but not its range over a box."""
+
+    def value(self, mu):
+        return 0.9 * mu * (1.0 - mu.sum(axis=0, keepdims=True) / len(mu)) / len(mu)
+
+    def lipschitz(self, arms):
+        return 1.8
+
+
 def test_a_user_s_function_with_its_lipschitz_constant():
-    world = jb.Problem(MEANS, penalties=PRICES, opportunity=Shy(weight=0.9))
+    world = jb.Problem(MEANS, penalties=PRICES, opportunity=Rivalry())
     results = jb.simulate(world, ["self-regulated", "fairness-aware-etc"], horizon=T, seeds=4)
     assert results.sizes["policy"] == 2
     assert (results.pulls.sum("arm") == T).all()
