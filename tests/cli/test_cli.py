@@ -186,8 +186,14 @@ def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
     ("arguments", "start"),
     [
         (["--set", "simulation.seeds=none"], "simulation.seeds = 'none': must be a whole number >= 1"),
-        (["--set", "simulation.seedz=3"], "simulation.seedz = "),
-        (["--set", "problem.fractions=0.5"], "problem.fractions = 0.5: must be fractions that sum to at most"),
+        (
+            ["--set", "simulation.seedz=3"],
+            "unknown key simulation.seedz (did you mean 'seeds'?); valid keys: block, horizon, ",
+        ),
+        (
+            ["--set", "problem.fractions=0.5"],
+            "problem.fractions = 0.5: must sum to at most plays = 1 (they sum to 1.5)",
+        ),
         (["--set", "policies.1.eta=-1"], "policies[1].eta = -1: must be numbers >= 0"),
         (["--set", "policies.1.kind=lgf"], "policies[1].kind = 'lgf': must be one of "),
         (["--set", 'simulation.metrics=["joy"]'], "simulation.metrics = 'joy': must be one of "),
@@ -227,8 +233,8 @@ def test_a_config_that_cannot_be_read_exits_with_2(there, capsys, content):
     before = names(there)
     assert cli.main(["run", "other.toml", "--out", "made"]) == 2
     printed = capsys.readouterr().err
-    key = {"": "simulation", "x = 1": "x"}.get(content, "CONFIG")
-    assert printed.startswith(f"jaxbandit: {key} = ")
+    starts = {"": "simulation is missing: must be a table", "x = 1": "unknown key x; valid keys: "}
+    assert printed.startswith(f"jaxbandit: {starts.get(content, 'cannot read other.toml: ')}")
     assert printed.count("\n") == 1
     assert names(there) == before
 

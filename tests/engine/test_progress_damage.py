@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from damaging import DAMAGES, Kept, folder, foreign, forged, rewritten, swapped
+from damaged_progress import DAMAGES, Kept, folder, foreign, forged, rewritten, swapped
 
 
 @pytest.fixture(scope="module")

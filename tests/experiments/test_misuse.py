@@ -236,7 +236,7 @@ def test_a_name_is_one_class_s(family, monkeypatch):
     name = FAMILIES[family]
     monkeypatch.setattr(family, "registry", dict(family.registry))
     theirs = family.registry[name]
-    with pytest.raises(jb.InputError, match=rf"Mine\.name = '{name}'; .*override=True"):
+    with pytest.raises(jb.InputError, match=rf"Mine\.name = '{name}': .*override=True"):
         define(family, name)
     assert family.registry[name] is theirs
     mine = define(family, name, override=True)

@@ -7,10 +7,12 @@ import signal
 import time
 import warnings
 from collections import Counter
+from pathlib import Path
 
-import damage
+import damaged_configs
 import numpy as np
 import pytest
+from error_lines import assert_line
 
 from jaxbandit import cli
 from jaxbandit.core.errors import InputError
@@ -26,7 +28,7 @@ SECONDS = 10  # after which what is checked counts as stuck; each takes some mil
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The working directory, with a conversion log, files that are none, and a pipe that nobody writes to."""
-    monkeypatch.chdir(damage.furnish(tmp_path))
+    monkeypatch.chdir(damaged_configs.furnish(tmp_path))
     os.mkfifo("fifo")
     yield tmp_path
     assert not os.path.exists("executed")  # the commands in configs and logs would make it
@@ -51,13 +53,8 @@ def outcome(check):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    message, key = str(refused), refused.key
-    assert message.isprintable()  # so it is one line
-    assert len(message) < 500
-    assert re.match(r"\S.* = .+: must be .+", message)
-    if key.isprintable() and len(key) < 100:
-        assert message.startswith((f"{key} = ", f"{key!r} = "))
-    return key, None
+    assert_line(refused)
+    return refused.key, None
 
 
 def simulated(path, changes=()):
@@ -87,7 +84,7 @@ def plays_every_round(simulation):
 
 
 def through(folder, cases):
-    """The keys named and how often, and the simulations made, of configs as `damage.damaged` gives them."""
+    """The keys named and how often, and the simulations made, of configs as `damaged_configs.damaged` gives them."""
     path, keys, made = folder / "damaged.toml", Counter(), []
     for done, content in cases:
         path.write_bytes(content)
@@ -118,7 +115,7 @@ def run_some(made, most, policies):
 
 def test_a_thousand_damaged_configs(folder):
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    keys, made = through(folder, damage.damaged(seed=0, count=1000))
+    keys, made = through(folder, damaged_configs.damaged(seed=0, count=1000))
     assert time.process_time() - begun < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10  # KiB on Linux
     assert len(made) + keys.total() == 1000
@@ -134,7 +131,7 @@ def test_a_thousand_damaged_configs(folder):
 
 @pytest.mark.slow
 def test_thousands_of_damaged_configs(folder):
-    keys, made = through(folder, damage.damaged(1, 2000))
+    keys, made = through(folder, damaged_configs.damaged(1, 2000))
     assert len(made) >= 240
     assert len(keys) >= 180
     assert run_some(made, most=20, policies=9) == 20
@@ -157,7 +154,7 @@ def test_what_no_machine_has_room_for_is_refused_by_its_key(folder):
         ("policies", [{"kind": "lfg", "eta": {"scale": 1, "horizon_power": 1e9}}]),
         ("policies", [{"kind": "lfg", "eta": {"scale": 1, "horizon_power": -1e9}}]),
     ]:
-        path.write_bytes(damage.toml(damage.small(**{dotted: value}), {}))
+        path.write_bytes(damaged_configs.toml(damaged_configs.small(**{dotted: value}), {}))
         key, _ = outcome(lambda: simulated(path))
         assert key is not None
         assert key.startswith(dotted)
@@ -171,12 +168,12 @@ def test_numbers_of_thousands_of_digits(folder):
 
 
 def test_a_config_that_never_ends_is_not_read_to_its_end():
-    assert outcome(lambda: config.load(damage.Path("/dev/zero")))[0] == "CONFIG"
+    assert outcome(lambda: config.load(Path("/dev/zero")))[0] == "CONFIG"
 
 
 def test_damaged_changes(folder):
     path, keys, accepted = folder / "changed.toml", Counter(), 0
-    for text, changes in damage.changes(seed=0, count=1000):
+    for text, changes in damaged_configs.changes(seed=0, count=1000):
         path.write_text(text)
         key, simulation = outcome(lambda changes=changes: simulated(path, changes))
         accepted += simulation is not None
@@ -194,7 +191,7 @@ def test_damaged_tuning_tables(folder, monkeypatch):
 
     monkeypatch.setattr(gradients.Program, "runs", accept)
     path, keys, accepted = folder / "tuned.toml", Counter(), 0
-    for _, content in damage.tunings(seed=0, count=500):
+    for _, content in damaged_configs.tunings(seed=0, count=500):
         path.write_bytes(content)
         try:
             keys[outcome(lambda: task.task(config.load(path)).run())[0]] += 1
@@ -207,7 +204,7 @@ def test_damaged_tuning_tables(folder, monkeypatch):
 
 def test_damaged_conversion_logs(folder):
     path, keys = folder / "damaged.tsv", Counter()
-    for content in damage.logs(seed=0, count=1000):
+    for content in damaged_configs.logs(seed=0, count=1000):
         path.write_bytes(content)
         key, log = outcome(lambda: conversion_log.read(path))
         keys[key] += 1
@@ -223,13 +220,13 @@ def test_damaged_conversion_logs(folder):
 def test_the_command_ends_with_2_and_one_line(folder, capsys, command):
     path = folder / "damaged.toml"
     refused = 0
-    for _, content in damage.damaged(seed=9, count=60):
+    for _, content in damaged_configs.damaged(seed=9, count=60):
         path.write_bytes(content)
         if outcome(lambda: simulated(path))[0] is not None:
             refused += 1
             assert cli.main([command, str(path), "--out", str(folder / "out")]) == 2
             said = capsys.readouterr()
             assert said.out == ""
-            assert re.fullmatch(r"jaxbandit: .* = .*: must be .*\n", said.err)
+            assert re.fullmatch(r"jaxbandit: .+\n", said.err)
             assert not (folder / "out").exists()
     assert refused >= 30

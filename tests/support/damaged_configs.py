@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import tomli_w
-from hostile import CODE, DATES, HOSTILE, NUMBERS, PATHS, RAW, TUNED, TUNING, WHOLE, WORDS
+from hostile_values import CODE, DATES, HOSTILE, NUMBERS, PATHS, RAW, TUNING, WORDS
+from whole_configs import TUNED, WHOLE
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -1,0 +1,198 @@
+"""Heat maps of grids against plain NumPy, and what they refuse."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from grid_results import ETA, EXPLORATION, SEEDS, crowd, grids_beside_ucb1, lfg, on_grid, runs, without
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm
+
+import jaxbandit as jb
+from jaxbandit.experiments import tables
+from jaxbandit.experiments.plots import figures, heat_maps
+from jaxbandit.metrics.definitions import METRICS
+
+
+@pytest.fixture(scope="module")
+def results():
+    return grids_beside_ucb1()
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
+def panel(figure):
+    """The values of a heat map, its texts by cell, and the edges drawn around cells."""
+    axis = figure.axes[0]
+    texts = {(round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in axis.texts}
+    lines = [c for c in axis.collections if isinstance(c, LineCollection)]
+    edges = {tuple(map(tuple, segment)) for line in lines for segment in line.get_segments()}
+    frames = {(round(p.get_y() + 0.41), round(p.get_x() + 0.41)) for p in axis.patches if not p.get_hatch()}
+    hatched = {(round(p.get_y() + 0.5), round(p.get_x() + 0.5)) for p in axis.patches if p.get_hatch()}
+    return np.ma.filled(axis.images[0].get_array(), np.nan), texts, edges, frames, hatched
+
+
+def border(inside):
+    """The edges between cells inside and cells that are not, one cell after the other."""
+    found = set()
+    for row, column in inside:
+        left, right, low, high = column - 0.5, column + 0.5, row - 0.5, row + 0.5
+        found ^= {((left, low), (right, low)), ((left, high), (right, high))}
+        found ^= {((left, low), (left, high)), ((right, low), (right, high))}
+    return found
+
+
+@pytest.mark.parametrize("metric", ["penalized_regret", "unfairness"])
+def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
+    figure = figures.heat_map(results, metric, x="eta", y="exploration")
+    values, texts, edges, frames, hatched = panel(figure)
+    cells = {(r, c): runs(results, lfg(a, x), metric) for r, x in enumerate(EXPLORATION) for c, a in enumerate(ETA)}
+    means = {place: held.mean() for place, held in cells.items()}
+    assert values.shape == (2, 3)
+    for place, mean in means.items():
+        assert values[place] == pytest.approx(mean)
+        assert float(texts[place]) == pytest.approx(mean, abs=0.5 * 10.0 ** -len(texts[place].partition(".")[2]) + 1e-9)
+    first = min(means, key=means.get)
+    assert frames == {first}
+    assert hatched == set()
+    alike = set()
+    for place, held in cells.items():
+        apart = held - cells[first]
+        if abs(apart.mean()) <= 1.96 * np.sqrt((apart.var(axis=1, ddof=1) / SEEDS).sum()) / 2:
+            alike.add(place)
+    assert edges == border(alike)
+    axis, bar = figure.axes
+    assert [(axis.get_xlabel(), axis.get_ylabel())] == [("eta", "exploration")]
+    assert [t.get_text() for t in axis.get_xticklabels()] == ["1", "10", "100"]
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["0.5", "2"]
+    assert bar.get_ylabel() == METRICS[metric].label
+    assert "T = 120, mean over 2 instances × 20 runs" in figure.get_suptitle()
+    assert "framed: the best" in figure.get_suptitle()
+
+
+def test_what_a_grid_leaves_out_is_hatched(results):
+    some = results.isel(policy=(results.policy != lfg(10, 2)).values)
+    values, texts, _, _, hatched = panel(figures.heat_map(some, "regret", "eta", "exploration"))
+    assert np.isnan(values[1, 1])
+    assert np.isnan(values).sum() == 1
+    assert hatched == {(1, 1)}
+    assert (1, 1) not in texts
+
+
+def test_light_is_good_and_of_utility_the_most_is_best(results):
+    gain = results.assign(utility=results.r_regret, utility_final=results.r_regret_final)
+    for metric, best in (("r_regret", np.nanargmin), ("utility", np.nanargmax)):
+        figure = figures.heat_map(gain, metric, "eta", "exploration")
+        values, _, _, frames, _ = panel(figure)
+        image = figure.axes[0].images[0]
+        light = sum(image.cmap(image.norm(values.ravel()[best(values)]))[:3])
+        assert light == max(sum(image.cmap(image.norm(value))[:3]) for value in values.ravel())
+        assert frames == {tuple(np.unravel_index(best(values), values.shape))}
+
+
+def test_names_stand_as_they_appear(results):
+    words = np.array(["late" if x == 2 else "early" if x == 0.5 else "" for x in results.exploration.values])
+    named = results.drop_vars("exploration").assign_coords(base=("policy", words, {"key": "policies.base"}))
+    figure = figures.heat_map(named, "regret", "base", "eta")
+    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["late", "early"]
+    values = panel(figure)[0]
+    assert values[1, 0] == pytest.approx(runs(results, lfg(10, 2), "regret").mean())
+    assert tables.varying(named)["lfg"] == ["eta", "base"]
+
+
+def test_a_large_map_has_colours_and_a_star_alone(results):
+    many = crowd(results, {"ucb1": 180})
+    many = on_grid(many, x=np.tile(np.arange(15.0), 12), y=np.repeat(np.arange(12.0), 15), number=np.zeros(180))
+    figure = figures.heat_map(many, "regret", "x", "y")
+    values, texts, _, frames, _ = panel(figure)
+    assert (values.shape, texts, frames) == ((12, 15), {}, set())
+    (star,) = figure.axes[0].lines
+    column, row = star.get_xydata()[0].astype(int)
+    assert values[row, column] == values.min()
+    assert "number = 0.0: T = 120" in figure.get_suptitle().replace("ucb1, ", "")
+    assert "starred: the best" in figure.get_suptitle()
+
+
+def test_colours_are_logarithmic_over_a_wide_range():
+    assert isinstance(heat_maps.scale(np.array([1.0, 5.0])), LogNorm)
+    for values in ([1.0, 4.9], [0.0, 10.0], [-1.0, 100.0], [3.0, 3.0]):
+        norm = heat_maps.scale(np.array(values))
+        assert not isinstance(norm, LogNorm)
+        assert norm.vmin < norm.vmax
+
+
+def test_a_metric_that_is_the_same_everywhere_has_no_best(results):
+    still = results.assign(regret_final=results.regret_final * 0 + 4)
+    _, texts, edges, frames, _ = panel(figures.heat_map(still, "regret", "eta", "exploration"))
+    assert set(texts.values()) == {"4.00"}
+    assert (edges, frames) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (("regrets", "eta", "exploration"), r"metric = 'regrets'.*did you mean 'regret'"),
+        (("regret", "etas", "exploration"), r"x = 'etas'.*did you mean 'eta'"),
+        (("regret", "eta", "eta"), r"y = 'eta': must be another parameter than x, one of exploration"),
+        (("regret", "eta", "exploration", "LFG"), r"family = 'LFG': must be one of lfg, short, ucb1"),
+        (("regret", "eta", "exploration", "short"), r"y = 'exploration': .*short's grid: eta"),
+        (("regret", "eta", "exploration", "ucb1"), r"x = 'eta': .*ucb1's grid: it has none"),
+    ],
+)
+def test_a_heat_map_of_what_is_not_there_is_refused(results, call, message):
+    with pytest.raises(jb.InputError, match=message):
+        figures.heat_map(results, *call)
+
+
+def test_the_family_has_to_be_clear(results):
+    twice = results.assign_coords(family=("policy", np.where(results.exploration == 2, "two", results.family)))
+    with pytest.raises(
+        jb.InputError, match=r"two parameters that one family varies \(two: eta; lfg: eta; short: eta\)"
+    ):
+        figures.heat_map(twice, "regret", "eta", "exploration")
+    other = results.assign_coords(family=results.family.str.upper(), policy=results.policy.str.upper())
+    both = xr.concat([results, other], "policy", combine_attrs="override", data_vars="minimal")
+    with pytest.raises(jb.InputError, match=r"family is missing: must be one of LFG, lfg"):
+        figures.heat_map(both, "regret", "eta", "exploration")
+    assert panel(figures.heat_map(both, "regret", "eta", "exploration", "LFG"))[0].shape == (2, 3)
+
+
+def test_of_a_third_parameter_one_value_is_selected_first(results):
+    three = on_grid(
+        results, eta=results.eta, exploration=results.exploration, third=np.where(results.eta > 50, 8.0, 4.0)
+    )
+    with pytest.raises(jb.InputError, match=r"varies third \(2 values\).*isel\(policy=results\[\"third\"\] == 4.0\)"):
+        figures.heat_map(three, "regret", "eta", "exploration")
+    figure = figures.heat_map(three.isel(policy=three["third"] == 4.0), "regret", "eta", "exploration")
+    assert panel(figure)[0].shape == (2, 2)
+    assert "lfg, third = 4.0: T = 120" in figure.get_suptitle()
+
+
+def test_a_grid_over_two_parameters_draws_its_heat_maps(results, tmp_path):
+    results = without(results, {"penalized_regret", "r_regret", "max_deficit"})
+    names = [path.name for path in figures.draw_all(results, tmp_path)]
+    assert names[-2:] == ["heat-maps.png", "heat-maps.pdf"]
+    figure = dict(figures.figures(results))["heat-maps"]
+    drawn = [axis for axis in figure.axes if axis.images]
+    bars = [axis.get_ylabel() for axis in figure.axes if not axis.images and axis.get_visible()]
+    assert bars == [METRICS[name].label for name in figures.recorded(results)]
+    for axis, name in zip(drawn, figures.recorded(results), strict=True):
+        mean = runs(results, lfg(100, 0.5), name).mean()
+        assert axis.images[0].get_array()[0, 2] == pytest.approx(mean)
+
+
+def test_files_of_heat_maps_have_safe_names():
+    assert figures._file_names("heat-maps", ["lfg/thompson"]) == ["heat-maps"]
+    made = figures._file_names("heat-maps", ["lfg/thompson", "LFG (a: b)", "lfg a-b", "τ", "../x", "x" * 300])
+    assert made[:5] == [
+        "heat-maps-lfg-thompson",
+        "heat-maps-LFG-a-b",
+        "heat-maps-lfg-a-b-2",
+        "heat-maps-3",
+        "heat-maps-x",
+    ]
+    assert len(made[5]) < 100
