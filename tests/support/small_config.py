@@ -45,6 +45,6 @@ def changed(changes):
     return made
 
 
-def simulation(**changes):
-    """The simulation of the small config with some keys set; `__` stands for a dot."""
-    return config.simulation(changed({name.replace("__", "."): value for name, value in changes.items()}))
+def make_plan(**changes):
+    """The plan of the small config with some keys set; `__` stands for a dot."""
+    return config.make_plan(changed({name.replace("__", "."): value for name, value in changes.items()}))

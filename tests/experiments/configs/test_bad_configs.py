@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from error_lines import assert_line
-from small_config import DROP, TWO_INSTANCES, changed, simulation
+from small_config import DROP, TWO_INSTANCES, changed, make_plan
 
 import jaxbandit as jb
 from jaxbandit.experiments.configs import config
@@ -267,7 +267,7 @@ def title(case):
 @pytest.mark.parametrize(("changes", "key", "held", "allowed"), [pytest.param(*case, id=title(case)) for case in BAD])
 def test_a_bad_config_is_refused_by_its_key(changes, key, held, allowed):
     with pytest.raises(jb.InputError) as caught:
-        config.simulation(changed(changes))
+        config.make_plan(changed(changes))
     error = caught.value
     assert error.key == key
     assert allowed in error.allowed
@@ -279,6 +279,6 @@ def test_a_bad_config_is_refused_by_its_key(changes, key, held, allowed):
 
 def test_a_long_value_is_cut_short_in_the_message():
     with pytest.raises(jb.InputError) as caught:
-        simulation(simulation__horizon=[0.5] * 9999)
+        make_plan(simulation__horizon=[0.5] * 9999)
     assert len(caught.value.held) == 9999
     assert re.match(r"simulation\.horizon = \[0\.5, 0\.5, .{80,120}\.\.\.: must be a whole number", str(caught.value))

@@ -49,7 +49,7 @@ def test_set(file, change, path, value):
     expected = copy.deepcopy(TABLES)
     expected[path[0]] = loaded[path[0]]
     assert loaded == expected  # the other sections are as they were
-    assert config.simulation(loaded).configurations
+    assert config.make_plan(loaded).configurations
 
 
 def test_changes_come_one_after_the_other(file):
@@ -94,7 +94,7 @@ def test_a_change_that_cannot_be_read_is_refused(file, change, allowed):
 )
 def test_a_change_to_a_bad_value_is_refused_by_its_key(file, change, key, held):
     with pytest.raises(jb.InputError) as caught:
-        config.simulation(config.load(file, [change]))
+        config.make_plan(config.load(file, [change]))
     assert (caught.value.key, caught.value.held) == (key, held)
 
 

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_config import DROP, TABLES, TWO_INSTANCES, simulation
+from small_config import DROP, TABLES, TWO_INSTANCES, make_plan
 
 import jaxbandit as jb
+from jaxbandit.engine import simulation as engine
 from jaxbandit.experiments.configs import config
 
 
 def test_defaults():
-    made = simulation()
+    made = make_plan()
     assert [configuration.label for configuration in made.configurations] == ["lfg", "ucb1"]
     assert (made.settings.horizon, made.settings.seeds, made.settings.key, made.settings.record) == (400, 3, 0, 200)
     assert made.problem.plays == 1
@@ -29,13 +30,13 @@ def test_defaults():
     ],
 )
 def test_means(means, expected):
-    problem = simulation(problem__means=means).problem
+    problem = make_plan(problem__means=means).problem
     np.testing.assert_array_equal(problem.means, expected)
     assert (problem.arms, problem.instances) == np.shape(expected)
 
 
 def test_whole_numbers_are_numbers():
-    problem = simulation(problem__means=[1, 0, 1], problem__fractions=0, problem__penalties=1).problem
+    problem = make_plan(problem__means=[1, 0, 1], problem__fractions=0, problem__penalties=1).problem
     np.testing.assert_array_equal(problem.means.ravel(), [1, 0, 1])
     assert problem.means.dtype == np.float64
     assert problem.fractions.ravel().tolist() == [0, 0, 0]
@@ -44,7 +45,7 @@ def test_whole_numbers_are_numbers():
 def test_random_means_belong_to_the_key():
     def drawn(key, **table):
         table = {"random": "uniform", "arms": 3, **table}
-        return simulation(problem__means=table, simulation__key=key).problem.means
+        return make_plan(problem__means=table, simulation__key=key).problem.means
 
     first = drawn(7, instances=40)
     assert first.shape == (3, 40)
@@ -69,7 +70,7 @@ def test_random_means_belong_to_the_key():
     ],
 )
 def test_fractions_are_the_decimals_that_were_written(fractions, expected):
-    problem = simulation(problem__means=TWO_INSTANCES, problem__fractions=fractions).problem
+    problem = make_plan(problem__means=TWO_INSTANCES, problem__fractions=fractions).problem
     assert problem.fractions.tolist() == [[Fraction(tau) for tau in row] for row in expected]
 
 
@@ -84,12 +85,12 @@ def test_fractions_are_the_decimals_that_were_written(fractions, expected):
     ],
 )
 def test_penalties(penalties, expected):
-    problem = simulation(problem__means=TWO_INSTANCES, problem__penalties=penalties).problem
+    problem = make_plan(problem__means=TWO_INSTANCES, problem__penalties=penalties).problem
     np.testing.assert_allclose(np.broadcast_to(problem.penalties, (3, 2)), expected, rtol=1e-12)
 
 
 def test_a_policy_may_have_penalties_of_its_own():
-    made = simulation(problem__penalties=DROP, policies=[{"kind": "hard-threshold-ucb", "penalties": 0.3}])
+    made = make_plan(problem__penalties=DROP, policies=[{"kind": "hard-threshold-ucb", "penalties": 0.3}])
     assert made.prepared[0].penalties == 0.3
     assert "penalized_regret" not in made.metrics
 
@@ -106,25 +107,24 @@ def test_a_policy_may_have_penalties_of_its_own():
     ],
 )
 def test_rewards(reward, name, value):
-    np.testing.assert_array_equal(getattr(simulation(problem__reward=reward).problem.reward, name), value)
+    np.testing.assert_array_equal(getattr(make_plan(problem__reward=reward).problem.reward, name), value)
 
 
 def test_availability():
-    assert simulation(problem__availability=1).problem.availability is None
-    sleepy = simulation(problem__availability=[0.5, 1, 0]).problem.availability
+    assert make_plan(problem__availability=1).problem.availability is None
+    sleepy = make_plan(problem__availability=[0.5, 1, 0]).problem.availability
     np.testing.assert_array_equal(sleepy, [[0.5], [1], [0]])
 
 
 @pytest.mark.parametrize("delay", [4, [4, 4, 4], [[4, 4, 4], [4, 4, 4]]])
 def test_delays_are_a_number_or_one_an_arm_or_one_row_an_instance(delay):
-    made = simulation(problem__means=TWO_INSTANCES, problem__delay={"kind": "fixed", "d": delay}).problem.delay
+    made = make_plan(problem__means=TWO_INSTANCES, problem__delay={"kind": "fixed", "d": delay}).problem.delay
     np.testing.assert_array_equal(np.broadcast_to(made.d, (3, 2)), np.full((3, 2), 4))
 
 
 def labels(*tables):
     return [
-        (configuration.label, configuration.family)
-        for configuration in simulation(policies=list(tables)).configurations
+        (configuration.label, configuration.family) for configuration in make_plan(policies=list(tables)).configurations
     ]
 
 
@@ -145,7 +145,7 @@ def test_a_list_makes_a_grid():
         ("LFG (eta=0.5)", "LFG"),
         ("LFG (eta=1e-09)", "LFG"),
     ]
-    made = simulation(policies=[{"kind": "lfg", "eta": [1, 2.5], "exploration": [1.5, 2.0]}]).configurations
+    made = make_plan(policies=[{"kind": "lfg", "eta": [1, 2.5], "exploration": [1.5, 2.0]}]).configurations
     assert [(e.policy.eta, e.policy.base.exploration) for e in made] == [(1, 1.5), (1, 2.0), (2.5, 1.5), (2.5, 2.0)]
     assert [e.label for e in made][1] == "lfg (eta=1, exploration=2)"
     assert len({e.label for e in made}) == 4
@@ -158,19 +158,19 @@ def test_a_list_makes_a_grid():
 )
 def test_a_parameter_may_grow_with_the_horizon(scale, power, value):
     table = {"kind": "lfg", "eta": {"scale": scale, "horizon_power": power}}
-    assert simulation(policies=[table]).configurations[0].policy.eta == pytest.approx(value, rel=1e-15)
+    assert make_plan(policies=[table]).configurations[0].policy.eta == pytest.approx(value, rel=1e-15)
 
 
 def test_a_grid_of_parameters_that_grow_with_the_horizon():
     etas = [{"scale": s, "horizon_power": 0.5} for s in (1, 2)] + [7.0]
-    made = simulation(policies=[{"kind": "lfg", "eta": etas}]).configurations
+    made = make_plan(policies=[{"kind": "lfg", "eta": etas}]).configurations
     assert [configuration.policy.eta for configuration in made] == [20, 40, 7]
     assert len({configuration.label for configuration in made}) == 3
 
 
 def test_parameters_of_the_base_stand_beside_those_of_the_rule():
     table = {"kind": "fair-learn", "alpha": 1.5, "base": "kl-ucb", "a": 3.0, "log_offset": 1.0}
-    made = simulation(policies=[table]).configurations[0].policy
+    made = make_plan(policies=[table]).configurations[0].policy
     assert (made.name, made.alpha, made.base.name, made.base.a, made.base.log_offset) == (
         "fair-learn",
         1.5,
@@ -182,7 +182,7 @@ def test_parameters_of_the_base_stand_beside_those_of_the_rule():
 
 def test_python_takes_what_a_config_takes():
     """`jb.simulate` with the tables of a config is the simulation of that config."""
-    outcome = simulation().run()
+    outcome = engine.run(make_plan())
     tables = TABLES["problem"], TABLES["policies"]
     results = jb.simulate(*tables, horizon=400, seeds=3)
     np.testing.assert_array_equal(results.pulls, outcome.each(lambda tally: tally.pulls))
@@ -208,9 +208,9 @@ def test_the_config_that_results_carry_gives_the_same_results(tmp_path, problem,
     results = jb.simulate({**TABLES["problem"], **problem}, policies, horizon=60, seeds=3, key=4)
     path = tmp_path / "again.toml"
     path.write_text(results.attrs["config"])
-    again = config.simulation(config.load(path))
+    again = config.make_plan(config.load(path))
     assert [configuration.label for configuration in again.configurations] == results.policy.values.tolist()
-    np.testing.assert_array_equal(results.pulls, again.run().each(lambda tally: tally.pulls))
+    np.testing.assert_array_equal(results.pulls, engine.run(again).each(lambda tally: tally.pulls))
 
 
 CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.toml"))
@@ -231,6 +231,6 @@ def beside_a_log(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("beside_a_log")
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_the_configs_that_come_along_are_good(path):
-    simulation = config.simulation(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
+    simulation = config.make_plan(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
     assert simulation.metrics
     assert len(simulation.prepared) >= 1
