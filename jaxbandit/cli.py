@@ -20,7 +20,7 @@ from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, ReturnedError, WriteError, unknown_name
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.output_names import RESULTS, TABLE, is_output
-from jaxbandit.core.files.streams import say, tell
+from jaxbandit.core.files.streams import print_error, print_lines
 from jaxbandit.engine import simulation
 from jaxbandit.engine.batch import memory, sharding
 from jaxbandit.experiments.configs import config as configs
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 2 for bad input, with one message on standard error; 1 where work had to stop; 130 when
         interrupted.
     """
-    with streams.usable():
+    with streams.usable_streams():
         return _main(arguments)
 
 
@@ -47,18 +47,18 @@ def _main(arguments: Sequence[str] | None) -> int:
             warnings.showwarning = _show_warning
             return int(parsed.command(parsed))
     except InputError as error:
-        tell(str(error))
+        print_error(str(error))
         return 2
     except (FloatingPointError, WriteError, ConnectionError) as error:
-        tell(str(error))
+        print_error(str(error))
         return 1
     except KeyboardInterrupt:
-        tell("interrupted")
+        print_error("interrupted")
         return 130
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    tell(f"note: {message}")
+    print_error(f"note: {message}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -125,7 +125,7 @@ def _resume(parsed: argparse.Namespace) -> int:
 
     try:
         if (parsed.out / RESULTS).is_file() and not (parsed.out / "unfinished").exists():
-            say(f"nothing to resume: {parsed.out}/{RESULTS} is complete")
+            print_lines(f"nothing to resume: {parsed.out}/{RESULTS} is complete")
             return 0
         about = unfinished(parsed.out)
     except OSError as error:
@@ -166,7 +166,7 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     from jaxbandit.experiments.output import export
 
     if (need := plan.results_bytes()) > 1 << 30:
-        tell(f"note: results will take about {need / 2**30:.1f} GiB of memory")
+        print_error(f"note: results will take about {need / 2**30:.1f} GiB of memory")
     about = {"config": tomli_w.dumps(config), **_made_with(), **({"force": True} if force else {})}
     told = [f"{out}/ has its results: another process has finished this run"]
     try:
@@ -180,18 +180,18 @@ def _simulate(config: dict[str, Any], out: Path, parsed: argparse.Namespace, for
     except (KeyboardInterrupt, FloatingPointError, ReturnedError, WriteError, ConnectionError) as error:
         if isinstance(error, WriteError) and _finished(out, config, before):
             checkpoint.forget(out)  # what this one has put there since
-            say(*told)
+            print_lines(*told)
             return 0
         if checkpoint.kept(out):
             again = isinstance(error, FloatingPointError | ReturnedError)
             words = "goes on with it, and meets this error again:" if again else "goes on with it"
-            tell(f"what is done is kept: `jaxbandit resume {out}` {words}")
+            print_error(f"what is done is kept: `jaxbandit resume {out}` {words}")
         raise
     checkpoint.forget(out)
     if distributed.number() == 0:
-        say(*told)
+        print_lines(*told)
     if result.short is not None:
-        tell(result.short)
+        print_error(result.short)
         return 1
     return 0
 
@@ -229,7 +229,7 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     _ask_for(out, report.FILES.__contains__)
     numbers = list(PAPERS) if parsed.paper is None else [parsed.paper]
     whole = reproduce.reproduce(numbers, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
-    say(report.table(whole), f"wrote report.html, report.md, claims.json and the figures to {out}/")
+    print_lines(report.table(whole), f"wrote report.html, report.md, claims.json and the figures to {out}/")
     return 0
 
 
@@ -249,7 +249,7 @@ def _tune(parsed: argparse.Namespace) -> int:
     _ask_for(out, tasks.FILES.__contains__)
     made = task.run(progress=sys.stderr.isatty())
     written = tasks.save(task, made, out)
-    say(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
+    print_lines(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0
 
 
@@ -299,13 +299,13 @@ def _policies(parsed: argparse.Namespace) -> int:
     """Print every policy with its parameters, their defaults and its source."""
     for name, entry in Policy.registry.items():
         if isinstance(entry, Alias):
-            say(f"{name}\n    {entry.summary}")
+            print_lines(f"{name}\n    {entry.summary}")
             continue
         about = f"{inspect.getdoc(entry)}\nsource: {entry.source}"
-        say(f"{name}\n{textwrap.indent(about, '    ')}")
+        print_lines(f"{name}\n{textwrap.indent(about, '    ')}")
         for parameter, field in entry.parameters().items():
             default = "" if field.default is None else f" = {_default(field.default)}"
-            say(f"    {parameter}{default}: {field.metadata.get('doc', '')}")
+            print_lines(f"    {parameter}{default}: {field.metadata.get('doc', '')}")
     return 0
 
 

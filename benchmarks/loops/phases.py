@@ -188,7 +188,7 @@ def constant_opportunity(policy: Any, problem: jb.Problem, horizon: int) -> Comp
     """Sweeps over the arms that lack plays and may be worth their price, then the black box."""
     finish = black_box(policy, problem, horizon)
     log_horizon = math.log(horizon)
-    shares = np.array([math.ceil(share * horizon) for share in problem.opportunity.shares(problem.arms)])
+    shares = np.array([math.ceil(share * horizon) for share in problem.opportunity.constant_shares(problem.arms)])
 
     @fast
     def play(arms: Any, horizon: int) -> tuple[float, float]:

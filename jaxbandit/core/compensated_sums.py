@@ -11,21 +11,21 @@ from jaxbandit.core.struct import struct
 
 
 @struct
-class Sum:
+class CompensatedSum:
     """A running sum and what rounding has taken from it; float arrays of one shape."""
 
     value: Any
-    lost: Any
+    compensation: Any
 
 
-def nothing(shape: tuple[int, ...]) -> Sum:
+def zeros(shape: tuple[int, ...]) -> CompensatedSum:
     """Zeros."""
-    zeros = jnp.zeros(shape, jnp.result_type(float))
-    return Sum(zeros, zeros)
+    zero = jnp.zeros(shape, jnp.result_type(float))
+    return CompensatedSum(zero, zero)
 
 
-def plus(total: Sum, term: Array) -> Sum:
+def add(total: CompensatedSum, term: Array) -> CompensatedSum:
     """The sum with one term more (Kahan 1965)."""
-    term = term - total.lost
+    term = term - total.compensation
     larger = total.value + term
-    return Sum(larger, (larger - total.value) - term)
+    return CompensatedSum(larger, (larger - total.value) - term)

@@ -20,8 +20,8 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
-from jaxbandit.core.python_values import counts, is_masked, plain
-from jaxbandit.core.rationals import decimal, written
+from jaxbandit.core.python_values import is_masked, is_whole_number, to_python
+from jaxbandit.core.rationals import exact_fraction, shortest_decimals
 from jaxbandit.core.struct import register
 
 
@@ -104,14 +104,14 @@ class Component:
         for name in given:
             if name not in made.parameters():
                 raise unknown_key(f"{key}.{name}", given[name], [*made.parameters(), "kind"])
-        return made.built(given, key)
+        return made.from_parameters(given, key)
 
     @classmethod
-    def built(cls, given: Mapping[str, Any], key: str) -> Self:
+    def from_parameters(cls, given: Mapping[str, Any], key: str) -> Self:
         """The component with some parameters, ratios as "1/3" read where they are exact; `key` is for errors."""
         fields = cls.parameters()
         read = {
-            name: _with_ratios(value, f"{key}.{name}") if fields[name].metadata.get("exact") else value
+            name: _read_ratios(value, f"{key}.{name}") if fields[name].metadata.get("exact") else value
             for name, value in given.items()
         }
         return cls(**read)
@@ -122,7 +122,7 @@ class Component:
         for name, field in self.parameters().items():
             value = getattr(self, name)
             if value is not None:
-                made[name] = written(value, name) if field.metadata.get("exact") else writable(value)
+                made[name] = shortest_decimals(value, name) if field.metadata.get("exact") else to_toml(value)
         return made
 
     def check(self, key: str) -> None:
@@ -140,48 +140,48 @@ class Component:
             elif field.default is not None:
                 raise InputError(f"{key}.{name}", None, _range(field))
 
-    def check_numbers(self, key: str) -> None:
+    def check_scalars(self, key: str) -> None:
         """`check`, and refuse lists."""
         self.check(key)
         for name in self.parameters():
             if np.ndim(getattr(self, name)):
                 raise InputError(f"{key}.{name}", getattr(self, name), "a number")
 
-    def with_numbers(self, key: str) -> Self:
-        """`check_numbers`, and the component with floats for its numbers, whatever their types.
+    def with_scalars(self, key: str) -> Self:
+        """`check_scalars`, and the component with floats for its numbers, whatever their types.
 
         What is part of the structure keeps Python's own type.
         """
-        self.check_numbers(key)
+        self.check_scalars(key)
         read: dict[str, Any] = {}
         for name, field in self.parameters().items():
             value = getattr(self, name)
             if not field.metadata.get("static"):
-                read[name] = float(value) if isinstance(value, Real | Decimal) else plain(value)
+                read[name] = float(value) if isinstance(value, Real | Decimal) else to_python(value)
             elif hasattr(value, "dtype"):  # an array is no part of a structure
-                read[name] = decimal(value, f"{key}.{name}") if field.metadata.get("exact") else plain(value)
+                read[name] = exact_fraction(value, f"{key}.{name}") if field.metadata.get("exact") else to_python(value)
         return self.replace(**read)
 
-    def parts(self) -> Iterator[Component]:
+    def components(self) -> Iterator[Component]:
         """The component and those in its fields."""
         yield self
         for value in vars(self).values():
             if isinstance(value, Component):
-                yield from value.parts()
+                yield from value.components()
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-def users(component: Component) -> bool:
+def has_user_code(component: Component) -> bool:
     """Whether some of a component's code, or of those in it, is not of this package, so that a user may change it."""
-    return any(_users(type(part)) for part in component.parts())
+    return any(_is_user_class(type(part)) for part in component.components())
 
 
-def _users(cls: type) -> bool:
+def _is_user_class(cls: type) -> bool:
     own = [kind for kind in cls.__mro__ if kind.__module__ not in ("builtins", "typing", "abc")]
-    return any(written_elsewhere(kind) or any(map(written_elsewhere, _functions(kind))) for kind in own)
+    return any(is_user_defined(kind) or any(map(is_user_defined, _functions(kind))) for kind in own)
 
 
 def _functions(cls: type) -> Iterator[FunctionType]:
@@ -192,7 +192,7 @@ def _functions(cls: type) -> Iterator[FunctionType]:
             yield function
 
 
-def written_elsewhere(thing: Any) -> bool:
+def is_user_defined(thing: Any) -> bool:
     """Whether a class or a function is not of this package."""
     return (getattr(thing, "__module__", None) or "").partition(".")[0] != _PACKAGE
 
@@ -200,20 +200,20 @@ def written_elsewhere(thing: Any) -> bool:
 _PACKAGE = __name__.partition(".")[0]
 
 
-def valued(function: Any, at: Array) -> Array:
+def evaluate(function: Any, at: Array) -> Array:
     """`function.value(at)`: for functions that differ in their parameters by one program, where JAX can trace them."""
-    if users(function):  # as it is now, whatever was compiled before its helpers were edited
+    if has_user_code(function):  # as it is now, whatever was compiled before its helpers were edited
         held: Array = function.value(at)
         return held
     try:
-        return _valued(function, at)
+        return _evaluate_compiled(function, at)
     except jax.errors.JAXTypeError:  # one that branches on its parameters
         made: Array = function.value(at)
         return made
 
 
 @jax.jit
-def _valued(function: Any, at: Array) -> Array:
+def _evaluate_compiled(function: Any, at: Array) -> Array:
     made: Array = function.value(at)
     return made
 
@@ -237,27 +237,27 @@ def _check_name(cls: type[Component], name: Any, override: bool) -> None:
     raise InputError(f"{cls.__qualname__}.name", name, words)
 
 
-def writable(value: Any) -> Any:
+def to_toml(value: Any) -> Any:
     """A value as TOML writes it: nothing but numbers, words, lists and tables."""
     if isinstance(value, Component):
         return value.as_table()
     if isinstance(value, type):
         return getattr(value, "name", value.__name__)
-    held = plain(value)
+    held = to_python(value)
     if isinstance(held, Mapping):
-        return {str(name): writable(part) for name, part in held.items() if part is not None}
+        return {str(name): to_toml(part) for name, part in held.items() if part is not None}
     if isinstance(held, list):
-        return [writable(part) for part in held]
+        return [to_toml(part) for part in held]
     if isinstance(held, str | bool | int | float):
         return held
     return float(held) if isinstance(held, Real | Decimal) else str(held)
 
 
-def _with_ratios(value: Any, key: str) -> Any:
+def _read_ratios(value: Any, key: str) -> Any:
     """Numbers as they are, with a ratio of a config, as "1/3", read."""
     if isinstance(value, list):
-        return [_with_ratios(part, key) for part in value]
-    return decimal(value, key) if isinstance(value, str) else value
+        return [_read_ratios(part, key) for part in value]
+    return exact_fraction(value, key) if isinstance(value, str) else value
 
 
 def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
@@ -265,7 +265,7 @@ def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
     least, most = -math.inf if low is None else low, math.inf if high is None else high
     if type(value) in (int, float) and least <= value <= most and abs(value) <= 1e30:
         return  # what nearly every point of a grid is
-    finite(value, key, _range(field), least, most)
+    finite_numbers(value, key, _range(field), least, most)
 
 
 def _range(field: dataclasses.Field[Any]) -> str:
@@ -278,7 +278,7 @@ def _range(field: dataclasses.Field[Any]) -> str:
     return "finite numbers" if high is None else f"numbers <= {high:g}"
 
 
-def finite(value: Any, key: str, words: str, low: float = -math.inf, high: float = math.inf) -> np.ndarray:
+def finite_numbers(value: Any, key: str, words: str, low: float = -math.inf, high: float = math.inf) -> np.ndarray:
     """A number, or nested lists of them, as float64; `words` say what the key may hold.
 
     Raises:
@@ -303,7 +303,7 @@ def boolean(value: Any, key: str) -> bool:
     Raises:
         InputError: anything else.
     """
-    held = plain(value)
+    held = to_python(value)
     if not isinstance(held, bool):
         raise InputError(key, value, "true or false")
     return held
@@ -315,13 +315,13 @@ def whole_number(value: Any, key: str, least: int = 1) -> int:
     Raises:
         InputError: anything else, or a number below `least`.
     """
-    held = plain(value)
-    if not counts(held, least):
+    held = to_python(value)
+    if not is_whole_number(held, least):
         raise InputError(key, value, f"a whole number >= {least}")
     return int(held)
 
 
-def positive(value: Any, key: str, words: str) -> None:
+def check_positive(value: Any, key: str, words: str) -> None:
     """Refuse numbers that are not above 0, where a range can only name the end that is excluded.
 
     Raises:

@@ -24,7 +24,7 @@ class Named(Protocol):
     name: ClassVar[str]
 
 
-def real(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: str) -> Array:
+def floats(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: str) -> Array:
     """Numbers that broadcast to `shape`, as floats of the dtype simulated in.
 
     Args:
@@ -40,12 +40,12 @@ def real(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: st
     return _checked(owner, method, value, shape, f"{what}, float", _is_real).astype(jnp.result_type(float))
 
 
-def whole(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: str) -> Array:
+def integers(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: str) -> Array:
     """Whole numbers that broadcast to `shape`, as int32; arguments and errors as for `real`."""
     return _checked(owner, method, value, shape, f"{what}, int32", _is_whole).astype(jnp.int32)
 
 
-def mask(owner: Named, method: str, value: Any, now: Any) -> Array:
+def selection_mask(owner: Named, method: str, value: Any, now: Any) -> Array:
     """Selected arms as a mask, bool `[K, *runs]`.
 
     Args:
@@ -66,7 +66,7 @@ def mask(owner: Named, method: str, value: Any, now: Any) -> Array:
     return jnp.broadcast_to(_checked(owner, method, value, shape, what, _is_bool, False), shape)
 
 
-def like(owner: Named, method: str, value: Any, state: Any) -> Any:
+def same_structure(owner: Named, method: str, value: Any, state: Any) -> Any:
     """A state of the structure, shapes and dtypes of another one.
 
     Raises:
@@ -75,18 +75,18 @@ def like(owner: Named, method: str, value: Any, state: Any) -> Any:
     same = bool(jax.tree.structure(value) == jax.tree.structure(state))  # type: ignore[operator]
     pairs = zip(jax.tree.leaves(value), jax.tree.leaves(state), strict=True) if same else ()
     if not same or any(_kind(new) != _kind(old) for new, old in pairs):
-        raise ReturnedError(owner_of(owner), method, _tree(value), f"a state like the one before, {_tree(state)}")
+        raise ReturnedError(owner_name(owner), method, _tree(value), f"a state like the one before, {_tree(state)}")
     return value
 
 
-def arrays(owner: Named, method: str, value: Any) -> Any:
+def array_tree(owner: Named, method: str, value: Any) -> Any:
     """A tree of arrays and numbers.
 
     Raises:
         ReturnedError: there is something else in it.
     """
     if not all(_is_array(leaf) or isinstance(leaf, bool | int | float) for leaf in jax.tree.leaves(value)):
-        raise ReturnedError(owner_of(owner), method, _tree(value), "a state: a tree of arrays")
+        raise ReturnedError(owner_name(owner), method, _tree(value), "a state: a tree of arrays")
     return value
 
 
@@ -97,11 +97,11 @@ def pair(owner: Named, method: str, value: Any, what: str) -> tuple[Any, Any]:
         ReturnedError: anything else.
     """
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ReturnedError(owner_of(owner), method, _came(value), f"two arrays: {what}")
+        raise ReturnedError(owner_name(owner), method, _came(value), f"two arrays: {what}")
     return value[0], value[1]
 
 
-def owner_of(owner: Named) -> str:
+def owner_name(owner: Named) -> str:
     """What a method is of, as errors name it: `policy 'ucb1'`."""
     return f"{owner.family} {owner.name!r}"
 
@@ -125,7 +125,7 @@ def _checked(
     first = "n" if owner.family in ("reward", "delay") else "K"  # plays; arms
     axes = f"[{first}, *runs] = {_text(shape)} (any number of runs)" if len(shape) > 1 else _text(shape)
     words = f", that broadcasts to {axes} and has as many axes" if broadcasts else ""
-    raise ReturnedError(owner_of(owner), method, _came(value), what + words)
+    raise ReturnedError(owner_name(owner), method, _came(value), what + words)
 
 
 def _is_real(dtype: Any) -> bool:

@@ -45,9 +45,9 @@ class InputError(ValueError):
         if held is None:
             return f"{place} is missing: {rule}"
         room = max(40, min(120, _LENGTH - len(place) - len(rule)))
-        return f"{place} = {shown(held, room)}: {rule}"
+        return f"{place} = {short_repr(held, room)}: {rule}"
 
-    def at(self, key: str, note: str = "") -> InputError:
+    def with_key(self, key: str, note: str = "") -> InputError:
         """The same error about another key, with a note behind what is allowed."""
         return type(self)(key, self.held, self.allowed + note)
 
@@ -79,7 +79,7 @@ class ReturnedError(InputError):
         self.key, self.held, self.allowed = f"{owner}: {method}", came, expected
         ValueError.__init__(self, _line(f"{owner}: {method} returned {_cut(came, 160)}; expected {expected}"))
 
-    def at(self, key: str, note: str = "") -> InputError:
+    def with_key(self, key: str, note: str = "") -> InputError:
         """The error as it is: it names its own place."""
         return self
 
@@ -146,7 +146,7 @@ def unknown_key(key: str, held: Any, allowed: Iterable[str]) -> InputError:
     return UnknownKeyError(key, held, f"{hint}; valid keys: {_cut(', '.join(names), _NAMES[bool(hint)])}")
 
 
-def named(function: Callable[P, R]) -> Callable[P, R]:
+def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with an `InputError` for a keyword argument that it does not have, which suggests the nearest."""
     known = [name for name in inspect.signature(function).parameters if name != "self"]
 
@@ -186,7 +186,7 @@ def _place(key: str) -> str:
     return _line(_cut(key if bare else repr(key), _WORD))
 
 
-def shown(held: Any, limit: int = 120) -> str:
+def short_repr(held: Any, limit: int = 120) -> str:
     """What a key holds, as an error shows it: cut short at `limit` characters."""
     try:
         return _cut(re.sub(r"\s*\n\s*", " ", repr(held)), limit)  # arrays are shown in several lines

@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.python_values import counts, is_key, plain
+from jaxbandit.core.python_values import is_key, is_whole_number, to_python
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
 
@@ -44,7 +44,7 @@ def threefry2x32(key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int) ->
     return x0, x1
 
 
-def key_number(key: Any) -> int:
+def key_as_integer(key: Any) -> int:
     """A simulation's key as an integer in [0, 2^64), which gives the same runs.
 
     Args:
@@ -62,8 +62,8 @@ def key_number(key: Any) -> int:
         pairs: list[Any] = list(data.astype(np.uint32).reshape(-1, 2, 1))
         high, low = functools.reduce(lambda key, pair: threefry2x32((*key,), (*pair,), rounds=20), pairs)
         return int(high[0]) << 32 | int(low[0])
-    number = plain(key)
-    if not counts(number, 0) or number >= 1 << 64:
+    number = to_python(key)
+    if not is_whole_number(number, 0) or number >= 1 << 64:
         raise InputError("simulation.key", key, words)
     return int(number)
 
@@ -75,7 +75,7 @@ def _is_raw_key(key: Any) -> bool:
 
 def key_words(key: Any) -> tuple[np.ndarray, np.ndarray]:
     """The two words of a simulation's key, as `key_number` takes it, uint32 `[1]`."""
-    number = key_number(key)
+    number = key_as_integer(key)
     return np.array([number >> 32], np.uint32), np.array([number & 0xFFFFFFFF], np.uint32)
 
 
@@ -134,11 +134,11 @@ class Stream:
     arms: int = static(default=1)
     arm: Any = None
 
-    def towards(self, purpose: int) -> Stream:
+    def for_purpose(self, purpose: int) -> Stream:
         """The same round's numbers for another purpose."""
         return dataclasses.replace(self, purpose=purpose)
 
-    def of_play(self, number: Array, arm: Array | None, arms: int) -> Stream:
+    def for_play(self, number: Array, arm: Array | None, arms: int) -> Stream:
         """The numbers of each arm's play `number`, whichever its round: of all arms, or of the n in `arm`.
 
         Args:
@@ -249,10 +249,10 @@ def _propose(stream: Stream, shape: Array, slot: Array, attempt: Any) -> tuple[A
     x = _normal(first[: len(slot)], second)
     u = _unit(first[len(slot) :], last, shape.dtype)
     y = x / jnp.sqrt(9.0 * d)
-    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _logarithm_rest(jnp.maximum(y, -1.0)))
+    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _log1p_remainder(jnp.maximum(y, -1.0)))
 
 
-def _logarithm_rest(y: Array) -> Array:
+def _log1p_remainder(y: Array) -> Array:
     """log(1 + y) - y + y^2 / 2 - y^3 / 3; in float32 by its series near 0, where little of the difference is left."""
     difference = jnp.log1p(y) if y.dtype != jnp.float32 else jnp.log(1.0 + y)
     difference -= y * (1.0 - y * (1.0 / 2.0 - y * (1.0 / 3.0)))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """The value with numbers as int or float, and arrays, series, ranges and tuples as lists.
 
     Keys of `jax.random` stay as they are, and so does everything that holds no numbers. A masked entry becomes None.
@@ -18,16 +18,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, str | bool | int | float) or value is None or isinstance(value, type):
         return value
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: to_python(part) for name, part in value.items()}
     if isinstance(value, list | tuple | range):
-        return [plain(part) for part in value]
+        return [to_python(part) for part in value]
     if is_key(value) or not hasattr(value, "__array__"):
         return value
     array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
     held = array.tolist()
     if isinstance(held, np.floating):  # a long double is no type of Python's
         return float(held)
-    return plain(held) if isinstance(held, list) and array.dtype == object else held
+    return to_python(held) if isinstance(held, list) and array.dtype == object else held
 
 
 def is_key(value: Any) -> bool:
@@ -42,6 +42,6 @@ def is_masked(value: Any) -> bool:
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
 
 
-def counts(value: Any, least: int = 1) -> bool:
+def is_whole_number(value: Any, least: int = 1) -> bool:
     """Whether a plain value is a whole number, from `least` on; booleans are none."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -35,7 +35,7 @@ _WORDS = 'finite numbers, or ratios as "1/3"'
 _RATIO = re.compile(r"\s*(-?[0-9]{1,4000})\s*/\s*([0-9]{1,4000})\s*", re.ASCII)
 
 
-def decimal(value: Any, key: str) -> Fraction:
+def exact_fraction(value: Any, key: str) -> Fraction:
     """The number that was written, exactly: 0.05 is 1/20, not the nearest binary float.
 
     Args:
@@ -55,26 +55,26 @@ def decimal(value: Any, key: str) -> Fraction:
     if isinstance(value, float | np.number) and np.isrealobj(value) and np.isfinite(value):
         return Fraction(str(value))  # str is the shortest decimal that reads back as the same float
     if getattr(value, "ndim", None) == 0 and hasattr(value, "dtype") and not isinstance(value, np.generic):
-        return decimal(np.asarray(value)[()], key)  # an array of JAX's or NumPy's that is one number
+        return exact_fraction(np.asarray(value)[()], key)  # an array of JAX's or NumPy's that is one number
     raise InputError(key, value, _WORDS)
 
 
-def decimals(values: Any, key: str) -> np.ndarray:
+def exact_fractions(values: Any, key: str) -> np.ndarray:
     """`decimal` of every entry, as an object array of the same shape."""
     if is_masked(values):
         raise InputError(key, values, f"{_WORDS}, none of them masked")
     try:
-        array = _configurations(values)
+        array = _object_array(values)
     except (ValueError, RecursionError):
         raise InputError(key, values, f"{_WORDS}, in rows of one length") from None
-    return np.asarray(np.frompyfunc(lambda value: decimal(value, key), 1, 1)(array), dtype=object)
+    return np.asarray(np.frompyfunc(lambda value: exact_fraction(value, key), 1, 1)(array), dtype=object)
 
 
-def _configurations(values: Any) -> np.ndarray:
+def _object_array(values: Any) -> np.ndarray:
     """An object array of the entries as they are: a float32 stays one, whose shortest decimal is another."""
     if isinstance(values, list | tuple):
         alone = all(isinstance(entry, numbers.Number | str) for entry in values)
-        rows: list[Any] = list(values) if alone else [_configurations(row) for row in values]
+        rows: list[Any] = list(values) if alone else [_object_array(row) for row in values]
         shapes = set() if alone else {row.shape for row in rows}
         if len(shapes) > 1:
             raise ValueError
@@ -88,7 +88,7 @@ def _configurations(values: Any) -> np.ndarray:
     return made
 
 
-def written(value: Any, key: str) -> Any:
+def shortest_decimals(value: Any, key: str) -> Any:
     """Numbers, or nested lists of them, as a config writes them so that `decimal` reads what they are exactly.
 
     Returns:
@@ -97,7 +97,7 @@ def written(value: Any, key: str) -> Any:
     Raises:
         InputError: not finite numbers, or ratios too long to be written.
     """
-    exact = decimals(value, key)
+    exact = exact_fractions(value, key)
     try:
         return np.asarray(np.frompyfunc(_shortest, 1, 1)(exact), object).tolist()
     except ValueError:  # Python writes out no whole number of thousands of digits
@@ -116,19 +116,19 @@ def _shortest(value: Fraction) -> int | float | str:
 
 @struct
 class Quota:
-    """tau_k s for one count of rounds s, split so that integers decide: tau s = whole + rest.
+    """tau_k s for one count of rounds s, split so that integers decide: tau s = floor + fraction.
 
     Every array is `[K, *runs]`, the run axes broadcasting (1 where runs share them).
 
     Attributes:
-        whole: floor(tau s), int32.
-        rest: tau s - whole in [0, 1), float, rounded down; positive exactly where tau s is no integer.
-        rank: int32, orders the arms of an instance by the exact fractional part, equal where it is equal.
+        floor: floor(tau s), int32.
+        fraction: tau s - floor in [0, 1), float, rounded down; positive exactly where tau s is no integer.
+        fraction_rank: int32, orders the arms of an instance by the exact fractional part, equal where it is equal.
     """
 
-    whole: Any
-    rest: Any
-    rank: Any
+    floor: Any
+    fraction: Any
+    fraction_rank: Any
 
 
 class QuotaTable:
@@ -197,7 +197,7 @@ def rounded_down(values: np.ndarray, dtype: Any) -> np.ndarray:
     return np.where(near > values, np.nextafter(near, np.asarray(0, dtype)), near)
 
 
-def lifted(value: Any) -> Any:
+def rounded_up(value: Any) -> Any:
     """A number >= 0, NumPy's or JAX's, raised by 4 roundings, so that one that stands for an integer is not below it.
 
     For what no table can hold exactly, as T f(m).
@@ -205,21 +205,23 @@ def lifted(value: Any) -> Any:
     return value * (1 + 4 * np.finfo(value.dtype).eps)
 
 
-def total(values: Any, axis: int) -> Any:
+def sum_in_order(values: Any, axis: int) -> Any:
     """Sum in index order, NumPy's or JAX's: its bits are the same whatever the other axes' lengths."""
     if isinstance(values, np.ndarray):
         return functools.reduce(operator.add, np.moveaxis(values, axis, 0))
-    return in_order(jnp.add, lambda k: lax.dynamic_index_in_dim(values, k, axis, keepdims=False), values.shape[axis])
+    return reduce_in_order(
+        jnp.add, lambda k: lax.dynamic_index_in_dim(values, k, axis, keepdims=False), values.shape[axis]
+    )
 
 
-def in_order(combine: Callable[[Any, Any], Any], term: Callable[[Any], Any], count: int) -> Any:
+def reduce_in_order(combine: Callable[[Any, Any], Any], term: Callable[[Any], Any], count: int) -> Any:
     """`term(0)`, JAX arrays, combined with `term(1)`, the outcome with `term(2)`, and so on up to `count` of them."""
     if count > _UNROLLED:
         return lax.fori_loop(1, count, lambda k, made: combine(made, term(k)), term(0))
     return functools.reduce(combine, map(term, range(count)))
 
 
-def product(weight: Any, value: Any) -> Any:
+def rounded_product(weight: Any, value: Any) -> Any:
     """weight * value, rounded before anything is added to it: the same bits in every compilation.
 
     A compiler may fuse a product with a following sum for some arms and not for others (LLVM does where it packs
@@ -239,7 +241,7 @@ def _rounded_slope(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple
     return _rounded(weight, value), of_weight * value + weight * of_value
 
 
-def split(value: Fraction) -> tuple[int, float]:
+def floor_and_fraction(value: Fraction) -> tuple[int, float]:
     """floor(value) and what remains, the remainder rounded down in float64."""
     whole = math.floor(value)
     rest = value - whole

@@ -188,7 +188,7 @@ def _prepared(configuration: Configuration, problem: Problem, horizon: int) -> P
         configuration.policy.check("policies")
         return configuration.policy.prepare(problem, horizon)
     except InputError as error:
-        raise error.at(error.key.replace("policies", f"policies[{configuration.label}]", 1)) from None
+        raise error.with_key(error.key.replace("policies", f"policies[{configuration.label}]", 1)) from None
 
 
 def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:

@@ -13,15 +13,15 @@ from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core import contracts
-from jaxbandit.core.component import users
+from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.environment.delays import drawn
-from jaxbandit.environment.feedback_calendar import Feedback, calendar, deliver
+from jaxbandit.environment.delays import draw_delays
+from jaxbandit.environment.feedback_calendar import Feedback, deliver, empty_calendar
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, chosen, selected, started, updated
@@ -56,7 +56,7 @@ class State:
     under_way: Any
     policy: Any
     offered: Any
-    sums: dict[str, sums.Sum]
+    sums: dict[str, sums.CompensatedSum]
     max_deficit_ever: Any
     miscounted: Any
     misdelayed: Any
@@ -92,13 +92,13 @@ def begin(
         received=None if world.delay.immediate else counts,
         deviation=totals,
         squares=squares,
-        under_way=calendar(Feedback(counts, totals, squares), world.under_way, world.bits),
+        under_way=empty_calendar(Feedback(counts, totals, squares), world.calendar_rounds, world.zero_one),
         policy=started(policy, world, shape),
         offered=None if world.availability is None else counts[:1],
-        sums={name: sums.nothing((1, *shape[1:])) for name in asked},
+        sums={name: sums.zeros((1, *shape[1:])) for name in asked},
         max_deficit_ever=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if max_deficit_ever else None,
         miscounted=counts[:1] if policy.users_selection else None,
-        misdelayed=counts[:1] if users(world.delay) else None,
+        misdelayed=counts[:1] if has_user_code(world.delay) else None,
     )
 
 
@@ -108,7 +108,7 @@ def observe(
     """What the policy sees when it selects in round t: all that arrived by the end of round t-1."""
     everywhere = jnp.ones(state.pulls.shape, bool)
     if world.availability is not None:  # sleeping arms, 001 sec. 5
-        asleep = random.towards(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
+        asleep = random.for_purpose(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
         everywhere = everywhere & ~asleep
     return RoundView(
         t=t,
@@ -156,25 +156,25 @@ def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
 
 def _drawn(world: World, its: tuple[Any, ...], arm: Array, arms: int, here: Any, random: Stream) -> Sent:
     number, mean, model, centre, delay = its
-    random = random.of_play(number, None if len(arm) == arms else arm, arms)
-    reward, deviation = rewards(mean, model, centre, world.binary, random)
-    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
+    random = random.for_play(number, None if len(arm) == arms else arm, arms)
+    reward, deviation = rewards(mean, model, centre, world.binarised, random)
+    rounds = None if delay.immediate else draw_delays(delay, reward, random.for_purpose(DELAY))
     return Sent(reward, deviation, arm, here, rounds)
 
 
 def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Stream) -> tuple[Array, Array]:
     """The rewards of some plays, whose numbers `random` has, and what the policy is told of them, less their centre."""
     shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
-    reward = contracts.real(model, "draw", model.draw(mean, random.towards(REWARD)), shape, "a reward per play")
+    reward = contracts.floats(model, "draw", model.draw(mean, random.for_purpose(REWARD)), shape, "a reward per play")
     drawing_form = reward
     if binary:  # Agrawal & Goyal 2012, Alg. 2
-        drawing_form = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+        drawing_form = (random.for_purpose(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
     return reward, drawing_form if centre is None else drawing_form - centre
 
 
 def _of_few(world: World, arms: int) -> bool:
     """Whether rewards are drawn for the selected arms alone: for one, or for the few that a calendar must take up."""
-    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
+    return world.plays == 1 or (world.calendar_rounds > 1 and can_list(arms, world.plays))
 
 
 def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
@@ -238,7 +238,7 @@ def _miscounted(before: Array, mask: Array, now: RoundView) -> Array:
 
 def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
     """The first delay that is below 0, or too long for the calendar although it ends by the horizon."""
-    beyond = (sent.rounds >= world.under_way) & (sent.rounds <= horizon - t)
+    beyond = (sent.rounds >= world.calendar_rounds) & (sent.rounds <= horizon - t)
     wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
     least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
@@ -268,7 +268,7 @@ def settle(policy: Policy, world: World, state: State, now: RoundView, choice: A
         squares=None if state.squares is None else state.squares + arrived.squares,
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
-        sums={name: sums.plus(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
+        sums={name: sums.add(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
         max_deficit_ever=None
         if state.max_deficit_ever is None
         else _max_deficit_ever(state.max_deficit_ever, quota_now, pulls),
@@ -383,7 +383,7 @@ def _faults(state: State, world: World, t: Array) -> Array:
 @functools.cache
 def compiled() -> Any:
     """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
-    return cpu_kernel.compiled(cpu_kernel.one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
+    return cpu_kernel.compiled(cpu_kernel.as_one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

@@ -9,8 +9,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxbandit.core import prng
-from jaxbandit.core.errors import InputError, shown
-from jaxbandit.core.python_values import counts, plain
+from jaxbandit.core.errors import InputError, short_repr
+from jaxbandit.core.python_values import is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.moments import MOST_RUNS
 from jaxbandit.policies.base import Policy
@@ -64,8 +64,8 @@ class SimulationSettings:
 
     def __post_init__(self) -> None:
         for name in ("horizon", "seeds", "record", "metrics", "block"):  # NumPy's and JAX's numbers among them
-            object.__setattr__(self, name, plain(getattr(self, name)))
-        object.__setattr__(self, "key", prng.key_number(self.key))
+            object.__setattr__(self, name, to_python(getattr(self, name)))
+        object.__setattr__(self, "key", prng.key_as_integer(self.key))
 
     def check(self) -> None:
         """Refuse what cannot be simulated.
@@ -75,10 +75,10 @@ class SimulationSettings:
         """
         for name in ("horizon", "seeds", "block"):
             value = getattr(self, name)
-            if not (name == "block" and value is None) and not counts(value):
+            if not (name == "block" and value is None) and not is_whole_number(value):
                 raise InputError(f"simulation.{name}", value, "a whole number >= 1")
-        listed = isinstance(self.record, list) and all(counts(t) and t <= self.horizon for t in self.record)
-        if not (listed or self.record == "all" or counts(self.record)):
+        listed = isinstance(self.record, list) and all(is_whole_number(t) and t <= self.horizon for t in self.record)
+        if not (listed or self.record == "all" or is_whole_number(self.record)):
             words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
             raise InputError("simulation.record", self.record, words)
         # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
@@ -99,7 +99,7 @@ def short(value: Any) -> str:
     try:
         return _short(value)
     except (ValueError, OverflowError):  # a whole number of hundreds of digits
-        return shown(value, 40)
+        return short_repr(value, 40)
 
 
 def _short(value: Any) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.rationals import decimal
+from jaxbandit.core.rationals import exact_fraction
 
 _WEEK = 604_800  # seconds in the week over which nb_clicks_1week counts
 _PLACES = {5: (0, 1, 2, 4), 23: (0, 2, 4, 20)}  # of Sale, _NAMES and product_title, by the number of columns
@@ -63,10 +63,10 @@ class ConversionLog:
         """The delays in page visits, K arrays, int64, missing ones left out; arguments and errors as in `visits`."""
         pairs = zip(self.seconds, self.clicks, strict=True)
         known = ((seconds, clicks, (seconds >= 0) & (clicks >= 0)) for seconds, clicks in pairs)
-        return tuple(visits(seconds[rows], clicks[rows], click_rate, key) for seconds, clicks, rows in known)
+        return tuple(page_visits(seconds[rows], clicks[rows], click_rate, key) for seconds, clicks, rows in known)
 
 
-def visits(seconds: np.ndarray, clicks: np.ndarray, click_rate: Any, key: str) -> np.ndarray:
+def page_visits(seconds: np.ndarray, clicks: np.ndarray, click_rate: Any, key: str) -> np.ndarray:
     """Delays in page visits, `[n]` int64: floor(seconds / (604800 / (clicks / click_rate))), 0 without clicks; exact.
 
     Args:
@@ -81,7 +81,7 @@ def visits(seconds: np.ndarray, clicks: np.ndarray, click_rate: Any, key: str) -
     for name, part in (("seconds", seconds), ("clicks", clicks)):
         if part.dtype.kind not in "iu" or np.any(part < 0):
             raise InputError(name, part, "an array of integers >= 0")
-    scale = 1 / (_WEEK * share(click_rate, key))
+    scale = 1 / (_WEEK * exact_click_rate(click_rate, key))
     largest = int(seconds.max(initial=0)) * int(clicks.max(initial=0)) * scale.numerator
     word = np.int64 if max(largest, scale.denominator) < 1 << 63 else object  # else Python's own integers
     exact = seconds.astype(word) * clicks.astype(word) * scale.numerator // scale.denominator
@@ -90,14 +90,14 @@ def visits(seconds: np.ndarray, clicks: np.ndarray, click_rate: Any, key: str) -
     return exact.astype(np.int64)
 
 
-def share(click_rate: Any, key: str) -> Fraction:
+def exact_click_rate(click_rate: Any, key: str) -> Fraction:
     """The share of page visits that end in a click, exactly.
 
     Raises:
         InputError: no number in (0, 1]; `key` is the name to give.
     """
     try:
-        rate = decimal(click_rate, key)
+        rate = exact_fraction(click_rate, key)
     except (ValueError, OverflowError):  # an infinite Decimal overflows
         rate = Fraction(0)
     if not 0 < rate <= 1:
@@ -105,7 +105,7 @@ def share(click_rate: Any, key: str) -> Fraction:
     return rate
 
 
-def read(path: str | os.PathLike[str], arms: int | None = None, key: str = "problem.delay.table") -> ConversionLog:
+def read_log(path: str | os.PathLike[str], arms: int | None = None, key: str = "problem.delay.table") -> ConversionLog:
     """Read a conversion log, line by line: memory goes to the product titles and to 32 bytes a conversion.
 
     Every line is a click, and one with Sale = 1 a conversion; it counts even where its delay is missing. Lines whose

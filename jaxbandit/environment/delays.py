@@ -18,10 +18,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, derived, parameter, per_arm, positive
+from jaxbandit.core.component import Component, check_positive, derived, parameter, per_arm
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.prng import Stream
-from jaxbandit.core.python_values import is_masked, plain
+from jaxbandit.core.python_values import is_masked, to_python
 from jaxbandit.environment import conversion_log
 
 NEVER = 1 << 30  # rounds; no horizon is as long
@@ -37,7 +37,7 @@ class Delay(Component):
     family: ClassVar[str] = "delay"
     registry: ClassVar[dict[str, Any]] = {}
     immediate: ClassVar[bool] = False  # received counts are the selections themselves
-    of_bernoulli: ClassVar[bool] = False  # asks for rewards of 0 and 1
+    needs_zero_one_rewards: ClassVar[bool] = False  # asks for rewards of 0 and 1
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         """Check the parameters and spread them over arms, `[K, J]`.
@@ -51,7 +51,7 @@ class Delay(Component):
         spread = {name: per_arm(getattr(self, name), arms, instances, f"{key}.{name}") for name in self.parameters()}
         return self.replace(**spread)
 
-    def model(self) -> Delay:
+    def device_model(self) -> Delay:
         """What the engine takes of a prepared delay: arrays `[K or 1, J or 1]`, numbers, and tables `[n]`."""
         return self
 
@@ -129,7 +129,7 @@ class GeometricDelay(Delay, name="geometric"):
     p: Any = parameter(0.5, low=0, high=1, doc="probability of arriving in a round, above 0; a number or one an arm")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
-        positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
+        check_positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
         return super().prepare(means, key)
 
     def longest(self) -> float:
@@ -154,7 +154,7 @@ class ParetoDelay(Delay, name="pareto"):
     alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0; a number or one an arm")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
-        positive(self.alpha, f"{key}.alpha", "numbers above 0")
+        check_positive(self.alpha, f"{key}.alpha", "numbers above 0")
         return super().prepare(means, key)
 
     def longest(self) -> float:
@@ -186,7 +186,7 @@ class PacketLoss(Delay, name="packet-loss"):
 class RewardDependent(Delay, name="reward-dependent"):
     """One delay model for rewards of 1, another for rewards of 0 (002 sec. 6)."""
 
-    of_bernoulli: ClassVar[bool] = True
+    needs_zero_one_rewards: ClassVar[bool] = True
 
     one: Any = parameter(NoDelay(), doc="the delay of a reward of 1: a name or a table")
     zero: Any = parameter(NoDelay(), doc="the delay of a reward of 0: a name or a table")
@@ -200,23 +200,23 @@ class RewardDependent(Delay, name="reward-dependent"):
             parts[name] = part.prepare(means, f"{key}.{name}")
         return self.replace(**parts)
 
-    def model(self) -> Delay:
-        return self.replace(one=self.one.model(), zero=self.zero.model())
+    def device_model(self) -> Delay:
+        return self.replace(one=self.one.device_model(), zero=self.zero.device_model())
 
     def longest(self) -> float:
         return max(self.one.longest(), self.zero.longest())
 
     def draw(self, reward: Array, random: Stream) -> Array:
-        return jnp.where(reward > 0.5, drawn(self.one, reward, random), drawn(self.zero, reward, random))
+        return jnp.where(reward > 0.5, draw_delays(self.one, reward, random), draw_delays(self.zero, reward, random))
 
     def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
         return means * self.one.cdf(rounds, means) + (1 - means) * self.zero.cdf(rounds, means)
 
 
-def drawn(delay: Delay, reward: Array, random: Stream) -> Array:
+def draw_delays(delay: Delay, reward: Array, random: Stream) -> Array:
     """`delay.draw`, what it returns checked: rounds, int32, broadcasting to the shape of the rewards of all runs."""
     shape = jnp.broadcast_shapes(reward.shape, (1, *random.key[0].shape[1:]))  # rewards may be alike for all runs
-    return contracts.whole(delay, "draw", delay.draw(reward, random), shape, "a delay per reward, in rounds")
+    return contracts.integers(delay, "draw", delay.draw(reward, random), shape, "a delay per reward, in rounds")
 
 
 class EmpiricalDelay(Delay, name="empirical"):
@@ -251,19 +251,19 @@ class EmpiricalDelay(Delay, name="empirical"):
             if self.clicks is not None:
                 raise InputError(f"{key}.clicks", self.clicks, "nothing beside a log, which has them")
             return list(
-                conversion_log.read(self.table, arms, f"{key}.table").delays(self.click_rate, f"{key}.click_rate")
+                conversion_log.read_log(self.table, arms, f"{key}.table").delays(self.click_rate, f"{key}.click_rate")
             )
         tables = _whole_numbers(self.table, arms, f"{key}.table", words)
         if self.clicks is None:
-            conversion_log.share(self.click_rate, f"{key}.click_rate")
+            conversion_log.exact_click_rate(self.click_rate, f"{key}.click_rate")
             return tables
         beside = _whole_numbers(self.clicks, arms, f"{key}.clicks", "clicks in a week, as many as there are delays")
         if [len(row) for row in tables] != [len(row) for row in beside]:
             raise InputError(f"{key}.clicks", self.clicks, "clicks in a week, as many as there are delays")
         pairs = zip(tables, beside, strict=True)
-        return [conversion_log.visits(*pair, self.click_rate, f"{key}.click_rate") for pair in pairs]
+        return [conversion_log.page_visits(*pair, self.click_rate, f"{key}.click_rate") for pair in pairs]
 
-    def model(self) -> Delay:
+    def device_model(self) -> Delay:
         return self.replace(table=None, clicks=None, click_rate=None)
 
     def longest(self) -> float:
@@ -284,7 +284,9 @@ def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarr
     """One list for all arms, or one list per arm, as int64 arrays."""
     if is_masked(value):
         raise InputError(key, value, f"{words}, none of them masked")
-    value = value if isinstance(value, np.ndarray) and value.ndim == 1 else plain(value)  # a long table stays an array
+    value = (
+        value if isinstance(value, np.ndarray) and value.ndim == 1 else to_python(value)
+    )  # a long table stays an array
     shared = not (isinstance(value, Sequence) and value and isinstance(value[0], Sequence))
     rows, times = ([value], arms) if shared else (value, 1)
     if len(rows) * times != arms or not all(map(_is_row, rows)):

@@ -27,7 +27,7 @@ class Feedback:
     squares: Any = None
 
 
-def slots(longest: float, horizon: int) -> int:
+def calendar_length(longest: float, horizon: int) -> int:
     """Rounds that the calendar holds: a power of 2 above every delay that ends by the horizon; 1 for none under way."""
     reach = int(min(longest, horizon - 1))
     return 1 << reach.bit_length()
@@ -46,7 +46,7 @@ class PackedFeedback:
 Calendar = Feedback | PackedFeedback
 
 
-def calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None:
+def empty_calendar(sent: Feedback, length: int, bits: bool = False) -> Calendar | None:
     """An empty calendar of `length` rounds, arrays `[length, K, *runs]`; None where nothing is ever under way.
 
     Args:

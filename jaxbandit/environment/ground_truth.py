@@ -27,11 +27,13 @@ class GroundTruth:
     opportunities: np.ndarray | None
     plays: int
 
-    def at(self, rows: np.ndarray) -> GroundTruth:
+    def at_rows(self, rows: np.ndarray) -> GroundTruth:
         """Those of some instances, by their numbers, which go on repeating beyond the last one."""
         others = (self.fractions, self.penalties, self.opportunities)
-        fractions, penalties, opportunities = (None if part is None else columns(part, rows) for part in others)
-        means = np.broadcast_to(columns(self.means, rows), (len(self.means), len(rows)))
+        fractions, penalties, opportunities = (
+            None if part is None else instance_columns(part, rows) for part in others
+        )
+        means = np.broadcast_to(instance_columns(self.means, rows), (len(self.means), len(rows)))
         return GroundTruth(means, fractions, penalties, opportunities, self.plays)
 
 
@@ -41,6 +43,6 @@ def ground_truth_of(problem: Problem) -> GroundTruth:
     return GroundTruth(problem.means, problem.fractions, problem.penalties, opportunities, problem.plays)
 
 
-def columns(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def instance_columns(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The columns of `[K or 1, W]` for some rows of a grid, over which the W columns repeat; one column stays one."""
     return array if array.shape[1] == 1 else array[:, rows % array.shape[1]]

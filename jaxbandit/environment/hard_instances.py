@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from jaxbandit.core.component import finite, whole_number
-from jaxbandit.core.errors import InputError, named
-from jaxbandit.core.python_values import counts, plain
+from jaxbandit.core.component import finite_numbers, whole_number
+from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.python_values import is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
 
 
-@named
+@suggest_keywords
 def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1.0) -> Problem:
     """The instances on one of which every policy's utility regret is of order T^(2/3) (004 App. A.3).
 
@@ -31,10 +31,10 @@ def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1
         >>> lower_bound_family(arms=2, horizon=1000).means.T.round(2).tolist()
         [[1.0, 0.55], [1.0, 0.5], [0.55, 1.0], [0.5, 1.0]]
     """
-    arms, horizon = plain(arms), whole_number(horizon, "horizon")
-    if not counts(arms, 2) or arms > 12:
+    arms, horizon = to_python(arms), whole_number(horizon, "horizon")
+    if not is_whole_number(arms, 2) or arms > 12:
         raise InputError("arms", arms, "a whole number from 2 to 12: there are K 2^(K-1) instances")
-    spread = finite(c, "c", "a number >= 0", low=0)
+    spread = finite_numbers(c, "c", "a number >= 0", low=0)
     if spread.ndim:
         raise InputError("c", c, "a number >= 0")
     eps = float(spread) * float(horizon) ** (-1 / 3)

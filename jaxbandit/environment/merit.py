@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, parameter, valued
+from jaxbandit.core.component import Component, evaluate, parameter
 from jaxbandit.core.errors import InputError
 
 _GRID = 129  # points of an interval among which the best one is looked for
@@ -35,11 +35,11 @@ class Merit(Component):
         """f(mu), float, of the shape of `mu`, whose entries lie in [0, 1]."""
         raise TypeError(f"{type(self).__name__} has no value")
 
-    def at(self, mu: np.ndarray) -> np.ndarray:
+    def values_at(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) as it is simulated, float64 of the shape of `mu`."""
-        made = valued(self, jnp.asarray(mu, jnp.result_type(float)))
+        made = evaluate(self, jnp.asarray(mu, jnp.result_type(float)))
         return np.asarray(
-            jnp.broadcast_to(contracts.real(self, "value", made, mu.shape, "a merit per mean"), mu.shape), np.float64
+            jnp.broadcast_to(contracts.floats(self, "value", made, mu.shape, "a merit per mean"), mu.shape), np.float64
         )
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
@@ -75,8 +75,8 @@ class Merit(Component):
         Raises:
             InputError: f not positive and finite on [0, 1], or max f / min f above (K-1)/(L-1).
         """
-        made = self.with_numbers("problem.merit")
-        values = made.at(np.linspace(0.0, 1.0, _CHECKED))
+        made = self.with_scalars("problem.merit")
+        values = made.values_at(np.linspace(0.0, 1.0, _CHECKED))
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()
@@ -131,7 +131,7 @@ class Power(Merit, name="power"):
 
 
 @jax.custom_jvp
-def in_proportion(merit: Array, plays: Array, candidates: Array) -> Array:
+def proportional_chances(merit: Array, plays: Array, candidates: Array) -> Array:
     """p_k = L f_k / sum f over the candidates (002 eq. 4), float `[K, *runs]`.
 
     Where few candidates are left and a share would exceed 1, it is 1 and the others share the rest.
@@ -144,7 +144,7 @@ def in_proportion(merit: Array, plays: Array, candidates: Array) -> Array:
     return _capped(merit, plays, candidates)[1]
 
 
-@in_proportion.defjvp
+@proportional_chances.defjvp
 def _in_proportion_slope(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     """Which arms are sure is a choice: the derivative in f is that of the others' shares; none in L is needed."""
     merit, plays, candidates = primals
@@ -185,7 +185,7 @@ def box_optimum(merit: Merit, low: Array, high: Array) -> Array:
     """
 
     def ratio_of(x: Array) -> Array:
-        f = contracts.real(merit, "value", merit.value(x), x.shape, "a merit per mean")
+        f = contracts.floats(merit, "value", merit.value(x), x.shape, "a merit per mean")
         return jnp.sum(f * x, axis=0, keepdims=True) / jnp.sum(f, axis=0, keepdims=True)
 
     def climbing(carry: tuple[Array, Array, Array, Array]) -> Array:

@@ -12,9 +12,9 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import contracts, prng
-from jaxbandit.core.component import Component, parameter, valued
+from jaxbandit.core.component import Component, evaluate, parameter
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.rationals import decimal
+from jaxbandit.core.rationals import exact_fraction
 
 _POINTS = 4096  # of the cube of means at which a function of the user's is checked, beside the corners of few arms
 _NUMBERS = 1 << 18  # that those points have at most
@@ -51,7 +51,7 @@ class Opportunity(Component):
         """L_f, the least known L with |f(x) - f(y)|_1 <= L |x - y|_1 for that many arms; infinity where unknown."""
         return math.inf
 
-    def shares(self, arms: int) -> list[Fraction] | None:
+    def constant_shares(self, arms: int) -> list[Fraction] | None:
         """f where it is the same for all means, exactly; else None."""
         return None
 
@@ -66,13 +66,13 @@ class Opportunity(Component):
         Raises:
             InputError: they do not.
         """
-        made = self.with_numbers("problem.opportunity")
+        made = self.with_scalars("problem.opportunity")
         arms = len(means)
         points = [means, prng.uniform_table(0, max(1, min(_POINTS, _NUMBERS // arms)), arms).T]
         if arms <= _CORNERS:
             points.append(np.indices((2,) * arms).reshape(arms, -1))
         mu = np.concatenate(points, axis=1)
-        values = made.exactly(mu)
+        values = made.values_float64(mu)
         if values.shape != mu.shape:
             words = f"a function from means of shape {mu.shape} to shares of that shape, not {values.shape}"
             raise InputError("problem.opportunity", self.name, words)
@@ -88,16 +88,16 @@ class Opportunity(Component):
                 raise InputError("problem.opportunity", self.name, at)
         return made
 
-    def exactly(self, mu: np.ndarray) -> np.ndarray:
+    def values_float64(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) in float64 whatever the dtype simulated in, `[K, J]`."""
-        shares = self.shares(len(mu))
+        shares = self.constant_shares(len(mu))
         if shares is not None:
             return np.broadcast_to(np.array([[float(share)] for share in shares]), mu.shape)
         with jax.enable_x64(True):
-            return np.asarray(valued(self, jnp.asarray(mu, jnp.float64)), np.float64)
+            return np.asarray(evaluate(self, jnp.asarray(mu, jnp.float64)), np.float64)
 
 
-def bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, Array]:
+def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, Array]:
     """The range of f_k over a box: f's own, or one that holds it for sure, from its Lipschitz constant.
 
     Args:
@@ -107,9 +107,9 @@ def bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, 
     """
     if f.has_bounds:
         ends = contracts.pair(f, "bounds", f.bounds(low, high), "the least and the largest share per arm")
-        least, most = (contracts.real(f, "bounds", end, low.shape, "a share per arm") for end in ends)
+        least, most = (contracts.floats(f, "bounds", end, low.shape, "a share per arm") for end in ends)
         return jnp.broadcast_to(least, low.shape), jnp.broadcast_to(most, low.shape)
-    middle = contracts.real(f, "value", f.value(0.5 * (low + high)), low.shape, "a share per arm")
+    middle = contracts.floats(f, "value", f.value(0.5 * (low + high)), low.shape, "a share per arm")
     reach = slope * 0.5 * jnp.sum(high - low, axis=0, keepdims=True)
     return jnp.maximum(middle - reach, 0.0), jnp.minimum(middle + reach, 1.0)
 
@@ -118,14 +118,14 @@ class _Sound(Opportunity):
     """A function that is known to be one for all its parameters."""
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        return self.with_numbers("problem.opportunity")
+        return self.with_scalars("problem.opportunity")
 
 
 class _Constant(_Sound):
     """f_k is a number of its own, whatever the means."""
 
     def value(self, mu: Array) -> Array:
-        shares = self.shares(len(mu))
+        shares = self.constant_shares(len(mu))
         assert shares is not None
         column = jnp.asarray([float(share) for share in shares], mu.dtype)
         return jnp.broadcast_to(column.reshape(-1, *[1] * (mu.ndim - 1)), mu.shape)
@@ -141,14 +141,14 @@ class _Constant(_Sound):
 class Zero(_Constant, name="zero"):
     """No arm is owed anything: the bandit without fairness."""
 
-    def shares(self, arms: int) -> list[Fraction]:
+    def constant_shares(self, arms: int) -> list[Fraction]:
         return [Fraction(0)] * arms
 
 
 class Uniform(_Constant, name="uniform"):
     """1 / K."""
 
-    def shares(self, arms: int) -> list[Fraction]:
+    def constant_shares(self, arms: int) -> list[Fraction]:
         return [Fraction(1, arms)] * arms
 
 
@@ -160,14 +160,14 @@ class Constant(_Constant, name="constant"):
     )
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        self.check_numbers("problem.opportunity")
-        if decimal(self.gamma, "problem.opportunity.gamma") * len(means) > 1:
+        self.check_scalars("problem.opportunity")
+        if exact_fraction(self.gamma, "problem.opportunity.gamma") * len(means) > 1:
             words = f"a number from 0 to 1/K = 1/{len(means)}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.gamma", self.gamma, words)
-        return self.with_numbers("problem.opportunity")
+        return self.with_scalars("problem.opportunity")
 
-    def shares(self, arms: int) -> list[Fraction]:
-        return [decimal(self.gamma, "problem.opportunity.gamma")] * arms
+    def constant_shares(self, arms: int) -> list[Fraction]:
+        return [exact_fraction(self.gamma, "problem.opportunity.gamma")] * arms
 
 
 class _Rising(_Sound):
@@ -206,7 +206,7 @@ class PiecewiseLinear(_Rising, name="piecewise-linear"):
     eps: float = parameter(0.1, low=0, high=0.5, doc="length of the slope")
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        made = self.with_numbers("problem.opportunity")
+        made = self.with_scalars("problem.opportunity")
         if self.scale * self.eps > 1:
             words = f"at most 1/eps = {1 / self.eps:g}, so that shares sum to at most 1"
             raise InputError("problem.opportunity.scale", self.scale, words)

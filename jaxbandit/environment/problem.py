@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import Component, finite, per_arm
-from jaxbandit.core.errors import InputError, named, unknown_key
-from jaxbandit.core.python_values import counts, plain
-from jaxbandit.core.rationals import decimals, written
+from jaxbandit.core.component import Component, finite_numbers, per_arm
+from jaxbandit.core.errors import InputError, suggest_keywords, unknown_key
+from jaxbandit.core.python_values import is_whole_number, to_python
+from jaxbandit.core.rationals import exact_fractions, shortest_decimals
 from jaxbandit.environment import conversion_log
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
@@ -57,7 +57,7 @@ class Problem:
 
     KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit", "opportunity")
 
-    @named
+    @suggest_keywords
     def __init__(
         self,
         means: Any,
@@ -102,7 +102,7 @@ class Problem:
         made: dict[str, Any] = {"means": self.means.T.tolist(), "plays": self.plays}
         made |= {name: component.as_table() for name, component in self._given.items()}
         if self.fractions is not None:
-            made["fractions"] = written(_rows(self.fractions), "problem.fractions")
+            made["fractions"] = shortest_decimals(_rows(self.fractions), "problem.fractions")
         for name in ("availability", "penalties"):
             if (values := getattr(self, name)) is not None:
                 made[name] = _rows(values)
@@ -116,13 +116,13 @@ class Problem:
     def fair_chances(self) -> np.ndarray:
         """p*_k = L f(mu_k) / sum f(mu), the one fair policy (002 eq. 4), float64 `[K, J]`."""
         assert self.merit is not None
-        merit = self.merit.at(self.means)
+        merit = self.merit.values_at(self.means)
         return self.plays * merit / merit.sum(axis=0)
 
     def opportunities(self) -> np.ndarray:
         """f(mu)_k, the share of rounds that each arm is owed (004 sec. 2), float64 `[K, J]`."""
         assert self.opportunity is not None
-        return self.opportunity.exactly(self.means)
+        return self.opportunity.values_float64(self.means)
 
     def reward_support(self) -> tuple[float, float]:
         """The least interval that holds every reward."""
@@ -140,7 +140,7 @@ class Problem:
         if value is None:
             return None
         key = "problem.fractions"
-        rows = self._spread(decimals(value, key), "fractions", value)
+        rows = self._spread(exact_fractions(value, key), "fractions", value)
         if any(not 0 <= tau <= 1 for tau in rows.flat):
             raise InputError(key, value, "numbers from 0 to 1")
         sums = [sum(column, Fraction(0)) for column in rows.T]
@@ -156,11 +156,11 @@ class Problem:
         if isinstance(value, Mapping):
             if set(value) != {"gap_fraction"}:
                 raise InputError(key, dict(value), "numbers >= 0, or { gap_fraction = x }")
-            share = finite(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
+            share = finite_numbers(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
             if share.ndim:
                 raise InputError(f"{key}.gap_fraction", value["gap_fraction"], "a number >= 0")
             return np.broadcast_to(share * self.gaps.max(axis=0), self.means.shape).copy()
-        return self._spread(finite(value, key, "numbers >= 0", low=0), "penalties", value)
+        return self._spread(finite_numbers(value, key, "numbers >= 0", low=0), "penalties", value)
 
     def _of_means(self, family: Any, value: Any, name: str) -> Any:
         """A function of the means, checked."""
@@ -171,13 +171,13 @@ class Problem:
 
     def _delay(self, value: Any) -> Delay:
         made: Delay = self._component(Delay, value, "delay")
-        if made.of_bernoulli and self.reward.name != "bernoulli":
+        if made.needs_zero_one_rewards and self.reward.name != "bernoulli":
             words = f"rewards of 0 and 1, kind 'bernoulli', with delay kind {made.name!r}"
             raise InputError("problem.reward", self.reward.name, words)
         return made.prepare(self.means)
 
     def _availability(self, value: Any) -> np.ndarray | None:
-        numbers = finite(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
+        numbers = finite_numbers(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
         return None if np.all(numbers == 1) else self._spread(numbers, "availability", value)
 
 
@@ -190,10 +190,10 @@ def problem_of(value: Any, key: Any = 0) -> Problem:
     Raises:
         InputError: anything else, or a key at fault.
     """
-    return value if isinstance(value, Problem) else Problem.from_table(table_of(value), key)
+    return value if isinstance(value, Problem) else Problem.from_table(problem_table(value), key)
 
 
-def table_of(value: Any) -> Mapping[str, Any]:
+def problem_table(value: Any) -> Mapping[str, Any]:
     """The keys of a config's `[problem]` table.
 
     Raises:
@@ -211,8 +211,8 @@ def _rows(values: np.ndarray) -> Any:
 
 
 def _plays(value: Any, arms: int) -> int:
-    number = plain(value)
-    if not counts(number) or number > arms:
+    number = to_python(value)
+    if not is_whole_number(number) or number > arms:
         raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
     return int(number)
 
@@ -224,7 +224,7 @@ def _means(value: Any, key: Any) -> np.ndarray:
         "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }, "
         "or { conversions = the path of a log, arms = K }"
     )
-    numbers = finite(value, "problem.means", words)
+    numbers = finite_numbers(value, "problem.means", words)
     if numbers.ndim not in (1, 2):
         raise InputError("problem.means", value, words)
     return np.atleast_2d(numbers).T
@@ -237,9 +237,9 @@ def _recorded_means(table: Mapping[str, Any]) -> np.ndarray:
             raise unknown_key(f"problem.means.{name}", table[name], ["conversions", "arms"])
     key = "problem.means.conversions"
     try:
-        return conversion_log.read(table["conversions"], table.get("arms"), key).means[:, None]
+        return conversion_log.read_log(table["conversions"], table.get("arms"), key).means[:, None]
     except InputError as error:
-        raise error.at(error.key.replace(f"{key}.arms", "problem.means.arms")) from None
+        raise error.with_key(error.key.replace(f"{key}.arms", "problem.means.arms")) from None
 
 
 def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
@@ -247,16 +247,16 @@ def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
     for name in table:
         if name not in defaults:
             raise unknown_key(f"problem.means.{name}", table[name], defaults)
-    spec = {**defaults, **{name: plain(value) for name, value in table.items()}}
+    spec = {**defaults, **{name: to_python(value) for name, value in table.items()}}
     if spec["random"] != "uniform":
         raise InputError("problem.means.random", spec["random"], "'uniform'")
     for name in ("arms", "instances"):
-        if not counts(spec[name]):
+        if not is_whole_number(spec[name]):
             raise InputError(f"problem.means.{name}", spec[name], "a whole number >= 1")
     if spec["arms"] * spec["instances"] > _DRAWN:
         larger = "arms" if spec["arms"] > spec["instances"] else "instances"
         raise InputError(f"problem.means.{larger}", spec[larger], f"a number with arms x instances at most {_DRAWN}")
-    low, high = (finite(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
+    low, high = (finite_numbers(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
     if low.ndim:
         raise InputError("problem.means.low", spec["low"], "a number")
     if high.ndim or high < low:

@@ -27,7 +27,7 @@ class Reward(Component):
     family: ClassVar[str] = "reward"
     registry: ClassVar[dict[str, Any]] = {}
     centred: ClassVar[bool] = True  # sums are kept as deviations from the mean
-    bits: ClassVar[bool] = False  # every reward is 0 or 1
+    zero_one: ClassVar[bool] = False  # every reward is 0 or 1
 
     def draw(self, mean: Array, random: Stream) -> Array:
         """One reward a slot.
@@ -45,7 +45,7 @@ class Reward(Component):
         """The least interval that holds every reward of arms with these means, `[K, J]`."""
         return -np.inf, np.inf
 
-    def reach(self, means: np.ndarray) -> tuple[str, float, float]:
+    def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
         """The largest magnitude of a reward, of arms with these means `[K, J]`, and what it comes from.
 
         Returns:
@@ -77,7 +77,7 @@ class Bernoulli(Reward, name="bernoulli"):
     """1 with probability mu, else 0."""
 
     centred: ClassVar[bool] = False  # sums of 0 and 1 are integers: exact as they are
-    bits: ClassVar[bool] = True
+    zero_one: ClassVar[bool] = True
     threshold: Any = derived()  # mu 2^30, a whole number: in float32 and float64 the same draws
 
     def draw(self, mean: Array, random: Stream) -> Array:
@@ -100,7 +100,7 @@ class Gaussian(Reward, name="gaussian"):
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.sd * random.normal(mean.shape[0])
 
-    def reach(self, means: np.ndarray) -> tuple[str, float, float]:
+    def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
         sd = float(np.max(self.sd))
         return "sd", sd, float(np.max(np.abs(means))) + NORMAL_TAIL * sd
 
@@ -138,8 +138,8 @@ class Uniform(Reward, name="uniform"):
         _in_unit(self, means)
         return self.replace(width=2 * np.minimum(means, 1 - means))
 
-    def reach(self, means: np.ndarray) -> tuple[str, float, float]:
-        _, _, most = super().reach(means)
+    def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
+        _, _, most = super().largest_magnitude(means)
         return "width", float(np.max(self.width)), most
 
     def support(self, means: np.ndarray) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.delays import Delay
-from jaxbandit.environment.feedback_calendar import slots
+from jaxbandit.environment.feedback_calendar import calendar_length
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.rewards import Reward
 
@@ -23,10 +23,10 @@ class World:
         centre: what rewards are measured from in sums; None for 0.
         availability, fractions, penalties: float; None where the problem has none.
         plays: L.
-        binary: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
-        bits: rewards reach the policy as 0 or 1.
+        binarised: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
+        zero_one: rewards reach the policy as 0 or 1.
         fair: p*, the chances that merit gives the arms (002 eq. 4), float; None without merit.
-        under_way: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
+        calendar_rounds: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
     """
 
     means: Any
@@ -38,9 +38,9 @@ class World:
     penalties: Any
     fair: Any
     plays: int = static(1)
-    binary: bool = static(False)
-    bits: bool = static(False)
-    under_way: int = static(1)
+    binarised: bool = static(False)
+    zero_one: bool = static(False)
+    calendar_rounds: int = static(1)
 
 
 def world_of(problem: Problem, binary: bool, horizon: int) -> World:
@@ -49,14 +49,14 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
     return World(
         means=problem.means,
         reward=problem.reward,
-        delay=problem.delay.model(),
+        delay=problem.delay.device_model(),
         centre=problem.means if problem.reward.centred and not binary else None,
         availability=problem.availability,
         fractions=None if tau is None else tau.astype(np.float64),
         penalties=problem.penalties,
         fair=None if problem.merit is None else problem.fair_chances(),
         plays=problem.plays,
-        binary=binary and not problem.reward.bits,  # of 0 and 1 a draw makes the same
-        bits=binary or problem.reward.bits,
-        under_way=slots(problem.delay.longest(), horizon),
+        binarised=binary and not problem.reward.zero_one,  # of 0 and 1 a draw makes the same
+        zero_one=binary or problem.reward.zero_one,
+        calendar_rounds=calendar_length(problem.delay.longest(), horizon),
     )

@@ -14,19 +14,19 @@ import tomli_w
 import xarray as xr
 
 from jaxbandit.core.component import boolean
-from jaxbandit.core.errors import InputError, named
+from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.engine.host.checkpoint import forget
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import run
-from jaxbandit.environment.problem import Problem, table_of
+from jaxbandit.environment.problem import Problem, problem_table
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import Given, described, settled, settled_policy
 from jaxbandit.experiments.dataset import dataset
 from jaxbandit.policies.base import Policy, policy
 
 
-@named
+@suggest_keywords
 def simulate(
     problem: Problem | Mapping[str, Any],
     policies: Any,
@@ -89,7 +89,7 @@ def simulate(
             raise InputError("grid", grid, "nothing beside a Problem: give the problem as a table")
         worlds: list[tuple[dict[str, Any], Problem]] = [({}, problem)]
     else:
-        table, grid = settled(table_of(problem), "problem"), settled(grid, "grid")
+        table, grid = settled(problem_table(problem), "problem"), settled(grid, "grid")
         problem, worlds = table, configs.problems(table, grid, settings.key)
     given = _configurations(policies, settings.horizon)
     made = configs.crossed(
@@ -106,7 +106,7 @@ def simulate(
         except InputError as error:
             if error.key != "--out":
                 raise
-            raise error.at("keep") from None
+            raise error.with_key("keep") from None
     if result.short is not None:
         warnings.warn(result.short, stacklevel=3)
     results = dataset(plan, result, config)

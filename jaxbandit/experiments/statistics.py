@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import xarray as xr
 
-from jaxbandit.core.errors import InputError, named, unknown_name
+from jaxbandit.core.errors import InputError, suggest_keywords, unknown_name
 from jaxbandit.metrics.definitions import METRICS
 
 CONFIDENCE = 1.96  # standard errors on each side: 95 %
@@ -29,7 +29,7 @@ def of_results(function: Callable[Concatenate[xr.Dataset, P], R]) -> Callable[Co
     def taking(results: xr.Dataset, *given: P.args, **keywords: P.kwargs) -> R:
         return function(whole(results), *given, **keywords)
 
-    return named(taking)
+    return suggest_keywords(taking)
 
 
 def whole(results: Any) -> xr.Dataset:

@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.core.python_values import counts, plain
+from jaxbandit.core.python_values import is_whole_number, to_python
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     check,
@@ -107,8 +107,8 @@ def _place(results: xr.Dataset, at: int | None) -> int:
     rounds = results["round"].values
     if at is None:
         return len(rounds) - 1
-    at = plain(at)
-    if not counts(at):
+    at = to_python(at)
+    if not is_whole_number(at):
         raise InputError("at", at, f"a recorded round, as {rounds[-1]}")
     found = np.flatnonzero(rounds == at)
     if found.size == 0:
@@ -181,7 +181,7 @@ def difference(results: xr.Dataset, first: str, second: str, metric: str) -> Dif
 
 
 def _position(results: xr.Dataset, key: str, label: str) -> int:
-    label = plain(label)  # it may be a coordinate of the results
+    label = to_python(label)  # it may be a coordinate of the results
     found = np.flatnonzero(results.policy.values == label)
     if found.size == 0:
         raise unknown_label(key, label, results.policy.values.tolist())

@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.errors import unknown_name
-from jaxbandit.core.rationals import Quota, in_order, product, total
+from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, sum_in_order
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
@@ -73,12 +73,12 @@ class MetricInputs:
     def owed(self) -> Any:
         """tau_k t, `[R, K, C or 1, 1]`."""
         assert self.quota is not None
-        return self.quota.whole + self.quota.rest
+        return self.quota.floor + self.quota.fraction
 
     def missing(self, counts: Any) -> Any:
         """tau_k t - N_k, `[R, ..., C, S]`; signs and zeros exact."""
         assert self.quota is not None
-        return (self.quota.whole - counts) + self.quota.rest
+        return (self.quota.floor - counts) + self.quota.fraction
 
 
 def _arms(
@@ -90,35 +90,35 @@ def _arms(
         here = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
         return term(here.astype(jnp.result_type(float)), inputs.arm(k))
 
-    return in_order(combine, own, counts.shape[1])
+    return reduce_in_order(combine, own, counts.shape[1])
 
 
 def regret(counts: Any, inputs: MetricInputs) -> Any:
     """t times the sum of the L largest mu, less sum_k mu_k N_k (001 eq. 2)."""
-    best = total(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
-    return product(inputs.t[:, 0], best) - reward(counts, inputs)
+    best = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
+    return rounded_product(inputs.t[:, 0], best) - reward(counts, inputs)
 
 
 def reward(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k mu_k N_k, the expected reward of what was played."""
-    return _arms(jnp.add, lambda n, arm: product(arm.means, n), counts, inputs)
+    return _arms(jnp.add, lambda n, arm: rounded_product(arm.means, n), counts, inputs)
 
 
 def penalty(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k A_k (tau_k t - N_k)+ (000 eq. 3)."""
-    return _arms(jnp.add, lambda n, arm: product(arm.penalties, arm.missing(n).clip(0.0)), counts, inputs)
+    return _arms(jnp.add, lambda n, arm: rounded_product(arm.penalties, arm.missing(n).clip(0.0)), counts, inputs)
 
 
 def penalized_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (000 eq. 10)."""
-    paid = _arms(jnp.add, lambda n, arm: product(arm.gaps, n), counts, inputs) + penalty(counts, inputs)
+    paid = _arms(jnp.add, lambda n, arm: rounded_product(arm.gaps, n), counts, inputs) + penalty(counts, inputs)
     least = penalized_loss(*(part[..., 0] for part in (inputs.gaps, inputs.owed, inputs.penalties)))
     return paid - least[..., None]
 
 
 def r_regret(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k gap_k (N_k - tau_k t) (001 eq. 3)."""
-    return _arms(jnp.add, lambda n, arm: product(-arm.gaps, arm.missing(n)), counts, inputs)
+    return _arms(jnp.add, lambda n, arm: rounded_product(-arm.gaps, arm.missing(n)), counts, inputs)
 
 
 def c_regret(counts: Any, inputs: MetricInputs) -> Any:
@@ -127,8 +127,8 @@ def c_regret(counts: Any, inputs: MetricInputs) -> Any:
 
     def term(n: Any, arm: MetricInputs) -> Any:
         assert arm.quota is not None
-        missed = product((arm.means - last).clip(0.0), arm.t - n)
-        return missed + product((last - arm.means).clip(0.0), n - arm.quota.whole)
+        missed = rounded_product((arm.means - last).clip(0.0), arm.t - n)
+        return missed + rounded_product((last - arm.means).clip(0.0), n - arm.quota.floor)
 
     return _arms(jnp.add, term, counts, inputs)
 
@@ -167,7 +167,7 @@ def _withheld(counts: Any, inputs: MetricInputs) -> Any:
     """sum_k A_k (t f(mu)_k - N_k)+, what opportunities that were withheld cost."""
 
     def term(n: Any, arm: MetricInputs) -> Any:
-        return product(arm.penalties, (product(arm.t, arm.opportunities) - n).clip(0.0))
+        return rounded_product(arm.penalties, (rounded_product(arm.t, arm.opportunities) - n).clip(0.0))
 
     return _arms(jnp.add, term, counts, inputs)
 
@@ -292,7 +292,7 @@ def inputs_of(
         t=rounds.astype(np.float64).reshape(-1, 1, 1, 1),
         means=means[..., None],
         gaps=(means.max(axis=0) - means)[..., None],
-        quota=None if quota is None else Quota(quota.whole[..., None], quota.rest[..., None], None),
+        quota=None if quota is None else Quota(quota.floor[..., None], quota.fraction[..., None], None),
         penalties=None if penalties is None else penalties[..., None],
         opportunities=None if opportunities is None else opportunities[..., None],
         best=best,

@@ -27,7 +27,7 @@ def check_sums(problem: Problem, horizon: int, drawn: bool) -> None:
             _check_scale(f"problem.{name}", float(np.abs(values).max()), LARGEST / terms, horizon)
     # What policies are told of rewards is summed, and so are its squares, in the dtype that is simulated in.
     most = LARGEST / terms if drawn else float(np.sqrt(np.finfo(jnp.result_type(float)).max / terms))
-    name, scale, reach = problem.reward.reach(problem.means)
+    name, scale, reach = problem.reward.largest_magnitude(problem.means)
     if 0 < reach < np.inf:
         _check_scale(f"problem.reward.{name}" if name else "problem.reward", scale, most * (scale / reach), horizon)
 

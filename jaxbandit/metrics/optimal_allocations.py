@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.rationals import lifted, product, total
+from jaxbandit.core.rationals import rounded_product, rounded_up, sum_in_order
 
 
 def fair_allocation(means: Any, fractions: Any, plays: int = 1) -> np.ndarray:
@@ -62,7 +62,7 @@ def _raised(means: np.ndarray, floor: np.ndarray, ceiling: Any, budget: Any) -> 
     low = np.take_along_axis(floor, order, axis=0)
     room = ceiling - low
     earlier = np.cumsum(room, axis=0) - room
-    left = budget - total(low, axis=0) - earlier
+    left = budget - sum_in_order(low, axis=0) - earlier
     left = np.where(left > 1e-12 * budget, left, 0)  # what rounding leaves is nobody's
     raised = low + np.clip(left, 0, room)
     amounts = np.empty_like(raised)
@@ -100,7 +100,7 @@ def penalized_loss(gaps: Any, owed: Any, penalties: Any) -> Any:
         `[..., J]`, float.
     """
     least = (np if isinstance(gaps, np.ndarray) else jnp).minimum(gaps, penalties)
-    return total(product(least, owed), axis=-2)  # 000 eq. 9
+    return sum_in_order(rounded_product(least, owed), axis=-2)  # 000 eq. 9
 
 
 def best_utility(means: Any, opportunities: Any, penalties: Any, rounds: Any) -> np.ndarray:
@@ -127,10 +127,10 @@ def best_utility(means: Any, opportunities: Any, penalties: Any, rounds: Any) ->
     penalties = np.broadcast_to(np.asarray(penalties, np.float64), means.shape)
     gaps = means.max(axis=0) - means
     owed = np.asarray(rounds, np.int64)[:, None, None] * np.asarray(opportunities, np.float64)
-    counts = np.where(gaps < penalties, np.floor(lifted(owed)), 0.0)  # 004 Lemma 1
+    counts = np.where(gaps < penalties, np.floor(rounded_up(owed)), 0.0)  # 004 Lemma 1
     lacks = penalties * np.clip(owed - counts, 0.0, 1.0)
     order = np.argsort(np.where(gaps == 0, -lacks, np.inf), axis=1, kind="stable")
     place = np.argsort(order, axis=1, kind="stable")  # of the best arms among themselves, the one that lacks most first
-    rest, equals = (np.asarray(rounds)[:, None] - total(counts, axis=1))[:, None], np.sum(gaps == 0, axis=0)
+    rest, equals = (np.asarray(rounds)[:, None] - sum_in_order(counts, axis=1))[:, None], np.sum(gaps == 0, axis=0)
     counts = counts + np.where(gaps == 0, rest // equals + (place < rest % equals), 0.0)
-    return total(means * counts - penalties * np.maximum(owed - counts, 0.0), axis=1)
+    return sum_in_order(means * counts - penalties * np.maximum(owed - counts, 0.0), axis=1)

@@ -74,7 +74,7 @@ class Data:
 
     def __getitem__(self, name: str) -> xr.Dataset:
         if name not in self._read:
-            self._read[name] = checksums.load(self.files[name])
+            self._read[name] = checksums.load_checked(self.files[name])
         return self._read[name]
 
     def __contains__(self, name: str) -> bool:

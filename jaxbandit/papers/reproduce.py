@@ -39,7 +39,7 @@ class Task:
     def done(self) -> bool:
         """Whether the results of this very config, by this version, lie there whole; what is damaged is said."""
         try:
-            found = checksums.load(self.path)
+            found = checksums.load_checked(self.path)
         except FileNotFoundError:
             return False
         except (OSError, checksums.DamagedError) as error:
@@ -67,8 +67,10 @@ class Task:
         rounds = len(plan.configurations) * plan.problem.instances * plan.settings.seeds
         with parts.part(self.experiment.name, rounds * plan.settings.horizon, self.seconds()) as bar:
             result = simulation.run(plan, bar)
-        checksums.unseal(self.path)
-        checksums.seal(self.path, dataset.write(dataset.dataset(plan, result, self.experiment.config), self.path))
+        checksums.remove_checksum(self.path)
+        checksums.write_checksum(
+            self.path, dataset.write(dataset.dataset(plan, result, self.experiment.config), self.path)
+        )
 
 
 def reproduce(numbers: Sequence[str], out: Path, sizes: Sizes, progress: bool = False) -> report.Report:

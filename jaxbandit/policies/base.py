@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, per_arm, written_elsewhere
+from jaxbandit.core.component import Component, is_user_defined, per_arm
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
@@ -76,7 +76,7 @@ class Policy(Component):
 
         Here 1 for those selected; a policy that selects at random by chances it knows overrides this.
         """
-        selected = contracts.mask(self, "select", self.select(state, now), now)
+        selected = contracts.selection_mask(self, "select", self.select(state, now), now)
         return selected, selected.astype(now.deviation.dtype)
 
     def update(self, state: Any, after: RoundView, selected: Array) -> Any:
@@ -100,7 +100,7 @@ class Policy(Component):
     @property
     def users_selection(self) -> bool:
         """Whether its `select` or `choose` is not of this package, so that what they select has to be counted."""
-        return any(map(written_elsewhere, (type(self).select, type(self).choose)))
+        return any(map(is_user_defined, (type(self).select, type(self).choose)))
 
     def components(self) -> Iterator[Policy]:
         """The policy and those it wraps."""
@@ -121,7 +121,7 @@ class Index(Policy):
 
     def score(self, state: Any, now: RoundView) -> Array:
         """The index with arms never selected put first."""
-        value = contracts.real(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
+        value = contracts.floats(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
         if self.initial_pass:
             return jnp.where(now.pulls == 0, jnp.inf, value)
         return jnp.broadcast_to(value, now.pulls.shape)
@@ -149,23 +149,23 @@ def chosen(policy: Policy, state: Any, now: RoundView) -> tuple[Array, Array]:
     selected, chances = contracts.pair(
         policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
     )
-    chances = contracts.real(policy, "choose", chances, now.pulls.shape, "a chance per arm as its second result")
-    return contracts.mask(policy, "choose", selected, now), jnp.broadcast_to(chances, now.pulls.shape)
+    chances = contracts.floats(policy, "choose", chances, now.pulls.shape, "a chance per arm as its second result")
+    return contracts.selection_mask(policy, "choose", selected, now), jnp.broadcast_to(chances, now.pulls.shape)
 
 
 def selected(policy: Policy, state: Any, now: RoundView) -> Array:
     """`policy.select`, what it returns checked: the selected arms, bool `[K, *runs]`."""
-    return contracts.mask(policy, "select", policy.select(state, now), now)
+    return contracts.selection_mask(policy, "select", policy.select(state, now), now)
 
 
 def started(policy: Policy, world: World, shape: tuple[int, ...]) -> Any:
     """`policy.init`, what it returns checked."""
-    return contracts.arrays(policy, "init", policy.init(world, shape))
+    return contracts.array_tree(policy, "init", policy.init(world, shape))
 
 
 def updated(policy: Policy, state: Any, after: RoundView, selected: Array) -> Any:
     """`policy.update`, what it returns checked."""
-    return contracts.like(policy, "update", policy.update(state, after, selected), state)
+    return contracts.same_structure(policy, "update", policy.update(state, after, selected), state)
 
 
 class Alias:
@@ -225,7 +225,7 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     fields = entry.parameters()
     slot = next((name for name in _SLOTS if name in fields), None)
     if slot is None:
-        return entry.built(_known(given, entry, fields, key), key)
+        return entry.from_parameters(_known(given, entry, fields, key), key)
     fits, default = _SLOTS[slot], fields[slot].default
     base = given.get(slot, default)
     if isinstance(base, Mapping):  # its parameters in a table of its own
@@ -239,7 +239,7 @@ def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
     rest = {n: v for n, v in given.items() if n not in fields}
     _known(rest, entry, {**fields, **chosen.parameters()}, key)
     inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
-    return entry.built({slot: inner, **own}, key)
+    return entry.from_parameters({slot: inner, **own}, key)
 
 
 def _check_able(entry: type[Policy], kind: Any, key: str) -> None:

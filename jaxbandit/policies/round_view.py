@@ -99,17 +99,17 @@ class RoundView:
 
     def deeper(self) -> RoundView:
         """The same view for a wrapped policy, whose random numbers are its own."""
-        return dataclasses.replace(self, random=self.random.towards(self.random.purpose + 1))
+        return dataclasses.replace(self, random=self.random.for_purpose(self.random.purpose + 1))
 
 
 def unmet(quota: Quota, counts: Array) -> Array:
     """N < tau s, exactly, bool `[K, *runs]`."""
-    return counts - quota.whole < (quota.rest > 0).astype(counts.dtype)
+    return counts - quota.floor < (quota.fraction > 0).astype(counts.dtype)
 
 
 def deficit(quota: Quota, counts: Array) -> Array:
     """tau s - N, float `[K, *runs]`; its sign and its zeros are exact."""
-    return (quota.whole - counts).astype(quota.rest.dtype) + quota.rest
+    return (quota.floor - counts).astype(quota.fraction.dtype) + quota.fraction
 
 
 @jax.custom_jvp

@@ -13,7 +13,7 @@ import tomli_w
 import xarray as xr
 
 from jaxbandit.core.errors import InputError, WriteError, unknown_key, unknown_name
-from jaxbandit.core.files.output_names import HEX, remove, unique
+from jaxbandit.core.files.output_names import HEX, remove_files, unique_name
 from jaxbandit.core.provenance import version
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration
@@ -56,7 +56,7 @@ class Task:
         except InputError as error:
             key = error.key.removeprefix("simulation.")
             named = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
-            raise error.at(f"tuning.{key}" if named else error.key) from None
+            raise error.with_key(f"tuning.{key}" if named else error.key) from None
 
     def tuned(self, made: Tuned) -> dict[str, Any]:
         """The config with the tuned policy behind the others, ready for `jaxbandit run`."""
@@ -121,8 +121,8 @@ def save(task: Task, made: Tuned, out: Path) -> list[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for left in filter(_STAGING.fullmatch, [path.name for path in out.iterdir()]):  # of a call that was killed
-            remove(out / left, _made)
-        there = out / unique(".tuning-")
+            remove_files(out / left, _made)
+        there = out / unique_name(".tuning-")
         there.mkdir()
         try:
             (there / "tuned.toml").write_text(tomli_w.dumps(task.tuned(made)))
@@ -130,7 +130,7 @@ def save(task: Task, made: Tuned, out: Path) -> list[Path]:
             plot.draw(made.trajectory, there)
             return [(there / name).replace(out / name) for name in FILES]
         finally:
-            remove(there, _made)
+            remove_files(there, _made)
     except OSError as error:
         raise WriteError(out, error) from None
 

@@ -30,8 +30,8 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import finite, written_elsewhere
-from jaxbandit.core.errors import InputError, named
+from jaxbandit.core.component import finite_numbers, is_user_defined
+from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
@@ -152,14 +152,14 @@ class Program:
         check_estimator(self.policy, self.prepared, estimator, problem)
         self.tunables: list[Tunable] = tunables(self.prepared, parameters, constraint, problem.arms)
         for name, number in (("temperature", temperature), ("width", width)):
-            if finite(number, name, "a number >= 1e-6", 1e-6).ndim:
+            if finite_numbers(number, name, "a number >= 1e-6", 1e-6).ndim:
                 raise InputError(name, number, "a number >= 1e-6")
         self.temperature, self.width = float(temperature), float(width)
         self._cells = np.arange(problem.instances)
         world = world_of(problem, self.prepared.binary, horizon)
         columns = None if problem.fractions is None else problem.fractions.shape[1]
         self._program = kept_by(self.prepared, world, problem.arms, columns)
-        if written_elsewhere(type(self.objective)):
+        if is_user_defined(type(self.objective)):
             self._program = object()
         self._world = on_device(world, self._cells)
         self._placed = on_device(self.prepared, self._cells)
@@ -292,7 +292,7 @@ def _blocks(runs: int) -> int:
     return -(-runs // _BLOCK) if jax.default_backend() == "cpu" else 1
 
 
-@named
+@suggest_keywords
 def value_and_gradient(
     problem: Problem | Mapping[str, Any],
     policy: Any,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxbandit.core.component import Component, finite, parameter
+from jaxbandit.core.component import Component, finite_numbers, parameter
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions as metrics
@@ -53,7 +53,7 @@ class Objective(Component):
                     raise unknown_name(f"{key}.{name}", getattr(self, name), METRICS)
                 continue
             low = field.metadata.get("low")
-            if finite(getattr(self, name), f"{key}.{name}", "a number", *([] if low is None else [low])).ndim:
+            if finite_numbers(getattr(self, name), f"{key}.{name}", "a number", *([] if low is None else [low])).ndim:
                 raise InputError(f"{key}.{name}", getattr(self, name), "a number")
 
 
@@ -171,5 +171,5 @@ def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:
     try:
         metrics.chosen(made.metrics(), problem)
     except InputError as error:
-        raise error.at(key) from None
+        raise error.with_key(key) from None
     return made

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.core.component import Component, finite
+from jaxbandit.core.component import Component, finite_numbers
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.problem import Problem
@@ -169,7 +169,9 @@ def _numbers(value: Any, name: str, about: Mapping[str, Any], arms: int) -> np.n
         -math.inf if about["low"] is None else about["low"],
         math.inf if about["high"] is None else about["high"],
     )
-    numbers = finite(value, f"parameters.{name}", f"numbers from {low:g} to {high:g}, one or one an arm", low, high)
+    numbers = finite_numbers(
+        value, f"parameters.{name}", f"numbers from {low:g} to {high:g}, one or one an arm", low, high
+    )
     if numbers.shape not in ((), (arms,)):
         raise InputError(f"parameters.{name}", value, f"a number, or {arms} numbers, one an arm")
     return numbers

@@ -49,7 +49,7 @@ def drawn(score: Array, now: RoundView, temperature: Array) -> tuple[Array, Arra
 
 def numbers(now: RoundView) -> Stream:
     """The random numbers of a soft choice."""
-    return now.random.towards(_CHOICE)
+    return now.random.for_purpose(_CHOICE)
 
 
 def _split(score: Array, now: RoundView) -> tuple[Array, Array, Array]:

@@ -87,7 +87,9 @@ class RelaxedRoundView(RoundView):
 
         So that whole counts are on their side of it, at least half a round away, whatever tau s.
         """
-        needed = quota.whole + (quota.rest > 0).astype(quota.rest.dtype)  # the least whole count that is not below
+        needed = quota.floor + (quota.fraction > 0).astype(
+            quota.fraction.dtype
+        )  # the least whole count that is not below
         return jax.nn.sigmoid((needed - 0.5 - self.pulls) / self.width)
 
 
@@ -141,9 +143,9 @@ def relaxed(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
     counts = jnp.zeros(shape, jnp.int32)
 
     def reward(number: Array, before: Array) -> Array:
-        random = Stream(run_inputs.key, before.astype(jnp.uint32), POLICY).of_play(number, None, shape[0])
+        random = Stream(run_inputs.key, before.astype(jnp.uint32), POLICY).for_play(number, None, shape[0])
         mean = jnp.broadcast_to(world.means, (shape[0], *world.means.shape[1:]))
-        return jnp.broadcast_to(rollout.rewards(mean, world.reward, world.centre, world.binary, random)[1], shape)
+        return jnp.broadcast_to(rollout.rewards(mean, world.reward, world.centre, world.binarised, random)[1], shape)
 
     def step(state: Shared, before: Array) -> tuple[Shared, None]:
         t = before + 1
@@ -254,7 +256,7 @@ def _quotas(quotas: Quota | None, before: Array) -> tuple[Any, Any]:
 
 
 def _floats(quota: Quota | None) -> Quota | None:
-    return None if quota is None else dataclasses.replace(quota, whole=quota.whole.astype(quota.rest.dtype))
+    return None if quota is None else dataclasses.replace(quota, floor=quota.floor.astype(quota.fraction.dtype))
 
 
 def _real(state: Any) -> Any:

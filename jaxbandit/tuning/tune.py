@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.component import boolean, finite, whole_number
-from jaxbandit.core.errors import InputError, named
+from jaxbandit.core.component import boolean, finite_numbers, whole_number
+from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.engine.host.progress_bar import Progress
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -70,7 +70,7 @@ class Tuned:
     rounds: int
 
 
-@named
+@suggest_keywords
 def tune(
     problem: Problem | Mapping[str, Any],
     policy: Any,
@@ -140,7 +140,7 @@ def tune(
     steps, check = whole_number(steps, "steps"), whole_number(check, "check")
     shown = boolean(progress, "progress")
     common = None if common is None else boolean(common, "common")
-    if finite(learning_rate, "learning_rate", "a number >= 0", 0.0).ndim:
+    if finite_numbers(learning_rate, "learning_rate", "a number >= 0", 0.0).ndim:
         raise InputError("learning_rate", learning_rate, "a number >= 0")
     common = estimator == "relaxed" if common is None else common
     ascent = _Ascent(program, optimizer, learning_rate, steps)

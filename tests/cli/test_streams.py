@@ -125,7 +125,7 @@ def test_the_summary_is_printed_when_nothing_is_left_to_do(plain, monkeypatch):
     def stop(*_):
         raise Stopped
 
-    monkeypatch.setattr(cli, "say", stop)
+    monkeypatch.setattr(cli, "print_lines", stop)
     with pytest.raises(Stopped):
         cli.main(["run", "small.toml", "--out", "made"])
     assert names(plain / "made") == ["results.nc"]

@@ -9,13 +9,13 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 import jaxbandit as jb
-from jaxbandit.core.prng import _logarithm_rest
+from jaxbandit.core.prng import _log1p_remainder
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla import tiling as lanes
-from jaxbandit.core.xla.reductions import Rows
-from jaxbandit.core.xla.rewriting import _equations, rewritten
-from jaxbandit.core.xla.square_roots import Roots
-from jaxbandit.core.xla.tiling import LANES, tile
+from jaxbandit.core.xla.reductions import RowReductions
+from jaxbandit.core.xla.rewriting import _equations, rewrite
+from jaxbandit.core.xla.square_roots import SquareRoots
+from jaxbandit.core.xla.tiling import LANES, tile_size
 from jaxbandit.engine import rollout
 from jaxbandit.policies.round_view import root
 
@@ -24,7 +24,7 @@ MERIT = {"kind": "power", "scale": 1.0, "exponent": 2.0}
 
 
 def compiled(function, *arguments):
-    return cpu_kernel.compiled(cpu_kernel.one_kernel(function)).lower(*arguments).compile()
+    return cpu_kernel.compiled(cpu_kernel.as_one_kernel(function)).lower(*arguments).compile()
 
 
 def calls(program):
@@ -68,10 +68,10 @@ def test_rows_reduce_as_the_whole(arms, runs):
         return [*reduced(x), found, lax.cond(x[(0,) * x.ndim] > 0, reduced, lambda x: reduced(-x), x)]
 
     def reduces(program):
-        return any(map(Rows().concerns, _equations(program)))
+        return any(map(RowReductions().matches, _equations(program)))
 
     program = jax.make_jaxpr(inside)(x)
-    by_rows = rewritten(program, (Rows,))
+    by_rows = rewrite(program, (RowReductions,))
     for one, other in zip(jaxpr_as_fun(by_rows)(x), jaxpr_as_fun(program)(x), strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         np.testing.assert_allclose(one, other, rtol=1e-6)
@@ -82,7 +82,7 @@ def test_rows_reduce_as_the_whole(arms, runs):
 def test_argmax_prefers_what_is_not_a_number_as_jax_does():
     x = jnp.asarray([[1.0, jnp.nan, 2.0], [jnp.nan, jnp.nan, 2.0], [5.0, 1.0, jnp.nan]])
     program = jax.make_jaxpr(lambda x: lax.argmax(x, 0, jnp.int32))(x)
-    (found,) = jaxpr_as_fun(rewritten(program, (Rows,)))(x)
+    (found,) = jaxpr_as_fun(rewrite(program, (RowReductions,)))(x)
     np.testing.assert_array_equal(found, lax.argmax(x, 0, jnp.int32))
 
 
@@ -111,7 +111,7 @@ def test_a_division_by_a_root_has_the_same_bits_for_any_number_of_runs(name):
     for start in range(0, 256, 16):
         part = slice(start, start + 16)
         np.testing.assert_array_equal(whole[..., part], few(x[..., part])[0])
-    assert any(map(Roots().concerns, _equations(jax.make_jaxpr(divided)(x))))
+    assert any(map(SquareRoots().matches, _equations(jax.make_jaxpr(divided)(x))))
 
 
 def test_a_loop_is_one_kernel_whatever_it_does_not_read():
@@ -140,7 +140,7 @@ def test_what_a_kernel_cannot_do_is_done_all_the_same():
     program = compiled(lambda x: jnp.sort(x, axis=0), x)
     np.testing.assert_array_equal(program(x), np.sort(x, axis=0))
     assert calls(program) == 0
-    assert cpu_kernel.foreign(jax.make_jaxpr(lambda x: jnp.sort(x, axis=0))(x)) == {"sort"}
+    assert cpu_kernel.unsupported_operations(jax.make_jaxpr(lambda x: jnp.sort(x, axis=0))(x)) == {"sort"}
 
 
 @pytest.mark.parametrize("runs", [(6,), (2, 3), (1, 4)])
@@ -202,18 +202,18 @@ def test_the_rest_of_a_logarithm():
     y = y[np.abs(y) > 0.02]
     wide = y.astype(np.longdouble)
     exact = np.log1p(wide) - wide + wide**2 / 2 - wide**3 / 3
-    found = np.asarray(_logarithm_rest(jnp.asarray(y)))
+    found = np.asarray(_log1p_remainder(jnp.asarray(y)))
     near = np.abs(y) < 0.25
     np.testing.assert_allclose(found[near], exact[near].astype(float), rtol=1e-6)
     np.testing.assert_allclose(found[~near], exact[~near].astype(float), atol=2e-6)
     small = np.float32([-0.02, -1e-3, 1e-5, 0.01, 0.0])
     leading = -(small.astype(float) ** 4) / 4 + small.astype(float) ** 5 / 5 - small.astype(float) ** 6 / 6
-    np.testing.assert_allclose(_logarithm_rest(jnp.asarray(small)), leading, rtol=1e-4)
+    np.testing.assert_allclose(_log1p_remainder(jnp.asarray(small)), leading, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("cells", "lanes"), [(1, 4096), (3, 1024), (700, 16), (4096, 1), (73, 112), (1, 16 * 157)])
 def test_groups_are_whole_vectors_of_a_block(cells, lanes):
-    axis, width = tile(cells, lanes, 80)
+    axis, width = tile_size(cells, lanes, 80)
     assert width <= (cells, lanes)[axis]
     assert (width if axis == -1 else width * lanes) % LANES == 0
     assert 384 <= width * (lanes, cells)[axis] <= 768
@@ -221,7 +221,7 @@ def test_groups_are_whole_vectors_of_a_block(cells, lanes):
 
 def test_a_small_block_is_a_group():
     for block in ((1, 48), (48, 1), (2, 16)):
-        axis, width = tile(*block, 80)
+        axis, width = tile_size(*block, 80)
         assert width == block[axis]
 
 

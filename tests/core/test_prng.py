@@ -59,12 +59,12 @@ def test_an_arm_draws_for_a_play_what_all_arms_draw_together(method):
     arms, runs = 3, 5
     base = stream(runs)
     number = jnp.asarray(np.random.default_rng(0).integers(0, 9, (arms, runs)), jnp.int32)
-    together = np.asarray(getattr(base.of_play(number, None, arms), method)(2 * arms))
-    first = np.asarray(getattr(base.of_play(number, None, arms), method)(arms))
+    together = np.asarray(getattr(base.for_play(number, None, arms), method)(2 * arms))
+    first = np.asarray(getattr(base.for_play(number, None, arms), method)(arms))
     np.testing.assert_array_equal(first, together[:arms])
     for k in range(arms):
         arm = jnp.full((1, runs), k, jnp.int32)
-        alone = np.asarray(getattr(base.of_play(number[k : k + 1], arm, arms), method)(2))
+        alone = np.asarray(getattr(base.for_play(number[k : k + 1], arm, arms), method)(2))
         np.testing.assert_array_equal(alone, together[[k, arms + k]])
     assert len(np.unique(together[:arms].T, axis=0)) == runs
 

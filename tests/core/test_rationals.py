@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.core.rationals import QuotaTable, decimal, decimals, rounded_down, split
+from jaxbandit.core.rationals import QuotaTable, exact_fraction, exact_fractions, floor_and_fraction, rounded_down
 
 tau = st.one_of(
     st.decimals(0, 1, places=2),
@@ -21,29 +21,29 @@ tau = st.one_of(
 
 @pytest.mark.parametrize("written", [0.05, np.float32(0.05), np.float64(0.05), Decimal("0.05"), Fraction(1, 20)])
 def test_a_number_is_the_decimal_that_was_written(written):
-    assert decimal(written, "tau") == Fraction(1, 20)
+    assert exact_fraction(written, "tau") == Fraction(1, 20)
 
 
 @pytest.mark.parametrize("bad", ["0.1", None, float("nan"), float("inf"), True, [0.1]])
 def test_what_is_no_number_is_refused(bad):
     with pytest.raises(ValueError, match=r"tau (= .*|is missing): must be finite numbers"):
-        decimal(bad, "tau")
+        exact_fraction(bad, "tau")
 
 
 @given(st.lists(st.lists(tau, min_size=3, max_size=3), min_size=1, max_size=3), st.integers(0, 2**24))
 @settings(deadline=None, max_examples=60)
 def test_quotas_are_exact(rows, first):
-    fractions = decimals(rows, "tau").T
+    fractions = exact_fractions(rows, "tau").T
     quota = QuotaTable(fractions, 9).rows(first, 7)
     for i in range(7):
         exact = fractions * (first + i)
         for (k, j), value in np.ndenumerate(exact):
-            assert quota.whole[i, k, j] == math.floor(value)
+            assert quota.floor[i, k, j] == math.floor(value)
             rest = value - math.floor(value)
-            assert Fraction(float(quota.rest[i, k, j])) == pytest.approx(rest, abs=1e-15)
-            assert (quota.rest[i, k, j] > 0) == (rest > 0)
+            assert Fraction(float(quota.fraction[i, k, j])) == pytest.approx(rest, abs=1e-15)
+            assert (quota.fraction[i, k, j] > 0) == (rest > 0)
             for other in range(3):
-                mine, its = quota.rank[i, k, j], quota.rank[i, other, j]
+                mine, its = quota.fraction_rank[i, k, j], quota.fraction_rank[i, other, j]
                 assert np.sign(mine - its) == _sign(rest - exact[other, j] % 1)
 
 
@@ -52,10 +52,10 @@ def _sign(value):
 
 
 def test_the_spec_s_own_examples():
-    rows = QuotaTable(decimals([[0.29, 0.07]], "tau").T, 101).rows(0, 101)
-    assert rows.whole[100, 0, 0] == 29
-    assert rows.rest[100, 0, 0] == 0
-    assert rows.whole[100, 1, 0] + (rows.rest[100, 1, 0] > 0) == 7
+    rows = QuotaTable(exact_fractions([[0.29, 0.07]], "tau").T, 101).rows(0, 101)
+    assert rows.floor[100, 0, 0] == 29
+    assert rows.fraction[100, 0, 0] == 0
+    assert rows.floor[100, 1, 0] + (rows.fraction[100, 1, 0] > 0) == 7
 
 
 @given(st.floats(0, 1, exclude_max=True))
@@ -67,6 +67,6 @@ def test_rounding_down_never_goes_up(value):
 
 @given(st.fractions(0, 1000, max_denominator=10**12))
 def test_split_adds_up(value):
-    whole, rest = split(value)
+    whole, rest = floor_and_fraction(value)
     assert whole == math.floor(value)
     assert 0 <= value - whole - Fraction(rest) < 1e-15

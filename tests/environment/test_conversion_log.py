@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.environment.conversion_log import ConversionLog, read, visits
+from jaxbandit.environment.conversion_log import ConversionLog, page_visits, read_log
 
 WEEK = 604_800
 KEY = "problem.delay.table"
@@ -45,7 +45,7 @@ def log(tmp_path):
 def refused(path, *parts, **arguments):
     """Reading is refused with the key, the path and the parts in the message."""
     with pytest.raises(InputError) as caught:
-        read(path, **arguments)
+        read_log(path, **arguments)
     assert caught.value.key == KEY
     assert caught.value.held == str(path)
     for part in parts:
@@ -53,7 +53,7 @@ def refused(path, *parts, **arguments):
 
 
 def test_the_extract(log):
-    found = read(log(short("b c", 5, 1), short("a", 6, 2), short("b c", 7, 3), short("b c", 8, 0)))
+    found = read_log(log(short("b c", 5, 1), short("a", 6, 2), short("b c", 7, 3), short("b c", 8, 0)))
     assert found.products == ("b c", "a")
     assert [part.tolist() for part in found.seconds] == [[5, 7, 8], [6]]
     assert [part.tolist() for part in found.clicks] == [[1, 3, 0], [2]]
@@ -63,7 +63,7 @@ def test_the_extract(log):
 
 def test_every_line_of_the_full_log_is_a_click_and_only_sales_convert(log):
     lines = [full("a", 1), full("a", 2), full("b", -1, 9, sale=0), full("b", 3, 4), full("b", -5, -5, sale=0)]
-    found = read(str(log(*lines)))
+    found = read_log(str(log(*lines)))
     assert found.products == ("b", "a")
     assert [part.tolist() for part in found.seconds] == [[3], [1, 2]]
     assert [part.tolist() for part in found.clicks] == [[4], [7, 7]]
@@ -72,10 +72,10 @@ def test_every_line_of_the_full_log_is_a_click_and_only_sales_convert(log):
 @pytest.mark.parametrize("line", [short, full])
 def test_arms_are_ordered_by_lines_and_ties_by_first_appearance(log, line):
     path = log(*map(line, ["d", "z", "a", "m", "a", "m", "z", "q", "a"]))
-    assert read(path).products == ("a", "z", "m", "d", "q")
+    assert read_log(path).products == ("a", "z", "m", "d", "q")
     for arms in (1, 2, np.int64(4)):
-        assert read(path, arms).products == ("a", "z", "m", "d", "q")[:arms]
-    tied = read(log(*(line(f"{k * 7 % 30}", k) for k in range(90))))  # enough for a sort that is not stable to show
+        assert read_log(path, arms).products == ("a", "z", "m", "d", "q")[:arms]
+    tied = read_log(log(*(line(f"{k * 7 % 30}", k) for k in range(90))))  # enough for a sort that is not stable to show
     assert tied.products == tuple(f"{k * 7 % 30}" for k in range(30))
     assert [part.tolist() for part in tied.seconds] == [[k, k + 30, k + 60] for k in range(30)]
 
@@ -87,13 +87,13 @@ def test_arms_are_ordered_by_lines_and_ties_by_first_appearance(log, line):
 @pytest.mark.parametrize("header", [False, True])
 def test_line_ends_and_what_stands_before_the_first_line(log, line, end, last, first, header):
     lines = [line("title", "time_delay_for_conversion", "nb", "Sale")] * header + [line("é b", 5), line("c\u2028", 6)]
-    found = read(log(first + lines[0], *lines[1:], end=end, last=last))
+    found = read_log(log(first + lines[0], *lines[1:], end=end, last=last))
     assert found.products == ("é b", "c\u2028")
     assert [part.tolist() for part in found.seconds] == [[5], [6]]
 
 
 def test_lines_without_a_product_belong_to_no_arm(log):
-    assert read(log(full("-1"), full("-1"), full("a"))).products == ("a",)
+    assert read_log(log(full("-1"), full("-1"), full("a"))).products == ("a",)
     refused(log(full("-1")), "no line with a product")
 
 
@@ -145,30 +145,30 @@ def test_a_file_that_cannot_be_read(tmp_path):
         refused("/proc/self/mem", "Input/output error")
     for held, shown in ((0, "= 0"), (1.5, "= 1.5"), (None, "is missing")):  # open() would take 0 for standard input
         with pytest.raises(InputError, match=f"{KEY} {shown}: must be"):
-            read(held)
+            read_log(held)
 
 
 @pytest.mark.parametrize("arms", [0, -1, 1.0, True, "2"])
 def test_arms_is_a_whole_number(log, arms):
     with pytest.raises(InputError, match=rf"{KEY}.arms = {arms!r}: must be a whole number >= 1"):
-        read(log(short("a")), arms)
+        read_log(log(short("a")), arms)
 
 
 def test_more_arms_than_products(log):
     with pytest.raises(InputError, match=r"other\.arms = 3: must be at most 2, the number of products in"):
-        read(log(short("a"), short("b")), 3, "other")
+        read_log(log(short("a"), short("b")), 3, "other")
 
 
 def test_an_arm_without_conversions(log):
     title = " ".join(["0123456789ABCDEF"] * 9)
     path = log(full("a"), full("a"), full(title, sale=0), full("c"))
     refused(path, "product '012345678", "CDEF' (arm 1) has no conversion in its 1 line(s)")
-    assert read(path, 1).products == ("a",)
+    assert read_log(path, 1).products == ("a",)
 
 
 def test_conversions_without_a_delay_count_but_are_not_drawn_from(log):
     path = log(short("a"), short("a", -1), short("a", 70, 0), short("a", 9, -1), short("b", 5, -1))
-    kept = read(path, 1)
+    kept = read_log(path, 1)
     assert kept.counts.tolist() == [4]
     assert kept.seconds[0].tolist() == [60, -1, 70, 9]
     assert kept.delays()[0].tolist() == [60 * 7 * 20 // WEEK, 0]
@@ -176,12 +176,12 @@ def test_conversions_without_a_delay_count_but_are_not_drawn_from(log):
 
 
 def test_means_are_the_counts_scaled(log):
-    found = read(log(*map(short, "aaaaabbbc")))
+    found = read_log(log(*map(short, "aaaaabbbc")))
     assert found.means.tolist() == [1.0, 0.5, 0.0]
     assert found.means.dtype == np.float64
     for equal in ("ab", "a"):
         with pytest.raises(InputError, match=r"problem\.means = \[1.*counts that differ"):
-            _ = read(log(*map(short, equal))).means
+            _ = read_log(log(*map(short, equal))).means
 
 
 def test_the_log_is_frozen_and_delays_take_a_click_rate():
@@ -204,16 +204,16 @@ def test_visits_are_exact(pairs, rate):
     exact = [0 if n == 0 else math.floor(s / (WEEK / (Fraction(n) / written))) for s, n in pairs]
     if max(exact, default=0) >= 2**63:
         with pytest.raises(InputError, match=r"below 2\*\*63 page visits"):
-            visits(seconds, clicks, rate, "rate")
+            page_visits(seconds, clicks, rate, "rate")
     else:
-        made = visits(seconds, clicks, rate, "rate")
+        made = page_visits(seconds, clicks, rate, "rate")
         assert made.dtype == np.int64
         assert made.tolist() == exact
 
 
 def test_visits_where_floats_fall_short():
     clicks = np.arange(1, 2000)
-    made = visits(np.full(1999, WEEK), clicks, 0.07, "rate")
+    made = page_visits(np.full(1999, WEEK), clicks, 0.07, "rate")
     assert made.tolist() == [n * 100 // 7 for n in range(1, 2000)]
     assert np.any(made > np.floor(WEEK / (WEEK / (clicks / 0.07))))
 
@@ -221,14 +221,14 @@ def test_visits_where_floats_fall_short():
 @pytest.mark.parametrize("rate", [0, -0.1, 1.01, float("nan"), float("inf"), Decimal("Infinity"), "0.05", None, True])
 def test_a_click_rate_lies_between_0_and_1(rate):
     with pytest.raises(InputError, match=r"rate (= .*|is missing): must be a number > 0 and <= 1"):
-        visits(np.array([1]), np.array([1]), rate, "rate")
+        page_visits(np.array([1]), np.array([1]), rate, "rate")
 
 
 @pytest.mark.parametrize("bad", [np.array([-1]), np.array([1.0])])
 def test_visits_are_of_integers_from_0(bad):
     for name, pair in (("seconds", (bad, np.array([1]))), ("clicks", (np.array([1]), bad))):
         with pytest.raises(InputError, match=f"{name} = array.*: must be an array of integers >= 0"):
-            visits(*pair, 0.05, "rate")
+            page_visits(*pair, 0.05, "rate")
 
 
 def test_reading_does_not_hold_the_text(tmp_path):
@@ -238,7 +238,7 @@ def test_reading_does_not_hold_the_text(tmp_path):
         file.writelines("\n".join(lines) + "\n" for _ in range(300))
     assert path.stat().st_size > 18_000_000
     tracemalloc.start()
-    found = read(path)
+    found = read_log(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.counts.tolist() == [300] * 50

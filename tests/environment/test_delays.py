@@ -18,7 +18,7 @@ from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.environment.delays import NEVER, Delay
-from jaxbandit.environment.feedback_calendar import Feedback, calendar, deliver, slots
+from jaxbandit.environment.feedback_calendar import Feedback, calendar_length, deliver, empty_calendar
 from jaxbandit.environment.world import world_of
 
 K, RUNS, T = 3, 5, 40
@@ -44,7 +44,7 @@ KINDS = {
 def _deliveries(sent, rounds):
     """Deliver `sent` `[T, n, runs]` with delays `rounds`; what arrives at the end of each round, `[T, K, runs]`."""
     empty = Feedback(jnp.zeros((K, RUNS), jnp.int32), jnp.zeros((K, RUNS)))
-    book = calendar(empty, slots(T, T))
+    book = empty_calendar(empty, calendar_length(T, T))
     arm = jnp.broadcast_to(jnp.arange(K, dtype=jnp.int32)[:, None], (K, RUNS))
 
     def step(book, now):
@@ -74,8 +74,8 @@ def test_what_is_sent_arrives_once_at_its_round_or_never(number, reach):
 
 
 def test_the_calendar_is_as_long_as_it_must_be():
-    assert [slots(d, 1000) for d in (0, 1, 2, 3, 4, 63, 64, 10**9)] == [1, 2, 4, 4, 8, 64, 128, 1024]
-    assert [slots(float("inf"), T) for T in (1, 2, 1024, 1025)] == [1, 2, 1024, 2048]
+    assert [calendar_length(d, 1000) for d in (0, 1, 2, 3, 4, 63, 64, 10**9)] == [1, 2, 4, 4, 8, 64, 128, 1024]
+    assert [calendar_length(float("inf"), T) for T in (1, 2, 1024, 1025)] == [1, 2, 1024, 2048]
 
 
 # Simulations under delay
@@ -155,7 +155,7 @@ def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
     )
     widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
     assert len(simulation.blocks) > 1
-    assert widest * 2 * 8 * slots(float("inf"), horizon) <= 1 << 29  # two arms, a count and a sum each round
+    assert widest * 2 * 8 * calendar_length(float("inf"), horizon) <= 1 << 29  # two arms, a count and a sum each round
     received = received_by(world, horizon, runs=32)
     rounds = np.arange(horizon)
     for k, a in enumerate(alpha):
@@ -176,7 +176,7 @@ def drawn(spec, reward=None):
     k0, k1 = run_keys(1, np.array(0), np.arange(DRAWS))
     stream = Stream((jnp.asarray(k0), jnp.asarray(k1)), jnp.uint32(1), DELAY)
     reward = jnp.zeros((1, DRAWS)) if reward is None else reward
-    model = on_device(problem.delay.model(), np.zeros(1, int))
+    model = on_device(problem.delay.device_model(), np.zeros(1, int))
     model = jax.tree.map(lambda x: x if x.ndim == 1 else x.reshape(1, 1), model)  # a table stays as it is
     return np.broadcast_to(np.asarray(model.draw(reward, stream), np.int64), (1, DRAWS))[0]
 
@@ -303,7 +303,7 @@ def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
     wide = {T: simulation(T, "pareto").blocks[0].wide for T in (100, 10**4, 10**5, 10**6)}
     assert sorted(wide.values(), reverse=True) == list(wide.values())
     for horizon, runs in wide.items():
-        assert runs * slots(np.inf, horizon) * 7 * 8 <= 2**29 or runs == LANES
+        assert runs * calendar_length(np.inf, horizon) * 7 * 8 <= 2**29 or runs == LANES
     assert simulation(10**6, {"kind": "packet-loss", "p": 0.1}).blocks[0].wide == 2048
 
 

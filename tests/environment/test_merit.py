@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandit as jb
-from jaxbandit.environment.merit import Merit, Power, box_optimum, in_proportion
+from jaxbandit.environment.merit import Merit, Power, box_optimum, proportional_chances
 
 # No instance of the paper.
 MEANS = [0.35, 0.62, 0.5, 0.81, 0.12, 0.44]
@@ -209,9 +209,9 @@ def test_the_box_optimum_is_the_global_one(merits, data):
 def test_shares_of_few_arms_are_capped_at_one():
     """Merit 8, 1, 1 and two plays: the first arm for sure, the others share the second play."""
     merit, three = jnp.array([[8.0], [1.0], [1.0]]), jnp.ones((3, 1), bool)
-    shares = in_proportion(merit, jnp.array([[2.0]]), three)
+    shares = proportional_chances(merit, jnp.array([[2.0]]), three)
     np.testing.assert_allclose(shares.ravel(), [1.0, 0.5, 0.5])
-    alone = in_proportion(merit, jnp.array([[1.0]]), jnp.array([[False], [True], [False]]))
+    alone = proportional_chances(merit, jnp.array([[1.0]]), jnp.array([[False], [True], [False]]))
     np.testing.assert_allclose(alone.ravel(), [0.0, 1.0, 0.0])
 
 

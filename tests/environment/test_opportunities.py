@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandit as jb
-from jaxbandit.environment.opportunities import Opportunity, bounds
+from jaxbandit.environment.opportunities import Opportunity, share_bounds
 
 K = 4
 KINDS = [
@@ -67,7 +67,7 @@ def test_values_are_the_papers(spec, mu):
     given = {name: value for name, value in spec.items() if name != "kind"}
     expected = [float(x) for x in reference_transfer.plain(spec["kind"], K, **given).value(mu)]
     np.testing.assert_allclose(np.asarray(f.value(jnp.asarray(mu)))[:K], expected, rtol=2e-5, atol=1e-6)
-    np.testing.assert_allclose(f.exactly(np.array(mu)[:, None])[:, 0], expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(f.values_float64(np.array(mu)[:, None])[:, 0], expected, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("spec", KINDS, ids=str)
@@ -79,7 +79,7 @@ def test_bounds_are_exact(spec, cube):
     low, high = (column([pick(ends) for ends in cube]) for pick in (min, max))
     least, most = (np.asarray(x)[:, 0] for x in f.bounds(jnp.asarray(low), jnp.asarray(high)))
     grid = np.array(list(itertools.product(np.linspace(0, 1, 5), repeat=K))).T  # a dense search; 16 corners among it
-    values = f.exactly(low + grid * (high.astype(float) - low))
+    values = f.values_float64(low + grid * (high.astype(float) - low))
     np.testing.assert_allclose(values.min(axis=1), least, rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(values.max(axis=1), most, rtol=2e-5, atol=2e-6)
 
@@ -97,7 +97,7 @@ def test_softmax_bounds_where_exponentials_overflow():
 def test_lipschitz_constants_hold(spec, cube):
     f = made(spec)
     x, y = (np.array([pick(ends) for ends in cube])[:, None] for pick in (min, max))
-    change = np.abs(f.exactly(x) - f.exactly(y)).sum()
+    change = np.abs(f.values_float64(x) - f.values_float64(y)).sum()
     assert change <= f.lipschitz(K) * np.abs(x - y).sum() * (1 + 1e-9) + 1e-12
 
 
@@ -109,7 +109,7 @@ def test_softmax_lipschitz_constant_is_the_least(arms, c):
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.uniform(size=(20000, arms)), list(itertools.product([0.0, 1.0], repeat=arms))])
     line = np.stack([np.concatenate([np.linspace(0, 1, 2001)])] + [np.zeros(2001)] * (arms - 1), axis=1)
-    p = f.exactly(np.concatenate([points, line, 1 - line]).T)
+    p = f.values_float64(np.concatenate([points, line, 1 - line]).T)
     assert 2 * abs(c) * (p * (1 - p)).max() == pytest.approx(f.lipschitz(arms), rel=1e-3)
 
 
@@ -118,16 +118,16 @@ def test_softmax_lipschitz_constant_is_the_least(arms, c):
 def test_a_safe_range_holds_the_whole_box(cube):
     f = Shy()
     low, high = (column([pick(ends) for ends in cube]) for pick in (min, max))
-    least, most = (np.asarray(x)[:, 0] for x in bounds(f, f.lipschitz(K), jnp.asarray(low), jnp.asarray(high)))
-    inside = f.exactly(low + np.random.default_rng(0).uniform(size=(K, 200)) * (high.astype(float) - low))
+    least, most = (np.asarray(x)[:, 0] for x in share_bounds(f, f.lipschitz(K), jnp.asarray(low), jnp.asarray(high)))
+    inside = f.values_float64(low + np.random.default_rng(0).uniform(size=(K, 200)) * (high.astype(float) - low))
     assert np.all(inside >= least[:, None] - 1e-6)
     assert np.all(inside <= most[:, None] + 1e-6)
 
 
 def test_constants_are_exact():
-    assert made("uniform", 3).shares(3) == [Fraction(1, 3)] * 3
-    assert made({"kind": "constant", "gamma": 0.07}).shares(K) == [Fraction(7, 100)] * K
-    assert made("linear").shares(K) is None
+    assert made("uniform", 3).constant_shares(3) == [Fraction(1, 3)] * 3
+    assert made({"kind": "constant", "gamma": 0.07}).constant_shares(K) == [Fraction(7, 100)] * K
+    assert made("linear").constant_shares(K) is None
 
 
 def test_numbers_of_softmax_compile_nothing_new():

@@ -41,4 +41,6 @@ def exact_of(problem, instance, counts, t):
 
 def quota_at(fractions, rounds):
     rows = [QuotaTable(fractions, 1).rows(int(t), 1) for t in rounds]
-    return Quota(*(np.concatenate([getattr(row, name) for row in rows]) for name in ("whole", "rest", "rank")))
+    return Quota(
+        *(np.concatenate([getattr(row, name) for row in rows]) for name in ("floor", "fraction", "fraction_rank"))
+    )

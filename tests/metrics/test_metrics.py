@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging import judge
 
 import jaxbandit as jb
-from jaxbandit.environment.ground_truth import columns, ground_truth_of
+from jaxbandit.environment.ground_truth import ground_truth_of, instance_columns
 from jaxbandit.metrics.definitions import METRICS, chosen, defined
 
 
@@ -62,8 +62,8 @@ def test_metrics_are_what_the_spec_says(problem, rounds, number):
     rounds, seeds = np.resize(np.sort(np.array(rounds)), 3), 2
     rows = np.resize(np.roll(np.arange(problem.instances), number), 3)  # a block may begin with any, and repeat some
     counts = random_counts(np.random.default_rng(number), problem, rounds, seeds)[:, :, rows]
-    quota = quota_at(columns(problem.fractions, rows), rounds)
-    values = judge(ALL, counts, rounds, ground_truth_of(problem).at(rows), quota)
+    quota = quota_at(instance_columns(problem.fractions, rows), rounds)
+    values = judge(ALL, counts, rounds, ground_truth_of(problem).at_rows(rows), quota)
     size = float(np.abs(problem.means).max() + problem.penalties.max() + 1)
     for name, value in values.items():
         assert value.shape == (3, 3, seeds)
@@ -86,7 +86,7 @@ def test_every_operation_is_rounded_by_itself(shape):
     quota = quota_at(problem.fractions, rounds)
     values = judge(ALL, counts, rounds, ground_truth_of(problem), quota)
     n, t, mu = counts.astype(float), rounds.astype(float)[:, None, None], means.T[:, :, None]
-    whole, rest = (np.asarray(part, float)[..., None] for part in (quota.whole, quota.rest))
+    whole, rest = (np.asarray(part, float)[..., None] for part in (quota.floor, quota.fraction))
     gap, price, missed = mu.max(0) - mu, problem.penalties[..., None], (whole - n) + rest
 
     def added(terms):

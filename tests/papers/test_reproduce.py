@@ -292,7 +292,7 @@ def test_a_kill_between_data_and_their_digest_is_gone_on_with(reproduced, data, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(reproduce.sealed, "seal", interrupt)
+        patch.setattr(reproduce.sealed, "write_checksum", interrupt)
         with pytest.raises(KeyboardInterrupt), Parts(1.0, False) as parts:
             task.run(parts)
     with pytest.warns(UserWarning, match="no digest"):

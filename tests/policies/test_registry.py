@@ -93,7 +93,7 @@ def test_a_round_is_pure_and_keeps_dtypes(kind):
     assert not any(x.dtype == jnp.float64 or x.dtype == jnp.int64 for x in jax.tree.leaves(state))
     program = jax.make_jaxpr(run)(state)
     assert not program.effects
-    assert not cpu_kernel.foreign(program)
+    assert not cpu_kernel.unsupported_operations(program)
     once, again = (run(state) for _ in range(2))
     jax.tree.map(np.testing.assert_array_equal, once, again)
     jax.tree.map(np.testing.assert_array_equal, copy, jax.tree.map(np.array, state))

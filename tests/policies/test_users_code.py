@@ -13,7 +13,7 @@ from interruption import blocks, interrupted
 from jax import lax
 
 import jaxbandit as jb
-from jaxbandit.core.component import users
+from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.engine import rollout
 from jaxbandit.engine.host import fingerprint
@@ -224,7 +224,7 @@ def test_what_the_package_has_is_not_taken_for_users_code(family):
     own = [kind for kind in kinds if kind.__module__.startswith("jaxbandit.")]
     assert own
     for kind in own:
-        assert not users(kind())
+        assert not has_user_code(kind())
         assert not (family is Policy and kind().users_selection)
 
 

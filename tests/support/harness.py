@@ -104,9 +104,9 @@ class _World:
 
         def draw(reward, delay, mean, key, number, arm):
             numbers = prng.Stream(key, number, prng.REWARD, problem.arms, arm)
-            coins = numbers.towards(prng.BINARISE).uniform()
+            coins = numbers.for_purpose(prng.BINARISE).uniform()
             drawn = reward.draw(mean, numbers)
-            return drawn, coins, delay.draw(drawn, numbers.towards(prng.DELAY))
+            return drawn, coins, delay.draw(drawn, numbers.for_purpose(prng.DELAY))
 
         self._draw = jax.jit(draw)
 
@@ -123,7 +123,7 @@ class _World:
 
     def _reward(self, arm, instance):
         problem = self.problem
-        at = self._of_arm(problem.reward, arm), self._of_arm(problem.delay.model(), arm)
+        at = self._of_arm(problem.reward, arm), self._of_arm(problem.delay.device_model(), arm)
         mean = jnp.asarray(problem.means[[arm], instance], float)
         number, self.chunks_of[arm] = self.chunks_of[arm], self.chunks_of[arm] + 1
         drawn, coin, rounds = self._draw(

@@ -11,14 +11,14 @@ from pathlib import Path
 import xarray as xr
 
 from jaxbandit.core.errors import WriteError
-from jaxbandit.core.files.output_names import unique
+from jaxbandit.core.files.output_names import unique_name
 
 
 class DamagedError(ValueError):
     """A file is not as it was sealed."""
 
 
-def unseal(path: Path) -> None:
+def remove_checksum(path: Path) -> None:
     """Remove the digest of a file that is about to be replaced: it is not whole again until it is sealed.
 
     Raises:
@@ -30,13 +30,13 @@ def unseal(path: Path) -> None:
         raise WriteError(_beside(path), error) from None
 
 
-def seal(path: Path, digest: str) -> None:
+def write_checksum(path: Path, digest: str) -> None:
     """Write the SHA-256 of a file beside it, whole or not at all.
 
     Raises:
         WriteError: it cannot be written.
     """
-    partial = path.with_name(unique(f".{path.name}."))
+    partial = path.with_name(unique_name(f".{path.name}."))
     try:
         try:
             partial.write_text(f"{digest}  {path.name}\n")
@@ -47,7 +47,7 @@ def seal(path: Path, digest: str) -> None:
         raise WriteError(_beside(path), error) from None
 
 
-def load(path: Path) -> xr.Dataset:
+def load_checked(path: Path) -> xr.Dataset:
     """A sealed dataset, whole.
 
     Raises:

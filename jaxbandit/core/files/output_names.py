@@ -28,7 +28,7 @@ def is_staged(name: str) -> bool:
     return is_output(name) or _PARTIAL.fullmatch(name) is not None
 
 
-def unique(name: str) -> str:
+def unique_name(name: str) -> str:
     """A name of its own for each call: several processes may share a folder."""
     return f"{name}{uuid.uuid4().hex}"
 
@@ -38,7 +38,7 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def remove(folder: Path, ours: Callable[[str], bool]) -> None:
+def remove_files(folder: Path, ours: Callable[[str], bool]) -> None:
     """Remove the files of a folder whose names are ours, and the folder if nothing else is in it."""
     if not is_folder(folder):
         return

@@ -14,7 +14,7 @@ from jaxbandit.core.errors import WriteError
 
 
 @contextlib.contextmanager
-def usable() -> Iterator[None]:
+def usable_streams() -> Iterator[None]:
     """Within, there are streams, and they take any text: what they cannot show they show as `?`."""
     _occupy()
     before = sys.stdout, sys.stderr
@@ -30,7 +30,7 @@ def usable() -> Iterator[None]:
                 sys.stdout, sys.stderr = before
 
 
-def say(*lines: str) -> None:
+def print_lines(*lines: str) -> None:
     """Print to standard output. Where nobody reads it any more the command goes on without.
 
     Raises:
@@ -44,7 +44,7 @@ def say(*lines: str) -> None:
             raise WriteError(Path("standard output"), error) from None
 
 
-def tell(words: str) -> None:
+def print_error(words: str) -> None:
     """Print one line to standard error; where that fails nobody can be told."""
     try:
         print(f"jaxbandit: {words}", file=sys.stderr, flush=True)

@@ -19,10 +19,10 @@ from jax import Array, lax
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from jaxbandit.core.xla.fusion import always
-from jaxbandit.core.xla.reductions import Rows
-from jaxbandit.core.xla.rewriting import rewritten
-from jaxbandit.core.xla.square_roots import Roots
+from jaxbandit.core.xla.fusion import hidden_true
+from jaxbandit.core.xla.reductions import RowReductions
+from jaxbandit.core.xla.rewriting import rewrite
+from jaxbandit.core.xla.square_roots import SquareRoots
 
 # Vectors of 512 bits where the machine has them, and no sums by a library, which a kernel cannot call
 _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
@@ -51,7 +51,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
     return jax.jit(function, compiler_options=_OPTIONS if on_cpu else None, **options)
 
 
-def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, on CPU as one kernel where all it does can be emitted so; else as it is.
 
     It takes and returns trees of arrays; called within what is `compiled`.
@@ -63,14 +63,14 @@ def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
         with _inside():
             program, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        if foreign(program):
-            leaves = jaxpr_as_fun(rewritten(program, (Roots,)))(*jax.tree.leaves(arguments))
+        if unsupported_operations(program):
+            leaves = jaxpr_as_fun(rewrite(program, (SquareRoots,)))(*jax.tree.leaves(arguments))
             return jax.tree.unflatten(jax.tree.structure(shape), leaves)
-        run = jaxpr_as_fun(rewritten(program, (Rows, Roots)))
+        run = jaxpr_as_fun(rewrite(program, (RowReductions, SquareRoots)))
 
         @jax.jit
         def kernel(*leaves: Array) -> list[Array]:
-            return [*run(*leaves), always(*leaves)]
+            return [*run(*leaves), hidden_true(*leaves)]
 
         # XLA fails on an argument that is never read, and on a single result that is split over its threads: so all are
         # read for one more result, which another one is made to depend on.
@@ -132,7 +132,7 @@ def _marked(result: Array) -> Array:
     return set_xla_metadata(result, inlineable="false", xla_cpu_small_call="true")
 
 
-def foreign(program: ClosedJaxpr) -> set[str]:
+def unsupported_operations(program: ClosedJaxpr) -> set[str]:
     """The names of what a program does that a kernel cannot."""
     return set(_primitives(program.jaxpr)) - _EMITTED
 

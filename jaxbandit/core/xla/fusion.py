@@ -38,7 +38,7 @@ def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
     def never() -> Tree:  # traced second
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), made[-1])
 
-    return lax.switch((~always(witness)).astype(jnp.int32), (branch, never))
+    return lax.switch((~hidden_true(witness)).astype(jnp.int32), (branch, never))
 
 
 def cond_fused(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
@@ -58,7 +58,7 @@ def cond_update(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tr
     return lax.fori_loop(0, needed.astype(jnp.int32), lambda _, tree: change(tree), tree)
 
 
-def always(*witnesses: Array) -> Array:
+def hidden_true(*witnesses: Array) -> Array:
     """True, a scalar, in a way that XLA does not see: it depends on the first entry of each of some arrays."""
     words = [_word(array.ravel()[0]) for array in witnesses]
     return lax.population_count(functools.reduce(lax.bitwise_xor, words)) <= 64

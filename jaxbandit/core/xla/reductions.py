@@ -27,10 +27,10 @@ Row = tuple[Array, ...]  # of several arrays, one entry each
 Combine = Callable[[Row, Row], Row]
 
 
-class Rows:
+class RowReductions:
     """The rule (`rewriting.Rule`) that reductions over the first axis of several, and sums along it, go row by row."""
 
-    def concerns(self, equation: Any) -> bool:
+    def matches(self, equation: Any) -> bool:
         name, params = equation.primitive.name, equation.params
         if name == "cumsum":
             return equation.invars[0].aval.ndim > 1 and params["axis"] == 0
@@ -40,8 +40,8 @@ class Rows:
         several = name in _COMBINED  # the first axis, then what is left
         return equation.invars[0].aval.ndim > 1 and (axes[:1] == (0,) if several else axes == (0,))
 
-    def results(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
-        if not self.concerns(equation):
+    def replacement(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+        if not self.matches(equation):
             return None
         return _row_by_row(equation.primitive.name, equation.params, operands)
 

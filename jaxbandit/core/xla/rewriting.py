@@ -16,20 +16,20 @@ from jax.extend.core import ClosedJaxpr, Literal
 class Rule(Protocol):
     """What is computed in place of some operations; one object serves the operations of one trace, in their order."""
 
-    def concerns(self, equation: Any) -> bool:
+    def matches(self, equation: Any) -> bool:
         """Whether a program with this operation needs the rule."""
 
-    def results(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+    def replacement(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
         """The results of an operation on some operands; None to leave it to the operation itself."""
 
 
 Rules = Sequence[Callable[[], Rule]]
 
 
-def rewritten(program: ClosedJaxpr, rules: Rules) -> ClosedJaxpr:
+def rewrite(program: ClosedJaxpr, rules: Rules) -> ClosedJaxpr:
     """The program under some rules; the program itself where they concern none of its operations."""
     fresh = [rule() for rule in rules]
-    if not any(rule.concerns(equation) for equation in _equations(program) for rule in fresh):
+    if not any(rule.matches(equation) for equation in _equations(program) for rule in fresh):
         return program
 
     def run(*arguments: Any) -> list[Any]:
@@ -55,7 +55,7 @@ def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any], rules: Rules, fre
 def _applied(equation: Any, operands: list[Any], rules: Rules, fresh: Sequence[Rule]) -> Sequence[Any]:
     """What an operation gives: by the first rule that has results for it, else by itself."""
     for rule in fresh:
-        made = rule.results(equation, operands)
+        made = rule.replacement(equation, operands)
         if made is not None:
             return made
     params = equation.params
@@ -73,9 +73,9 @@ _CALLS = frozenset(("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp
 def _inner(value: Any, rules: Rules) -> Any:
     """A parameter of an operation, the programs in it rewritten."""
     if isinstance(value, ClosedJaxpr):
-        return rewritten(value, rules)
+        return rewrite(value, rules)
     if isinstance(value, tuple) and value and all(isinstance(part, ClosedJaxpr) for part in value):
-        return tuple(rewritten(part, rules) for part in value)
+        return tuple(rewrite(part, rules) for part in value)
     return value
 
 

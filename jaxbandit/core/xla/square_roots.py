@@ -16,16 +16,16 @@ from jax import Array, lax
 _SHAPING = frozenset(("broadcast_in_dim", "copy", "expand_dims", "reshape", "slice", "squeeze", "transpose"))
 
 
-class Roots:
+class SquareRoots:
     """The rule (`rewriting.Rule`) that nothing is divided by what XLA sees to be a square root."""
 
     def __init__(self) -> None:
         self._roots: dict[int, Array] = {}  # by `id`; held, since another array might get the id of one that is gone
 
-    def concerns(self, equation: Any) -> bool:
+    def matches(self, equation: Any) -> bool:
         return equation.primitive.name in ("sqrt", "rsqrt")
 
-    def results(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+    def replacement(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
         name = equation.primitive.name
         if name == "rsqrt":
             return [1.0 / _plain(lax.sqrt(operands[0]))]

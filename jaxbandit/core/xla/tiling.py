@@ -32,7 +32,7 @@ def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
         *numbers, stops, state = rounds
         cells, lanes = state.pulls.shape[-2:]
-        axis, width = tile(cells, lanes, _bytes_a_run(state))
+        axis, width = tile_size(cells, lanes, _bytes_per_run(state))
         size = (cells, lanes)[axis]
         # A calendar is read all over, whichever runs it is of.
         if width == size or state.under_way is not None or jax.default_backend() != "cpu":
@@ -40,10 +40,12 @@ def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
 
         def one(i: Array, made: Any) -> Any:
             def part(leaf: Any) -> Any:
-                return lax.dynamic_slice_in_dim(leaf, i * width, width, axis) if per_run(leaf, axis, size) else leaf
+                return (
+                    lax.dynamic_slice_in_dim(leaf, i * width, width, axis) if has_run_axis(leaf, axis, size) else leaf
+                )
 
             def put(whole: Array, result: Array) -> Array:
-                if not per_run(whole, axis, size):
+                if not has_run_axis(whole, axis, size):
                     return result
                 return lax.dynamic_update_slice_in_dim(whole, result, i * width, axis)
 
@@ -61,7 +63,7 @@ def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
     return play
 
 
-def tile(cells: int, lanes: int, state: int) -> tuple[int, int]:
+def tile_size(cells: int, lanes: int, state: int) -> tuple[int, int]:
     """The axis, -1 for lanes and -2 for cells, that a block is cut along, and how much of it a group takes.
 
     Args:
@@ -80,15 +82,15 @@ def _part(size: int, beside: int, whole: int, runs: int) -> int:
     return min(size, part + -part % whole)
 
 
-def _bytes_a_run(state: Any) -> int:
-    return bytes_of(state) // int(state.pulls[0].size)
+def _bytes_per_run(state: Any) -> int:
+    return tree_bytes(state) // int(state.pulls[0].size)
 
 
-def bytes_of(tree: Any) -> int:
+def tree_bytes(tree: Any) -> int:
     """What the arrays of a tree take, or shapes and dtypes that stand for arrays."""
     return sum(leaf.size * jnp.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
 
 
-def per_run(leaf: Any, axis: int, size: int) -> bool:
+def has_run_axis(leaf: Any, axis: int, size: int) -> bool:
     """Whether an array has an entry a cell, or a lane, along `axis`: numbers and tables are the same for all runs."""
     return jnp.ndim(leaf) >= 3 and leaf.shape[axis] == size

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.core.rationals import Quota, rounded_down
 from jaxbandit.core.xla.tiling import LANES
-from jaxbandit.environment.ground_truth import columns
+from jaxbandit.environment.ground_truth import instance_columns
 
 Tree = TypeVar("Tree")
 
@@ -177,14 +177,14 @@ def on_device(tree: Tree, cells: np.ndarray) -> Tree:
 def _place(leaf: Any, cells: np.ndarray) -> jax.Array:
     array = np.asarray(leaf)
     if array.ndim == 2:
-        array = columns(array, cells)[..., None]
+        array = instance_columns(array, cells)[..., None]
     return jnp.asarray(array.astype(np.int32 if array.dtype.kind in "iu" else jnp.result_type(float)))
 
 
 def quota_on_device(quota: Quota, places: np.ndarray) -> Quota:
     """Rows of a quota table, `[n, K, tall or 1]`, for the cells at `places`: device arrays `[n, K, cells or 1, 1]`."""
-    rest = rounded_down(quota.rest, np.dtype(jnp.result_type(float)))
-    parts = (quota.whole, rest, quota.rank)
+    rest = rounded_down(quota.fraction, np.dtype(jnp.result_type(float)))
+    parts = (quota.floor, rest, quota.fraction_rank)
     return Quota(*(jnp.asarray((p[..., places] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
 
 

@@ -15,7 +15,7 @@ from jax import Array
 from jax.sharding import Mesh
 
 from jaxbandit.core import prng
-from jaxbandit.core.contracts import owner_of
+from jaxbandit.core.contracts import owner_name
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.engine import rollout
@@ -24,7 +24,7 @@ from jaxbandit.engine.batch.blocks import STOPS, Block, on_device, quota_on_devi
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.engine.settings import SimulationSettings
-from jaxbandit.environment.ground_truth import columns
+from jaxbandit.environment.ground_truth import instance_columns
 from jaxbandit.metrics import definitions
 
 
@@ -66,7 +66,7 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
     counts, sums = sharding.spread((counts, sums), block, over)
     fractions, quota = stack.ground_truth.fractions, None
     if fractions is not None:
-        rows = QuotaTable(columns(fractions, block.numbers()), 1).rows(0, 1)
+        rows = QuotaTable(instance_columns(fractions, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
     return Chunk(0, stops[:1], stops, counts, sums, quota, {}, None)
 
@@ -93,7 +93,7 @@ def chunks_of(
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most = rounds_per_call(stack.arms, len(cells))
     fractions = stack.ground_truth.fractions
-    quotas = _quotas(None if fractions is None else columns(fractions, block.numbers()), most + 1, block)
+    quotas = _quotas(None if fractions is None else instance_columns(fractions, block.numbers()), most + 1, block)
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(rounds):
@@ -128,8 +128,8 @@ def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
         )
     if faults["below_0"] or faults["too_long"]:
         delay, held = stack.world.delay, -faults["below_0"] or faults["too_long"]
-        words = f"0 to {stack.world.under_way - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
-        return ReturnedError(owner_of(delay), "draw", f"a delay of {held} rounds {by}", words)
+        words = f"0 to {stack.world.calendar_rounds - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
+        return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds {by}", words)
     return FloatingPointError(f"{policy}: {by} an index was not a number")
 
 
@@ -166,4 +166,4 @@ def _shared_table(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
 
 
 def _parts(quota: Quota) -> tuple[Any, Any, Any]:
-    return quota.whole, quota.rest, quota.rank
+    return quota.floor, quota.fraction, quota.fraction_rank

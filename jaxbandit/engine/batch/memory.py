@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.xla.tiling import LANES, bytes_of
+from jaxbandit.core.xla.tiling import LANES, tree_bytes
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import STOPS, on_device, rounds_per_call, usual
 from jaxbandit.engine.batch.stacking import Stack
@@ -83,7 +83,7 @@ def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...]) ->
         rollout.begin, shape=(stack.arms, 1, LANES), max_deficit_ever=max_deficit_ever, asked=sums
     )
     state = jax.eval_shape(begin, policy, world)
-    return bytes_of(state) // LANES, bytes_of(state.under_way) // LANES
+    return tree_bytes(state) // LANES, tree_bytes(state.under_way) // LANES
 
 
 def results_bytes(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape], seeds: int) -> int:

@@ -36,7 +36,7 @@ class Recorder:
 
     def __init__(self, stack: Stack, result_shape: ResultShape, block: Block, shards: int, labels: Sequence[str]):
         self._stack, self._result_shape, self._block, self._labels = stack, result_shape, block, labels
-        self._ground_truth = stack.ground_truth.at(block.numbers())
+        self._ground_truth = stack.ground_truth.at_rows(block.numbers())
         self._parts = shards if block.axis == -1 else 1
         self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
         self._values: Any = None

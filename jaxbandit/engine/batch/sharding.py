@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as Spec
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import cpu_kernel
-from jaxbandit.core.xla.tiling import in_tiles, per_run
+from jaxbandit.core.xla.tiling import has_run_axis, in_tiles
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
 from jaxbandit.engine.rollout import State
@@ -112,7 +112,7 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
 
     def shard(arguments: Any, state: State) -> Any:
         everything = (*arguments, state)
-        state, counts, recorded, faults = cpu_kernel.one_kernel(in_tiles(rollout.play_on, len(rollout.FAULTS)))(
+        state, counts, recorded, faults = cpu_kernel.as_one_kernel(in_tiles(rollout.play_on, len(rollout.FAULTS)))(
             *everything
         )
         return state, counts, recorded, faults[None]
@@ -134,7 +134,7 @@ def _specs(tree: Any, axis: int, cells: int, lanes: int) -> Any:
     size = cells if axis == -2 else lanes
 
     def spec(leaf: Any) -> Spec:
-        if not per_run(leaf, axis, size):
+        if not has_run_axis(leaf, axis, size):
             return Spec()
         axes: list[str | None] = [None] * leaf.ndim
         axes[axis] = _RUNS

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.component import users
+from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import program_digest
@@ -74,7 +74,7 @@ def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept:
 
 
 def _users(policy: Policy, world: World) -> bool:
-    return users(policy) or users(world.reward) or users(world.delay)
+    return has_user_code(policy) or has_user_code(world.reward) or has_user_code(world.delay)
 
 
 def digest(

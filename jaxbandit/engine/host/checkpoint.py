@@ -26,7 +26,7 @@ import numpy as np
 import tomli_w
 
 from jaxbandit.core.errors import InputError, WriteError
-from jaxbandit.core.files.output_names import HEX, is_folder, is_staged, remove, unique
+from jaxbandit.core.files.output_names import HEX, is_folder, is_staged, remove_files, unique_name
 
 Made = TypeVar("Made")
 
@@ -156,7 +156,7 @@ class Checkpoint:
         self._write(f"{name}.block", _headed(body.getvalue(), _FORMAT, self.run, name))
 
     def _write(self, name: str, content: bytes) -> None:
-        partial = self.path / unique(f".{name}.")
+        partial = self.path / unique_name(f".{name}.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             try:
@@ -238,12 +238,12 @@ def staging(out: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made.
     """
-    folder = out / FOLDER / unique(_STAGING)
+    folder = out / FOLDER / unique_name(_STAGING)
     try:
         folder.mkdir(parents=True)
         yield folder
     finally:
-        remove(folder, is_staged)
+        remove_files(folder, is_staged)
 
 
 def forget(out: Path) -> None:
@@ -264,8 +264,8 @@ def _empty(folder: Path) -> None:
     with contextlib.suppress(OSError):  # another process removes it too
         for path in list(folder.iterdir()):
             if _STAGED.fullmatch(path.name):
-                remove(path, is_staged)
-        remove(folder, lambda name: _FILE.fullmatch(name) is not None)
+                remove_files(path, is_staged)
+        remove_files(folder, lambda name: _FILE.fullmatch(name) is not None)
 
 
 def unfinished(out: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.files.streams import tell
+from jaxbandit.core.files.streams import print_error
 from jaxbandit.engine.batch import sharding
 from jaxbandit.metrics.block_statistics import BlockStatistics
 
@@ -66,7 +66,7 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
     config.update("jax_enable_recoverability", True)  # or JAX ends every process where one dies
     config.update("jax_enable_preemption_service", False)  # or a process that is told to end goes on
     words = f"process {number} of {processes} waits for the others at {coordinator}, {_PATIENCE} s at most"
-    waiting = threading.Timer(_SILENCE, functools.partial(tell, words))
+    waiting = threading.Timer(_SILENCE, functools.partial(print_error, words))
     waiting.daemon = True
     waiting.start()
     try:
@@ -112,7 +112,7 @@ def _address(coordinator: str, number: int) -> str | None:
         socket.create_server(("", int(port)), family=found[0][0]).close()
     except OSError as error:
         raise ConnectionError(f"process {number} cannot use {coordinator}: {error.strerror or error}") from None
-    tell(f"note: {bare} is not a network address of this machine: process 0 listens on all its addresses")
+    print_error(f"note: {bare} is not a network address of this machine: process 0 listens on all its addresses")
     return None
 
 

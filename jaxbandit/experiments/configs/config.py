@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.core.errors import InputError, UnreadableError, shown, unknown_key, unknown_name
-from jaxbandit.core.rationals import decimal
+from jaxbandit.core.errors import InputError, UnreadableError, short_repr, unknown_key, unknown_name
+from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.engine import plan
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
@@ -87,14 +87,14 @@ def _apply(config: dict[str, Any], change: str) -> None:
         if isinstance(place, list):  # policies.0.eta: by number, as they stand in the file
             places = {str(number): number for number in range(len(place))}
             if part not in places:
-                raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {shown(dotted)}")
+                raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {short_repr(dotted)}")
             held = place[places[part]]
         else:
             held = place.setdefault(part, {})
             if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
                 held = place[part] = {"kind": held}
         if not isinstance(held, dict | list):
-            raise InputError("--set", change, f"a key of a table; {part} holds {shown(held)}")
+            raise InputError("--set", change, f"a key of a table; {part} holds {short_repr(held)}")
         place = held
     if not isinstance(place, dict):
         raise InputError("--set", change, "section.key=value")
@@ -157,7 +157,7 @@ def problems(given: Mapping[str, Any], grid: Any, key: Any) -> list[tuple[dict[s
         except InputError as error:
             where = _at(point)
             at = f" (at {where if len(where) <= _PLACE else where[:_PLACE] + '...'})" if point else ""
-            raise error.at(error.key, at) from None
+            raise error.with_key(error.key, at) from None
         shape = made[0][1].means.shape if made else problem.means.shape
         if problem.means.shape != shape:
             words = f"means of {shape[0]} arms and {shape[1]} instances throughout a grid"
@@ -238,7 +238,7 @@ def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Configurati
         try:
             made = policy(kind, **given)
         except InputError as error:
-            raise error.at(error.key.replace("policies", key, 1)) from None
+            raise error.with_key(error.key.replace("policies", key, 1)) from None
         varied = {f"policies.{name}": value for name, value in point.items() if len(lists[name]) > 1}
         yield Configuration(f"{label} ({_at(varied)})" if varied else label, made, label, point=varied)
 
@@ -266,7 +266,7 @@ def _scaled(value: Any, key: str, horizon: int) -> Any:
     words = "a number, or { scale = s, horizon_power = p } for s T^p"
     if set(value) != {"scale", "horizon_power"}:
         raise InputError(key, dict(value), words)
-    scale, power = (decimal(value[name], f"{key}.{name}") for name in ("scale", "horizon_power"))
+    scale, power = (exact_fraction(value[name], f"{key}.{name}") for name in ("scale", "horizon_power"))
     try:
         grows = abs(power * math.log(horizon)) < 700  # and T^p is a float; its digits may fill the memory else
         scaled = scale * horizon**power if grows else math.inf

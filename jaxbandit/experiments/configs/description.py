@@ -7,9 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from jaxbandit.core.component import Component, writable
-from jaxbandit.core.python_values import plain
-from jaxbandit.core.rationals import written
+from jaxbandit.core.component import Component, to_toml
+from jaxbandit.core.python_values import to_python
+from jaxbandit.core.rationals import shortest_decimals
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration
 from jaxbandit.environment.delays import Delay
@@ -40,9 +40,9 @@ def described(plan: Plan, problem: Any, given: Given, grid: Any) -> dict[str, An
     if settings.until is not None:
         simulated["until"] = settings.until
     made: dict[str, Any] = {"simulation": simulated}
-    made["problem"] = problem.as_table() if isinstance(problem, Problem) else writable(problem)
+    made["problem"] = problem.as_table() if isinstance(problem, Problem) else to_toml(problem)
     if grid is not None:
-        made["grid"] = writable(grid)
+        made["grid"] = to_toml(grid)
     made["policies"] = [_policy(value, configurations) for value, configurations in given]
     return made
 
@@ -74,12 +74,12 @@ def settled(value: Any, key: str, exact: Collection[str] = ("fractions",)) -> An
         return [settled(part, key, exact) for part in value]
     kind = value if isinstance(value, type) else type(value)
     if issubclass(kind, Policy) and Policy.registry.get(kind.name) is kind:
-        return writable(value)
+        return to_toml(value)
     if isinstance(value, str | Component) or value is None:
         return value
     if key.rpartition(".")[2] in exact:
-        return written(value, key)
-    held = plain(value)
+        return shortest_decimals(value, key)
+    held = to_python(value)
     return float(held) if isinstance(held, Fraction | Decimal) else held
 
 
@@ -108,4 +108,4 @@ def _policy(value: Any, configurations: list[Configuration]) -> dict[str, Any]:
     if len(configurations) == 1:
         return {"label": configurations[0].label, **policy_table(configurations[0].policy)}
     points = {name: [part] if isinstance(part, tuple) else part for name, part in value.items()}
-    return {**writable(points), "label": configurations[0].family}
+    return {**to_toml(points), "label": configurations[0].family}

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jaxbandit.core.errors import InputError, shown, unknown_key
+from jaxbandit.core.errors import InputError, short_repr, unknown_key
 
 MOST = 10**6  # configurations
 
@@ -83,7 +83,9 @@ def _put(table: dict[str, Any], name: str, value: Any) -> None:
         if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
             held = {"kind": held}
         if held is not None and not isinstance(held, dict):
-            raise InputError(f"grid.problem.{name}", value, f"a key of a table; problem.{part} holds {shown(held)}")
+            raise InputError(
+                f"grid.problem.{name}", value, f"a key of a table; problem.{part} holds {short_repr(held)}"
+            )
         inner: dict[str, Any] = {} if held is None else held
         table[part] = inner
         table = inner

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.core.component import finite
+from jaxbandit.core.component import finite_numbers
 from jaxbandit.core.errors import InputError
 
 
 def means(value: Any) -> np.ndarray:
     """mu, float64 `[K, J]`, numbers from 0 to 1."""
     words = "mean rewards from 0 to 1, [K, J]: K arms, J instances"
-    numbers = finite(value, "means", words, low=0, high=1)
+    numbers = finite_numbers(value, "means", words, low=0, high=1)
     if numbers.ndim != 2:
         raise InputError("means", value, words)
     return numbers
@@ -22,7 +22,7 @@ def means(value: Any) -> np.ndarray:
 def per_arm(value: Any, arms: int, key: str, high: float = np.inf) -> np.ndarray:
     """Numbers >= 0 of each arm, float64 `[K, J]` or `[K, 1]`."""
     words = f"numbers >= 0{'' if np.isinf(high) else f' and <= {high:g}'}, [{arms}, J or 1]: one an arm and instance"
-    numbers = finite(value, key, words, low=0, high=high)
+    numbers = finite_numbers(value, key, words, low=0, high=high)
     if numbers.ndim != 2 or len(numbers) != arms:
         raise InputError(key, value, words)
     return numbers
@@ -38,7 +38,7 @@ def fractions(value: Any, arms: int, most: float = 1.0) -> np.ndarray:
 
 def rounds(value: Any) -> np.ndarray:
     """t, float64 `[R]`, whole numbers >= 1; one number is one round."""
-    numbers = np.atleast_1d(finite(value, "rounds", "whole numbers >= 1", low=1))
+    numbers = np.atleast_1d(finite_numbers(value, "rounds", "whole numbers >= 1", low=1))
     if numbers.ndim != 1 or np.any(numbers != np.floor(numbers)):
         raise InputError("rounds", value, "whole numbers >= 1, [R]")
     return numbers
@@ -46,7 +46,7 @@ def rounds(value: Any) -> np.ndarray:
 
 def number(value: Any, key: str, low: float = 0.0) -> float:
     """One finite number, at least `low`."""
-    numbers = finite(value, key, f"a number >= {low:g}", low=low)
+    numbers = finite_numbers(value, key, f"a number >= {low:g}", low=low)
     if numbers.ndim:
         raise InputError(key, value, f"a number >= {low:g}")
     return float(numbers)

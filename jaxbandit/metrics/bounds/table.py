@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbandit.core.component import finite, whole_number
-from jaxbandit.core.errors import InputError, named, unknown_name
+from jaxbandit.core.component import finite_numbers, whole_number
+from jaxbandit.core.errors import InputError, suggest_keywords, unknown_name
 from jaxbandit.environment.opportunities import PiecewiseLinear
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.rewards import Gaussian
@@ -99,7 +99,7 @@ class Bound:
         """
         problem, horizon = problem_of(problem), whole_number(horizon, "horizon")
         t, words = np.atleast_1d(np.asarray(rounds)), f"whole numbers from 1 to T = {horizon}"
-        if finite(t, "rounds", words, 1, horizon).ndim > 1 or np.any(t != np.floor(t)):
+        if finite_numbers(t, "rounds", words, 1, horizon).ndim > 1 or np.any(t != np.floor(t)):
             raise InputError("rounds", rounds, words)
         when = {"every round": (t,), "the horizon": (np.array([horizon]),), "constant": ()}[self.at]
         found = np.asarray(self.function(*self.arguments(problem), *when), np.float64)
@@ -109,7 +109,7 @@ class Bound:
         return np.where(told, np.broadcast_to(found, (len(t), problem.instances)), silent)
 
 
-@named
+@suggest_keywords
 def bounds_for(problem: Problem | Mapping[str, Any], kind: str | Policy, metric: str) -> list[Bound]:
     """The bounds of `BOUNDS` on a metric of a policy that are for a problem.
 

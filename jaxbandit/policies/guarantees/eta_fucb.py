@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.core.rationals import product
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
@@ -30,4 +30,4 @@ class EtaFUCB(Rule, name="eta-fucb"):
         return super().prepare(problem, horizon)
 
     def value(self, state: Any, now: RoundView) -> Array:
-        return self.index(state, now) + product(self.eta, deficit(now.quota_before, now.pulls))
+        return self.index(state, now) + rounded_product(self.eta, deficit(now.quota_before, now.pulls))

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter, per_arm
-from jaxbandit.core.rationals import decimals, split
+from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, Rule
 from jaxbandit.policies.indices import UCB1
@@ -30,18 +30,18 @@ class FairLearn(Rule, name="fair-learn"):
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions(problem, self.name)
-        exact = decimals(self.alpha, "policies.alpha")
+        exact = exact_fractions(self.alpha, "policies.alpha")
         alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", self.alpha, exact=True)
-        whole, rest = np.frompyfunc(split, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
+        whole, rest = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
         prepared = super().prepare(problem, horizon)
         return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
 
     def select(self, state: Any, now: RoundView) -> Array:
         def keys() -> Keys:
             extra = (
-                now.quota_before.whole - now.pulls - self.whole
+                now.quota_before.floor - now.pulls - self.whole
             )  # d > alpha, exactly: by whole rounds, then by what is left
-            behind = (extra >= 1) | ((extra == 0) & (now.quota_before.rest > self.rest))
+            behind = (extra >= 1) | ((extra == 0) & (now.quota_before.fraction > self.rest))
             return behind_first(behind, now.quota_before, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
 
         return top_available(keys, now)

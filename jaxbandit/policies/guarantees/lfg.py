@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
-from jaxbandit.core.rationals import product
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
@@ -51,7 +51,7 @@ class LFG(Rule, name="lfg"):
         queue = virtual_queues.length(state.queue, self.pace, now.deviation.dtype)
         truncated = jnp.where(now.pulls == 0, 1.0, jnp.minimum(self.index(state.base, now), 1.0))
         # Less eta for every arm, which leaves their order, and the queues of truncated arms as exact as they are.
-        return queue + product(self.eta, truncated - 1.0)
+        return queue + rounded_product(self.eta, truncated - 1.0)
 
     def update(self, state: Backlog, after: RoundView, selected: Array) -> Backlog:
         return Backlog(self._next(state.queue, selected), super().update(state.base, after, selected))

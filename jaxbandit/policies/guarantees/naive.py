@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
-from jaxbandit.core.rationals import decimal
+from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
@@ -35,7 +35,7 @@ class Naive(Policy, name="naive"):
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
-        rounds = math.floor(decimal(self.eps, "policies.eps") * horizon)
+        rounds = math.floor(exact_fraction(self.eps, "policies.eps") * horizon)
         spare = 1 - tau.sum(axis=0)
         even = spare / problem.arms
         shares = [_largest_remainder(list(column + m), rounds) for column, m in zip(tau.T, even, strict=True)]

@@ -9,7 +9,7 @@ from jax import Array
 
 from jaxbandit.core import compensated_sums
 from jaxbandit.core.component import derived, parameter
-from jaxbandit.core.rationals import product
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
@@ -59,16 +59,16 @@ class UCBPLLP(Rule, name="ucb-pllp"):
 
     def init(self, world: World, shape: tuple[int, ...]) -> Backlog:
         dtype = jnp.result_type(float)
-        slack = compensated_sums.nothing((1, *shape[1:]))
+        slack = compensated_sums.zeros((1, *shape[1:]))
         return Backlog(virtual_queues.empty(shape), slack, jnp.zeros(shape, dtype), super().init(world, shape))
 
     def value(self, state: Backlog, now: RoundView) -> Array:
         truncated = jnp.minimum(self.index(state.base, now), 1.0)
-        return truncated + product(self.alpha / _root(now), self._length(state))
+        return truncated + rounded_product(self.alpha / _root(now), self._length(state))
 
     def update(self, state: Backlog, after: RoundView, selected: Array) -> Backlog:
         queue = virtual_queues.grown(state.queue, self.pace, selected)
-        slack = compensated_sums.plus(state.slack, self.eps / _root(after))
+        slack = compensated_sums.add(state.slack, self.eps / _root(after))
         grown = Backlog(queue, slack, state.emptied, super().update(state.base, after, selected))
         below = self._length(grown) <= 0
         emptied = jnp.where(below, slack.value, state.emptied)

@@ -11,7 +11,7 @@ from jaxbandit.core import contracts
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla.fusion import cond_fused
-from jaxbandit.environment.merit import Merit, box_optimum, in_proportion
+from jaxbandit.environment.merit import Merit, box_optimum, proportional_chances
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.dependent_rounding import rounded
@@ -28,7 +28,7 @@ class Proportional(Policy):
 
     def check(self, key: str) -> None:
         if self.merit is not None:
-            Merit.from_spec(self.merit, f"{key}.merit").check_numbers(f"{key}.merit")
+            Merit.from_spec(self.merit, f"{key}.merit").check_scalars(f"{key}.merit")
         super(Proportional, self.replace(merit=None)).check(key)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
@@ -54,11 +54,13 @@ class Proportional(Policy):
 
     def chances(self, now: RoundView) -> Array:
         """p_k, in proportion to the merit of the estimate, float `[K, *runs]`."""
-        means = contracts.real(self, "estimate", self.estimate(now), now.pulls.shape, "a mean per arm")
+        means = contracts.floats(self, "estimate", self.estimate(now), now.pulls.shape, "a mean per arm")
         means = jnp.broadcast_to(means, now.pulls.shape)
         there = jnp.sum(now.available, axis=0, keepdims=True, dtype=means.dtype)
-        merit = contracts.real(self.merit, "value", self.merit.value(means), means.shape, "a merit per mean")
-        return in_proportion(jnp.broadcast_to(merit, means.shape), jnp.minimum(there, float(now.plays)), now.available)
+        merit = contracts.floats(self.merit, "value", self.merit.value(means), means.shape, "a merit per mean")
+        return proportional_chances(
+            jnp.broadcast_to(merit, means.shape), jnp.minimum(there, float(now.plays)), now.available
+        )
 
     def drawn(self, now: RoundView, chances: Array) -> tuple[Array, Array]:
         """Arms drawn with some chances, and these."""

@@ -33,7 +33,7 @@ class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
     share: Any = derived()  # T gamma, rounded up
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        shares = entitlements(problem, self.name, horizon).function.shares(problem.arms)
+        shares = entitlements(problem, self.name, horizon).function.constant_shares(problem.arms)
         if shares is None:
             words = f"a function that is constant with {self.name}: 'zero', 'uniform' or 'constant'"
             raise InputError("problem.opportunity", problem.opportunity, words)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.rationals import lifted
+from jaxbandit.core.rationals import rounded_up
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.policies.round_view import RoundView
@@ -36,7 +36,7 @@ class Entitlements:
         if self.whole is not None:
             return jnp.broadcast_to(self.whole, after.pulls.shape)
         horizon = after.horizon.astype(after.deviation.dtype)
-        return jnp.floor(lifted(horizon * self.function.value(jnp.clip(after.mean, 0.0, 1.0)))).astype(jnp.int32)
+        return jnp.floor(rounded_up(horizon * self.function.value(jnp.clip(after.mean, 0.0, 1.0)))).astype(jnp.int32)
 
 
 def entitlements(problem: Problem, policy: str, horizon: int) -> Entitlements:
@@ -49,7 +49,7 @@ def entitlements(problem: Problem, policy: str, horizon: int) -> Entitlements:
     if f is None:
         words = f"a fairness function, as {{ kind = 'softmax' }}: {policy} needs it"
         raise InputError("problem.opportunity", None, words)
-    shares = f.shares(problem.arms)
+    shares = f.constant_shares(problem.arms)
     if shares is None:
         return Entitlements(f, None)
     return Entitlements(f, np.array([[int(share * horizon)] for share in shares], np.int32))

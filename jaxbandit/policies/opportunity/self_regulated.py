@@ -10,7 +10,7 @@ from jax import Array
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.xla.fusion import cond_fused
-from jaxbandit.environment.opportunities import bounds
+from jaxbandit.environment.opportunities import share_bounds
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.indices import UCB1
@@ -59,7 +59,7 @@ class SelfRegulated(BlackBoxed, name="self-regulated"):
 
         def look() -> tuple[Array, Array]:
             worth = least < penalty_rate
-            lower, upper = bounds(self.entitlements.function, self.lipschitz, *intervals(after))
+            lower, upper = share_bounds(self.entitlements.function, self.lipschitz, *intervals(after))
             vague = (upper - lower > self.alpha) & worth  # 004 Alg. 4, line 20
             withheld = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)  # lines 33-35
             further = jnp.where((phase == 1) & ~_any(vague), 2, phase)

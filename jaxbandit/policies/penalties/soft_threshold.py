@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.core.rationals import product
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.policies.penalties.hard_threshold import HardThreshold
 from jaxbandit.policies.round_view import RoundView, deficit
 
@@ -21,4 +21,4 @@ class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
         missing = jnp.maximum(deficit(now.quota_now, now.pulls), 0.0)
         quota_before = deficit(now.quota_now, jnp.zeros_like(now.pulls))  # tau_k t
         share = jnp.where(quota_before > 0, missing / jnp.where(quota_before > 0, quota_before, 1.0), 0.0)
-        return self.index(state, now) + product(self.penalties, share)
+        return self.index(state, now) + rounded_product(self.penalties, share)

@@ -266,8 +266,8 @@ def behind_first(late: Array, quota: Quota, counts: Array, index: Array) -> Keys
     """
     # Whole rounds decide, then the exact order of the fractional parts: both in a word (2^31 / K rounds fill it).
     arms = len(counts)
-    whole = jnp.minimum(quota.whole - counts, (1 << 31) // arms - 1)
-    return jnp.where(late, whole * arms + quota.rank, -1), jnp.where(late, 0.0, index)
+    whole = jnp.minimum(quota.floor - counts, (1 << 31) // arms - 1)
+    return jnp.where(late, whole * arms + quota.fraction_rank, -1), jnp.where(late, 0.0, index)
 
 
 def lowest_arm(mask: Array) -> Array:

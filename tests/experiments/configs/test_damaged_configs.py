@@ -206,7 +206,7 @@ def test_damaged_conversion_logs(folder):
     path, keys = folder / "damaged.tsv", Counter()
     for content in damaged_configs.logs(seed=0, count=1000):
         path.write_bytes(content)
-        key, log = outcome(lambda: conversion_log.read(path))
+        key, log = outcome(lambda: conversion_log.read_log(path))
         keys[key] += 1
         if log is not None:
             assert log.counts.min() >= 1
