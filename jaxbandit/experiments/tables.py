@@ -235,7 +235,7 @@ def ranked(results: xr.Dataset, metric: str | None, positions: np.ndarray) -> np
     if metric is None:
         return positions
     scores = results[metric].isel(round=-1, policy=positions).mean("instance").values
-    return positions[np.argsort(-scores if METRICS[metric].gain else scores, kind="stable")]
+    return positions[np.argsort(-scores if METRICS[metric].larger_is_better else scores, kind="stable")]
 
 
 def leading(results: xr.Dataset) -> str | None:

@@ -1,1 +1,1 @@
-"""What is measured, and how it is summed exactly."""
+"""Metrics of bandit runs, how their means are summed exactly, optimal allocations, and the papers' bounds."""

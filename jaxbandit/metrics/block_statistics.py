@@ -1,10 +1,9 @@
-"""What is kept of runs: of a block's, and of those of a whole simulation, which are put together from blocks'."""
+"""What is kept of runs: the statistics of a block, and those of a whole simulation, which blocks are merged into."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,13 @@ from jaxbandit.metrics.moments import Moments
 
 @dataclass(frozen=True)
 class ResultShape:
-    """What there is to keep.
+    """What is kept of each run.
 
     Attributes:
         arms: K.
-        rounds: how many are recorded.
+        rounds: the number of recorded rounds.
         metrics: their names.
-        phases: how many the policy has; 0 for one without.
+        phases: the number of phases of the policy; 0 for a policy without phases.
     """
 
     arms: int
@@ -27,25 +26,26 @@ class ResultShape:
     metrics: tuple[str, ...]
     phases: int
 
-    def bytes_a_run(self) -> int:
-        """Of a tally, beside its curves."""
+    def bytes_per_run(self) -> int:
+        """Bytes of `BlockStatistics` per run, without the curves."""
         max_deficit_ever = 8 if "max_deficit" in self.metrics else 0
         return 4 * self.arms + 8 * len(self.metrics) + max_deficit_ever + 4 * self.phases
 
-    def bytes_a_row(self) -> int:
-        """Of its curves: five words a mean, two for the sum and three for the sum of squares."""
+    def curve_bytes_per_row(self) -> int:
+        """Bytes of the curves per row: of each mean two words for the sum and three for the sum of squares."""
         return 40 * self.rounds * len(self.metrics)
 
 
 @dataclass(frozen=True)
 class BlockStatistics:
-    """What is kept of the runs of some rows, instances of some configurations.
+    """What is kept of the runs of some rows; a row is one instance of one configuration.
 
     Attributes:
+        result_shape: what is kept of each run.
         pulls: N_k(T), int32 `[row, seed, arm]`.
         curves: by metric, its moments over seeds, `[round, row]`.
         finals: by metric, its value at T, float64 `[row, seed]`.
-        deepest: the largest deficit over every round, float64 `[row, seed]`; None where not asked for.
+        max_deficit_ever: the largest deficit over all rounds, float64 `[row, seed]`; None without `max_deficit`.
         phases: rounds spent in each phase, int32 `[row, seed, phase]`; None for a policy without phases.
     """
 
@@ -58,7 +58,7 @@ class BlockStatistics:
 
     @classmethod
     def empty(cls, result_shape: ResultShape, rows: int, seeds: int) -> BlockStatistics:
-        """Of runs that are still to be taken in."""
+        """The statistics of runs that are yet to be inserted: all 0."""
         runs = (rows, seeds)
         return cls(
             result_shape,
@@ -69,39 +69,39 @@ class BlockStatistics:
             phases=np.zeros((*runs, result_shape.phases), np.int32) if result_shape.phases else None,
         )
 
-    def take(self, rows: slice, seeds: slice, part: BlockStatistics) -> None:
-        """Take in the runs of `part`, which are those of some rows and seeds."""
-        for own, other in zip(self._runs().values(), part._runs().values(), strict=True):
-            own[rows, seeds] = other
+    def insert(self, rows: slice, seeds: slice, block: BlockStatistics) -> None:
+        """Insert the runs of a block, which are those of some rows and seeds."""
+        for target, part in zip(self._run_arrays().values(), block._run_arrays().values(), strict=True):
+            target[rows, seeds] = part
         for name, moments in self.curves.items():
-            moments.merge((slice(None), rows), part.curves[name])
+            moments.merge((slice(None), rows), block.curves[name])
 
-    def joined(self, other: BlockStatistics) -> BlockStatistics:
-        """This one's runs with those of `other` behind them, more seeds of the same rows."""
-        own, more = self._runs(), other._runs()
-        runs = {name: np.concatenate([own[name], more[name]], axis=1) for name in own}
-        every = slice(None), slice(None)
+    def append_seeds(self, other: BlockStatistics) -> BlockStatistics:
+        """These runs followed by those of `other`, which are more seeds of the same rows."""
+        first, second = self._run_arrays(), other._run_arrays()
+        runs = {name: np.concatenate([first[name], second[name]], axis=1) for name in first}
+        everywhere = slice(None), slice(None)
         for name, moments in self.curves.items():
-            moments.merge(every, other.curves[name])
-        return self._with(runs, self.curves)
+            moments.merge(everywhere, other.curves[name])
+        return self._with_arrays(runs, self.curves)
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
-        """What it holds, by name, the form in which it is written and sent; digits that are all 0 only where `full`."""
-        made = self._runs()
+        """All arrays by name, as they are written and sent; sums that are 0 everywhere only with `full`."""
+        named = self._run_arrays()
         for name, moments in self.curves.items():
-            made |= {f"curve {name} {part}": array for part, array in moments.arrays(full).items()}
-        return made
+            named |= {f"curve {name} {part}": array for part, array in moments.arrays(full).items()}
+        return named
 
-    def like(self, arrays: Mapping[str, np.ndarray]) -> BlockStatistics:
-        """The tally of this one's shape that `arrays` came from.
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> BlockStatistics:
+        """The statistics of the same shape whose `arrays` are given.
 
         Raises:
-            ValueError: they are of another shape or dtype.
+            ValueError: the arrays are of another shape or dtype.
         """
-        own = self._runs()
-        for name, array in own.items():
+        expected = self._run_arrays()
+        for name, array in expected.items():
             if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
-                raise ValueError("a tally of another shape")
+                raise ValueError("statistics of another shape")
         shape = (self.result_shape.rounds, len(self.pulls))
         curves = {}
         for name in self.curves:
@@ -109,38 +109,40 @@ class BlockStatistics:
             parts = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
             if any(array.shape != shape or array.dtype != np.int64 for array in parts.values()):
                 raise ValueError("curves of another shape")
-            curves[name] = Moments.of(shape, parts)
-        return self._with({name: arrays[name] for name in own}, curves)
+            curves[name] = Moments.from_arrays(shape, parts)
+        return self._with_arrays({name: arrays[name] for name in expected}, curves)
 
-    def _runs(self) -> dict[str, np.ndarray]:
+    def _run_arrays(self) -> dict[str, np.ndarray]:
         """The arrays `[row, seed, ...]`, by name."""
-        made = {"pulls": self.pulls, **{f"final {name}": values for name, values in self.finals.items()}}
-        others = {"max_deficit_ever": self.max_deficit_ever, "phases": self.phases}
-        return made | {name: values for name, values in others.items() if values is not None}
+        named = {"pulls": self.pulls, **{f"final {name}": values for name, values in self.finals.items()}}
+        optional = {"max_deficit_ever": self.max_deficit_ever, "phases": self.phases}
+        return named | {name: values for name, values in optional.items() if values is not None}
 
-    def _with(self, runs: Mapping[str, np.ndarray], curves: dict[str, Moments]) -> BlockStatistics:
+    def _with_arrays(self, runs: Mapping[str, np.ndarray], curves: dict[str, Moments]) -> BlockStatistics:
         finals = {name: runs[f"final {name}"] for name in self.finals}
         return BlockStatistics(
             self.result_shape, runs["pulls"], curves, finals, runs.get("max_deficit_ever"), runs.get("phases")
         )
 
 
-def side_by_side(
-    pieces: Sequence[tuple[Sequence[int], np.ndarray]], configurations: int, instances: int, axis: int = 0
+def by_configuration(
+    stacks: Sequence[tuple[Sequence[int], np.ndarray]], configurations: int, instances: int, axis: int = 0
 ) -> np.ndarray:
-    """One array for all entries, `[entry, instance, ...]`, of the arrays of groups, `[..., row, ...]`.
+    """One array `[configuration, instance, ...]` from the arrays `[..., row, ...]` of stacks of configurations.
 
     Args:
-        pieces: the numbers of a group's entries, and its array.
-        entries: how many there are in all.
-        instances: J; row r of a group is instance r mod J of its entry r div J.
-        axis: that of the rows.
+        stacks: the numbers of a stack's configurations, and its array; row r of the array is instance r mod J of the
+            stack's configuration number r div J.
+        configurations: the number of configurations in all stacks together.
+        instances: J.
+        axis: the axis of the rows.
     """
-    made: Any = None
-    for numbers, array in pieces:
+    result: np.ndarray | None = None
+    for numbers, array in stacks:
         rows = np.moveaxis(array, axis, 0)
         rows = rows.reshape(len(numbers), instances, *rows.shape[1:])
-        if made is None:
-            made = np.empty((configurations, *rows.shape[1:]), rows.dtype)
-        made[list(numbers)] = rows
-    return made
+        if result is None:
+            result = np.empty((configurations, *rows.shape[1:]), rows.dtype)
+        result[list(numbers)] = rows
+    assert result is not None, "a simulation has at least one stack"
+    return result

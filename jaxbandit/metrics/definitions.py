@@ -1,7 +1,12 @@
-"""Metrics, from counts where they tell them: in float64 on the device, exact at long horizons whatever the dtype.
+"""The metrics: functions of how often each arm was selected, and the table `METRICS` that names them.
 
-Sums over arms are taken in order and products rounded, so a metric has the same bits in blocks of any shape and on any
-device. `tuning` takes gradients of the same functions, at counts that are no whole numbers.
+Metrics are computed on the device in float64, from counts, which are exact at any horizon. Sums over arms are taken in
+the order of the arms and every product is rounded before it is added, so a metric has the same bits in blocks of any
+shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are not whole numbers.
+
+Notation: t is the round, K the number of arms, L the number of plays per round, mu_k the mean reward of arm k,
+gap_k = max_j mu_j - mu_k, N_k the number of times that arm k was selected in rounds 1 to t, tau_k its fraction and A_k
+its penalty rate. tau_k t is the quota of arm k, and x+ = max(x, 0).
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -21,179 +26,237 @@ from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, su
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics.optimal_allocations import best_utility, penalized_loss
+from jaxbandit.metrics.optimal_allocations import AnyArray, optimal_loss, optimal_utility
+
+Tree = TypeVar("Tree")
 
 
 @struct
 class MetricInputs:
-    """What a metric is computed from besides counts: a block of instances and some recorded rounds.
+    """What a metric is computed from besides counts, for C instances and R recorded rounds.
 
-    Arrays of floats, NumPy's or JAX's.
+    Arrays are float; NumPy's on the host, JAX's on the device.
 
     Attributes:
-        t: the rounds, `[R, 1, 1, 1]`.
-        means, gaps: `[K, C, 1]`, C instances.
-        quota: tau_k t, arrays `[R, K, C or 1, 1]`; None without fractions.
+        t: the recorded rounds, `[R, 1, 1, 1]`.
+        means: mu_k, `[K, C, 1]`.
+        gaps: max_j mu_j - mu_k, `[K, C, 1]`.
+        quota: tau_k t as a `Quota` ((floor and fraction)), arrays `[R, K, C or 1, 1]`; None without fractions.
         penalties: A_k, `[K, C or 1, 1]`; None without penalties.
         opportunities: f(mu)_k, `[K, C, 1]`; None without a fairness function.
-        best: the optimum's expected utility (004 Lemma 1), `[R, C, 1]`; None where no metric needs it.
-        sums: what the engine adds up for the metrics chosen, by name, `[R, C, S]`.
+        optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
+            None where no metric needs it.
+        sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
         plays: L.
     """
 
-    t: Any
-    means: Any
-    gaps: Any
+    t: AnyArray
+    means: AnyArray
+    gaps: AnyArray
     quota: Quota | None
-    penalties: Any
-    opportunities: Any
-    best: Any
-    sums: Mapping[str, Any]
+    penalties: AnyArray | None
+    opportunities: AnyArray | None
+    optimal_utility: AnyArray | None
+    sums: Mapping[str, AnyArray]
     plays: int = static(1)
 
-    def at(self, place: Any) -> MetricInputs:
-        """That of one of the rounds: R = 1."""
+    def at_round(self, place: Array | int) -> MetricInputs:
+        """The inputs of one recorded round, given by its position: R = 1."""
 
-        def row(part: Any) -> Any:
+        def row(part: Tree) -> Tree:
             return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
 
-        return dataclasses.replace(self, t=row(self.t), quota=row(self.quota), best=row(self.best), sums=row(self.sums))
+        return dataclasses.replace(
+            self,
+            t=row(self.t),
+            quota=row(self.quota),
+            optimal_utility=row(self.optimal_utility),
+            sums=row(self.sums),
+        )
 
-    def arm(self, k: Any) -> MetricInputs:
-        """That of one arm: without the axis of the arms."""
+    def of_arm(self, k: Array | int) -> MetricInputs:
+        """The inputs of one arm: arrays without the axis of the arms."""
 
-        def own(part: Any, axis: int) -> Any:
+        def pick(part: Tree, axis: int) -> Tree:
             return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, k, axis, keepdims=False), part)
 
         names = ("means", "gaps", "penalties", "opportunities")
-        parts = {name: own(getattr(self, name), 0) for name in names}
-        return dataclasses.replace(self, t=self.t[:, 0], quota=own(self.quota, 1), **parts)
+        parts = {name: pick(getattr(self, name), 0) for name in names}
+        return dataclasses.replace(self, t=self.t[:, 0], quota=pick(self.quota, 1), **parts)
 
     @property
-    def owed(self) -> Any:
-        """tau_k t, `[R, K, C or 1, 1]`."""
+    def quota_in_rounds(self) -> Array:
+        """tau_k t as one float, `[R, K, C or 1, 1]`."""
         assert self.quota is not None
-        return self.quota.floor + self.quota.fraction
+        quota: Array = self.quota.floor + self.quota.fraction
+        return quota
 
-    def missing(self, counts: Any) -> Any:
-        """tau_k t - N_k, `[R, ..., C, S]`; signs and zeros exact."""
+    def deficit(self, counts: Array) -> Array:
+        """tau_k t - N_k, `[R, ..., C, S]`; its sign and its zeros are exact."""
         assert self.quota is not None
-        return (self.quota.floor - counts) + self.quota.fraction
+        deficit: Array = (self.quota.floor - counts) + self.quota.fraction
+        return deficit
 
 
-def _arms(
-    combine: Callable[[Any, Any], Any], term: Callable[[Any, MetricInputs], Any], counts: Any, inputs: MetricInputs
-) -> Any:
-    """What `term` makes of each arm's counts `[R, C, S]`, and of its truth, combined in the order of arms."""
+def _combine_arms(
+    combine: Callable[[Array, Array], Array],
+    term: Callable[[Array, MetricInputs], Array],
+    counts: Array,
+    inputs: MetricInputs,
+) -> Array:
+    """`term` of each arm's counts `[R, C, S]` and inputs, combined (added, say) in the order of the arms."""
 
-    def own(k: Any) -> Any:
-        here = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
-        return term(here.astype(jnp.result_type(float)), inputs.arm(k))
+    def of_arm(k: Array | int) -> Array:
+        count = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
+        return term(count.astype(jnp.result_type(float)), inputs.of_arm(k))
 
-    return reduce_in_order(combine, own, counts.shape[1])
-
-
-def regret(counts: Any, inputs: MetricInputs) -> Any:
-    """t times the sum of the L largest mu, less sum_k mu_k N_k (001 eq. 2)."""
-    best = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
-    return rounded_product(inputs.t[:, 0], best) - reward(counts, inputs)
+    combined: Array = reduce_in_order(combine, of_arm, counts.shape[1])
+    return combined
 
 
-def reward(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k mu_k N_k, the expected reward of what was played."""
-    return _arms(jnp.add, lambda n, arm: rounded_product(arm.means, n), counts, inputs)
+def regret(counts: Array, inputs: MetricInputs) -> Array:
+    """t (sum of the L largest mu_k) - sum_k mu_k N_k (guarantees paper, eq. 2).
+
+    The expected reward of always playing the L best arms, minus the expected reward of the arms that were played.
+    """
+    best_rewards = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
+    return rounded_product(inputs.t[:, 0], best_rewards) - expected_reward(counts, inputs)
 
 
-def penalty(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k A_k (tau_k t - N_k)+ (000 eq. 3)."""
-    return _arms(jnp.add, lambda n, arm: rounded_product(arm.penalties, arm.missing(n).clip(0.0)), counts, inputs)
+def expected_reward(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k mu_k N_k: the expected reward of the arms that were played."""
+    return _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.means, count), counts, inputs)
 
 
-def penalized_regret(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (000 eq. 10)."""
-    paid = _arms(jnp.add, lambda n, arm: rounded_product(arm.gaps, n), counts, inputs) + penalty(counts, inputs)
-    least = penalized_loss(*(part[..., 0] for part in (inputs.gaps, inputs.owed, inputs.penalties)))
+def total_penalty(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k A_k (tau_k t - N_k)+: the penalties for missed rounds (penalties paper, eq. 3)."""
+    return _combine_arms(
+        jnp.add, lambda count, arm: rounded_product(arm.penalties, arm.deficit(count).clip(0.0)), counts, inputs
+    )
+
+
+def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (penalties paper, eq. 10).
+
+    The reward that is lost plus the penalties for missed rounds, minus the same of the oracle's allocation.
+    """
+    lost = _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.gaps, count), counts, inputs)
+    paid = lost + total_penalty(counts, inputs)
+    least = optimal_loss(*(part[..., 0] for part in (inputs.gaps, inputs.quota_in_rounds, inputs.penalties)))
     return paid - least[..., None]
 
 
-def r_regret(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k gap_k (N_k - tau_k t) (001 eq. 3)."""
-    return _arms(jnp.add, lambda n, arm: rounded_product(-arm.gaps, arm.missing(n)), counts, inputs)
+def r_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k gap_k (N_k - tau_k t) (guarantees paper, eq. 3).
+
+    The regret against the best policy that gives every arm its quota; negative while arms are below their quotas.
+    """
+    return _combine_arms(jnp.add, lambda count, arm: rounded_product(-arm.gaps, arm.deficit(count)), counts, inputs)
 
 
-def c_regret(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), mu_(L) the L-th best (003 eq. 7)."""
+def c_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)) (plays paper, eq. 7).
+
+    mu_(L) is the L-th largest mean. Rounds in which a better arm was not played count, and so do rounds in which a
+    worse arm was played beyond its quota.
+    """
     last = jnp.sort(inputs.means, axis=0)[-inputs.plays]
 
-    def term(n: Any, arm: MetricInputs) -> Any:
+    def term(count: Array, arm: MetricInputs) -> Array:
         assert arm.quota is not None
-        missed = rounded_product((arm.means - last).clip(0.0), arm.t - n)
-        return missed + rounded_product((last - arm.means).clip(0.0), n - arm.quota.floor)
+        missed = rounded_product((arm.means - last).clip(0.0), arm.t - count)
+        return missed + rounded_product((last - arm.means).clip(0.0), count - arm.quota.floor)
 
-    return _arms(jnp.add, term, counts, inputs)
-
-
-def unfairness(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k (tau_k t - N_k)+ (000 App. A)."""
-    return _arms(jnp.add, lambda n, arm: arm.missing(n).clip(0.0), counts, inputs)
+    return _combine_arms(jnp.add, term, counts, inputs)
 
 
-def max_deficit(counts: Any, inputs: MetricInputs) -> Any:
-    """max_k (tau_k t - N_k), not clipped at 0 (003 sec. 5)."""
-    return _arms(jnp.maximum, lambda n, arm: arm.missing(n), counts, inputs)
+def unfairness(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k (tau_k t - N_k)+ (penalties paper, App. A).
+
+    The rounds that all arms together lack to their quotas.
+    """
+    return _combine_arms(jnp.add, lambda count, arm: arm.deficit(count).clip(0.0), counts, inputs)
 
 
-def reward_regret(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (002 eq. 5)."""
+def max_deficit(counts: Array, inputs: MetricInputs) -> Array:
+    """max_k (tau_k t - N_k) (plays paper, sec. 5).
+
+    The rounds that the arm furthest behind lacks to its quota. Negative where every arm is ahead. The dataset also has
+    `max_deficit_ever`, the largest value over all rounds so far, not only the recorded ones.
+    """
+    return _combine_arms(jnp.maximum, lambda count, arm: arm.deficit(count), counts, inputs)
+
+
+def reward_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (merit paper, eq. 5).
+
+    The expected reward that is lost against the fair selection chances p*, those in proportion to the true merit;
+    p_k(s) is the chance with which the policy selects arm k in round s.
+    """
     return inputs.sums["reward_regret"]
 
 
-def fairness_regret(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_{s<=t} sum_k |p*_k - p_k(s)| (002 eq. 6)."""
+def fairness_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_{s<=t} sum_k |p*_k - p_k(s)| (merit paper, eq. 6).
+
+    How far the selection chances p_k(s) are from the fair ones p*, those in proportion to the true merit.
+    """
     return inputs.sums["fairness_regret"]
 
 
-def utility(counts: Any, inputs: MetricInputs) -> Any:
-    """The sum of the rewards drawn, less sum_k A_k (t f(mu)_k - N_k)+ (004 eq. 1)."""
-    return inputs.sums["reward"] - _withheld(counts, inputs)
+def utility(counts: Array, inputs: MetricInputs) -> Array:
+    """(sum of the drawn rewards) - sum_k A_k (t f(mu)_k - N_k)+ (opportunities paper, eq. 1).
+
+    The rewards minus the transfer costs of withheld opportunities; f is the fairness function.
+    """
+    return inputs.sums["reward"] - _transfer_costs(counts, inputs)
 
 
-def utility_regret(counts: Any, inputs: MetricInputs) -> Any:
-    """The optimum's expected utility, less sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+ (004 eq. 2, Lemma 1)."""
-    return inputs.best - (reward(counts, inputs) - _withheld(counts, inputs))
+def utility_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """U*(t) - [sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+] (opportunities paper, eq. 2 and Lemma 1).
+
+    U*(t) is the expected utility of the oracle's allocation of t rounds.
+    """
+    return inputs.optimal_utility - (expected_reward(counts, inputs) - _transfer_costs(counts, inputs))
 
 
-def _withheld(counts: Any, inputs: MetricInputs) -> Any:
-    """sum_k A_k (t f(mu)_k - N_k)+, what opportunities that were withheld cost."""
+def _transfer_costs(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k A_k (t f(mu)_k - N_k)+: the cost of the opportunities that were withheld."""
 
-    def term(n: Any, arm: MetricInputs) -> Any:
-        return rounded_product(arm.penalties, (rounded_product(arm.t, arm.opportunities) - n).clip(0.0))
+    def term(count: Array, arm: MetricInputs) -> Array:
+        return rounded_product(arm.penalties, (rounded_product(arm.t, arm.opportunities) - count).clip(0.0))
 
-    return _arms(jnp.add, term, counts, inputs)
+    return _combine_arms(jnp.add, term, counts, inputs)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its function, its label and what it needs.
-
-    The function takes counts, whole numbers as floats `[R, K, C, S]`, to floats `[R, C, S]`, JAX's.
+    """One metric: its function, its label and what it needs.
 
     Attributes:
-        needs: of the problem.
-        sums: of the engine, names of `engine.SUMS`.
-        gain: whether more of it is better; of a loss less is.
+        compute: the function. It takes counts N_k, `[R, K, C, S]` for R rounds, C instances and S runs, and
+            `MetricInputs`, and returns float `[R, C, S]`. The first line of its docstring is the formula and its
+            source, the rest says what the formula means.
+        label: the name with the unit in parentheses, as axes show it.
+        needs: the keys of `[problem]` that must be given.
+        sums: the running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`.
+        larger_is_better: whether the metric is a gain; it is a loss otherwise.
+
+    Example:
+        >>> METRICS["unfairness"].summary
+        'sum_k (tau_k t - N_k)+ (penalties paper, App. A).'
     """
 
-    compute: Callable[[Any, MetricInputs], Any]
+    compute: Callable[[Array, MetricInputs], Array]
     label: str
     needs: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
-    gain: bool = False
+    larger_is_better: bool = False
 
     @property
     def summary(self) -> str:
-        """The formula and its source."""
-        return (self.compute.__doc__ or "").strip()
+        """The formula and its source, in one line."""
+        return (self.compute.__doc__ or "").strip().partition("\n")[0]
 
 
 METRICS: dict[str, Metric] = {
@@ -203,63 +266,91 @@ METRICS: dict[str, Metric] = {
     "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
     "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
     "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
-    "utility": Metric(utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), gain=True),
+    "utility": Metric(
+        utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), larger_is_better=True
+    ),
     "utility_regret": Metric(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
     "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
     "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
 }
+"""The metrics by name: unit, formula, source and the keys of `[problem]` that they need.
+
+- `regret` (reward): t (sum of the L largest mu_k) - sum_k mu_k N_k; guarantees paper, eq. 2; needs no further key.
+- `penalized_regret` (reward): sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t]; penalties paper,
+  eq. 10; needs `fractions` and `penalties`.
+- `r_regret` (reward): sum_k gap_k (N_k - tau_k t); guarantees paper, eq. 3; needs `fractions`.
+- `c_regret` (reward): sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), where mu_(L) is the
+  L-th largest mean; plays paper, eq. 7; needs `fractions`.
+- `reward_regret` (reward): sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0), where p_k(s) is the chance of arm k in round
+  s and p* the fair chances; merit paper, eq. 5; needs `merit`.
+- `fairness_regret` (selections): sum_{s<=t} sum_k |p*_k - p_k(s)|; merit paper, eq. 6; needs `merit`.
+- `utility` (reward): (sum of the drawn rewards) - sum_k A_k (t f(mu)_k - N_k)+; opportunities paper, eq. 1; needs
+  `opportunity` and `penalties`. The only gain: larger is better. All others are losses.
+- `utility_regret` (reward): U*(t) - [sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+], where U* is the expected utility of the
+  oracle; opportunities paper, eq. 2 and Lemma 1; needs `opportunity` and `penalties`.
+- `unfairness` (rounds): sum_k (tau_k t - N_k)+; penalties paper, App. A; needs `fractions`.
+- `max_deficit` (rounds): max_k (tau_k t - N_k), with `max_deficit_ever`, its maximum over all rounds so far; plays
+  paper, sec. 5; needs `fractions`.
+"""
 
 
-def defined(problem: Problem) -> list[str]:
-    """The metrics that have all they need of the problem, in the order of `METRICS`."""
-    return [name for name, m in METRICS.items() if all(getattr(problem, need) is not None for need in m.needs)]
-
-
-def chosen(names: list[str] | None, problem: Problem) -> list[str]:
-    """The metrics asked for, or all that the problem defines; `max_deficit_ever` comes with `max_deficit`.
-
-    Raises:
-        InputError: a name that is no metric, or one whose needs the problem does not meet.
-    """
-    able = defined(problem)
-    if names is None:
-        return able
-    names = ["max_deficit" if name == "max_deficit_ever" else name for name in names]  # the one comes with the other
-    for name in names:
-        if name not in METRICS:
-            raise unknown_name("simulation.metrics", name, METRICS)
-        if name not in able:
-            lacking = " and ".join(f"problem.{need}" for need in METRICS[name].needs)
-            raise unknown_name("simulation.metrics", f"{name} (which needs {lacking})", able)
-    return list(dict.fromkeys(names))
-
-
-def caveats(names: list[str], problem: Problem) -> list[str]:
-    """What to know of the metrics for this problem, a sentence each."""
-    if "c_regret" not in names or problem.fractions is None:
-        return []
-    order = np.argsort(-problem.means, axis=0, kind="stable")[problem.plays - 1 :]
-    tails = np.take_along_axis(np.broadcast_to(problem.fractions, problem.means.shape), order, axis=0).sum(axis=0)
-    if max(tails) < 1:
-        return []
+def defined_metrics(problem: Problem) -> list[str]:
+    """The names of the metrics for which the problem has all keys, in the order of `METRICS`."""
     return [
-        f"c_regret grows even for the optimum: the fractions of the L-th best arm, L = {problem.plays}, and of those "
-        f"below sum to {float(max(tails)):g}, and it is a regret where they sum to less than 1 (003 Theorem 3.3)"
+        name for name, metric in METRICS.items() if all(getattr(problem, key) is not None for key in metric.needs)
     ]
 
 
-def needed(names: Sequence[str]) -> tuple[str, ...]:
-    """The sums that the engine must keep for some metrics."""
-    return tuple(dict.fromkeys(name for metric in names for name in METRICS[metric].sums))
+def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
+    """The metrics to compute: those that are named, or all that the problem defines.
+
+    Args:
+        names: names of `METRICS`; `max_deficit_ever` stands for `max_deficit`, with which it comes.
+        problem: the problem.
+
+    Raises:
+        InputError: an unknown name, or a metric that needs a key which the problem does not have.
+    """
+    defined = defined_metrics(problem)
+    if names is None:
+        return defined
+    names = ["max_deficit" if name == "max_deficit_ever" else name for name in names]
+    for name in names:
+        if name not in METRICS:
+            raise unknown_name("simulation.metrics", name, METRICS)
+        if name not in defined:
+            lacking = " and ".join(f"problem.{key}" for key in METRICS[name].needs)
+            raise unknown_name("simulation.metrics", f"{name} (which needs {lacking})", defined)
+    return list(dict.fromkeys(names))
 
 
-def judge(names: Sequence[str], counts: Any, inputs: MetricInputs) -> dict[str, Array]:
+def caveats(names: Sequence[str], problem: Problem) -> list[str]:
+    """Warnings about metrics that say little for this problem, one sentence per warning."""
+    if "c_regret" not in names or problem.fractions is None:
+        return []
+    order = np.argsort(-problem.means, axis=0, kind="stable")[problem.plays - 1 :]
+    sums = np.take_along_axis(np.broadcast_to(problem.fractions, problem.means.shape), order, axis=0).sum(axis=0)
+    if max(sums) < 1:
+        return []
+    return [
+        f"c_regret grows even for the optimal allocation: the fractions of the L-th best arm (L = {problem.plays}) "
+        f"and of the arms below it sum to {float(max(sums)):g}; c_regret measures regret only where they sum to less "
+        "than 1 (plays paper, Theorem 3.3)"
+    ]
+
+
+def required_sums(names: Sequence[str]) -> tuple[str, ...]:
+    """The running sums that the engine must keep for some metrics, names of `jaxbandit.engine.rollout.SUMS`."""
+    return tuple(dict.fromkeys(sum_name for name in names for sum_name in METRICS[name].sums))
+
+
+def compute_metrics(names: Sequence[str], counts: AnyArray, inputs: MetricInputs) -> dict[str, Array]:
     """Metrics of a block of runs. Traceable; in float64 where 64-bit types are enabled.
 
     Args:
-        names: of `METRICS`.
+        names: names of `METRICS`.
         counts: N_k, `[R, K, C, S]`.
-        truth: of the block's C instances, and the R rounds that were counted at.
+        inputs: of the block's C instances and the R rounds at which runs were counted.
 
     Returns:
         By name, float `[R, C, S]`.
@@ -269,25 +360,26 @@ def judge(names: Sequence[str], counts: Any, inputs: MetricInputs) -> dict[str, 
         return {name: METRICS[name].compute(counts, inputs) for name in names}
 
 
-def inputs_of(
+def metric_inputs(
     names: Sequence[str],
     rounds: np.ndarray,
     ground_truth: GroundTruth,
     quota: Quota | None,
-    sums: Mapping[str, Any] | None = None,
+    sums: Mapping[str, AnyArray] | None = None,
 ) -> MetricInputs:
-    """What some metrics are computed from besides counts.
+    """The `MetricInputs` of some metrics, on the host.
 
     Args:
-        names: of `METRICS`.
-        rounds: R of them, int.
-        facts: of C instances.
-        quota: tau_k t at those rounds, arrays `[R, K, C or 1]`; None without fractions.
-        sums: those that the metrics need (`needed`), by name, float `[R, C, S]`.
+        names: names of `METRICS`.
+        rounds: the R recorded rounds, int.
+        ground_truth: of C instances.
+        quota: tau_k t in those rounds, arrays `[R, K, C or 1]`; None without fractions.
+        sums: the running sums that the metrics need (`required_sums`), by name, float `[R, C, S]`.
     """
-    means, penalties, opportunities, best = ground_truth.means, ground_truth.penalties, ground_truth.opportunities, None
-    if opportunities is not None and "utility_regret" in names:
-        best = best_utility(means, opportunities, penalties, rounds)[..., None]
+    means, penalties, opportunities = ground_truth.means, ground_truth.penalties, ground_truth.opportunities
+    best = None
+    if opportunities is not None and penalties is not None and "utility_regret" in names:
+        best = optimal_utility(means, opportunities, penalties, rounds)[..., None]
     return MetricInputs(
         t=rounds.astype(np.float64).reshape(-1, 1, 1, 1),
         means=means[..., None],
@@ -295,7 +387,7 @@ def inputs_of(
         quota=None if quota is None else Quota(quota.floor[..., None], quota.fraction[..., None], None),
         penalties=None if penalties is None else penalties[..., None],
         opportunities=None if opportunities is None else opportunities[..., None],
-        best=best,
+        optimal_utility=best,
         sums=sums or {},
         plays=ground_truth.plays,
     )

@@ -1,4 +1,4 @@
-"""How large the numbers of a problem may be, so that what is summed over its rounds stays in its range."""
+"""How large the numbers of a problem may be, so that sums over all rounds stay in the range that is exact."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.moments import LARGEST
 
 
-def check_sums(problem: Problem, horizon: int, drawn: bool) -> None:
+def check_exact_range(problem: Problem, horizon: int, drawn_rewards: bool) -> None:
     """Refuse a problem whose metrics could leave the range in which their moments are exact.
 
     Args:
-        problem, horizon: of the simulation.
-        drawn: whether a metric sums the rewards that are drawn.
+        problem: the problem.
+        horizon: T.
+        drawn_rewards: whether a metric sums the drawn rewards.
 
     Raises:
-        InputError: naming the key.
+        InputError: naming the key of the problem.
     """
     terms = 4 * horizon * problem.plays
     for name in ("means", "penalties"):
         values = getattr(problem, name)
         if values is not None:
             _check_scale(f"problem.{name}", float(np.abs(values).max()), LARGEST / terms, horizon)
-    # What policies are told of rewards is summed, and so are its squares, in the dtype that is simulated in.
-    most = LARGEST / terms if drawn else float(np.sqrt(np.finfo(jnp.result_type(float)).max / terms))
-    name, scale, reach = problem.reward.largest_magnitude(problem.means)
-    if 0 < reach < np.inf:
-        _check_scale(f"problem.reward.{name}" if name else "problem.reward", scale, most * (scale / reach), horizon)
+    # Policies see sums of rewards and of their squares, in the dtype of the simulation.
+    most = LARGEST / terms if drawn_rewards else float(np.sqrt(np.finfo(jnp.result_type(float)).max / terms))
+    name, scale, largest_reward = problem.reward.largest_magnitude(problem.means)
+    if 0 < largest_reward < np.inf:
+        key = f"problem.reward.{name}" if name else "problem.reward"
+        _check_scale(key, scale, most * (scale / largest_reward), horizon)
 
 
 def _check_scale(key: str, largest: float, most: float, horizon: int) -> None:

@@ -13,7 +13,7 @@ from judging import judge
 
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of, instance_columns
-from jaxbandit.metrics.definitions import METRICS, chosen, defined
+from jaxbandit.metrics.definitions import METRICS, defined_metrics, resolve_metrics
 
 
 def test_every_metric_has_an_exact_reference():
@@ -154,8 +154,8 @@ TAU, PRICE = {"fractions": 0.1}, {"penalties": 0.2}
 )
 def test_a_metric_is_defined_when_the_problem_has_what_it_needs(asked, names):
     problem = jb.Problem([0.9, 0.5, 0.1], **asked)
-    assert defined(problem) == names
-    assert chosen(None, problem) == names
+    assert defined_metrics(problem) == names
+    assert resolve_metrics(None, problem) == names
     results = jb.simulate(problem, "ucb1", horizon=30, seeds=3)
     assert [name for name in METRICS if name in results] == names
     assert ("max_deficit_ever" in results) == ("max_deficit" in names)
@@ -175,7 +175,7 @@ def test_only_the_metrics_asked_for_are_kept(names):
 
 
 def test_a_metric_named_twice_is_kept_once():
-    assert chosen(["unfairness", "regret", "unfairness"], jb.Problem([0.5], **TAU)) == ["unfairness", "regret"]
+    assert resolve_metrics(["unfairness", "regret", "unfairness"], jb.Problem([0.5], **TAU)) == ["unfairness", "regret"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_what_is_taken_over_from_another_is_as_if_added():
     add(one, values[:, :1])
     add(right, values[:, 1:])
     left.merge((slice(None), slice(0, 1)), one)
-    left.merge((slice(None), slice(1, 3)), Moments.of((4, 2), right.arrays()))
+    left.merge((slice(None), slice(1, 3)), Moments.from_arrays((4, 2), right.arrays()))
     np.testing.assert_array_equal(left.mean(20), whole.mean(20))
     np.testing.assert_array_equal(left.stderr(20), whole.stderr(20))
 

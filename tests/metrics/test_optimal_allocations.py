@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of
-from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, penalized_allocation, penalized_loss
+from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, penalized_allocation, optimal_loss
 
 hundredths = st.integers(0, 100).map(lambda n: n / 100)  # two decimals, so that gaps tie with penalties and arms tie
 
@@ -40,7 +40,7 @@ def test_the_penalized_allocation_solves_000_eq_6(instance):
     mu, tau, A = instance
     K = len(mu)
     y = penalized_allocation(mu, tau, A)
-    rate = penalized_loss(mu.max(axis=0) - mu, tau, A)
+    rate = optimal_loss(mu.max(axis=0) - mu, tau, A)
     np.testing.assert_allclose(y.sum(axis=0), 1, atol=1e-15 * K)
     assert y.min() >= -1e-15 * K
     for j in range(mu.shape[1]):
@@ -130,8 +130,8 @@ def test_the_least_loss_is_linear_in_the_rounds(instance, rounds):
     mu, tau, A = instance
     t = np.array(rounds, float)
     gaps = mu.max(axis=0) - mu
-    least = penalized_loss(gaps, tau * t[:, None, None], A)
-    np.testing.assert_allclose(least, t[:, None] * penalized_loss(gaps, tau, A), rtol=1e-12, atol=1e-300)
+    least = optimal_loss(gaps, tau * t[:, None, None], A)
+    np.testing.assert_allclose(least, t[:, None] * optimal_loss(gaps, tau, A), rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("one", [0, 1])

@@ -18,7 +18,7 @@ from judging import judge
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.hard_instances import lower_bound_family
-from jaxbandit.metrics.optimal_allocations import best_utility
+from jaxbandit.metrics.optimal_allocations import optimal_utility
 
 MEANS, PRICES = [0.31, 0.62, 0.5, 0.83], [0.35, 0.2, 0.41, 0.6]
 T = 600
@@ -274,7 +274,7 @@ def test_no_allocation_beats_the_optimum_but_by_fractions(mu, price, f, t):
     """Against every allocation of t rounds; where all t f_k are whole, the optimum is the best of them."""
     f = [Fraction(part, 24) for part in f]
     arrays = [np.array([[float(x)] for x in row]) for row in (mu, f, price)]
-    best = best_utility(*arrays, [t]).item()
+    best = optimal_utility(*arrays, [t]).item()
     splits = [(a, b, t - a - b) for a, b in itertools.product(range(t + 1), repeat=2) if a + b <= t]
     others = [
         reference_transfer.utility(list(n), [m * k for m, k in zip(mu, n, strict=True)], t, f, price) for n in splits
@@ -293,7 +293,7 @@ def test_the_optimum_is_not_beaten_in_expectation(f, price):
     """Mean utility of 100 runs against the optimum: by chance 4 standard errors fail once in 30,000, here 27 times."""
     world = jb.Problem([0.2 + 0.15 * i for i in range(6)], penalties=price, opportunity=f)
     results = jb.simulate(world, ["self-regulated", "fairness-aware-etc", "ucb1"], horizon=1200, seeds=100, record=1)
-    best = best_utility(world.means, world.opportunities(), world.penalties, [1200]).item()
+    best = optimal_utility(world.means, world.opportunities(), world.penalties, [1200]).item()
     means, errors = results.utility.values[:, 0, -1], results.utility_stderr.values[:, 0, -1]
     assert (means <= best + 4 * errors).all()
     assert (results.utility_regret_final >= -1e-9).all()  # 1200 f(mu) is near enough to whole here

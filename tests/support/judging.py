@@ -10,12 +10,12 @@ from jaxbandit.metrics import definitions
 
 @functools.partial(jax.jit, static_argnames="names")
 def _metrics_at(names, counts, truth):
-    return definitions.judge(names, counts, truth)
+    return definitions.compute_metrics(names, counts, truth)
 
 
 def judge(names, counts, rounds, facts, quota=None, sums=None):
     """By name, float64 `[R, C, S]`; the arguments are those of `metrics.truth_of`, and counts `[R, K, C, S]`."""
-    truth = definitions.inputs_of(names, rounds, facts, quota, sums)
+    truth = definitions.metric_inputs(names, rounds, facts, quota, sums)
     with jax.enable_x64(True):
         judged = _metrics_at(tuple(names), counts, truth)
     return {name: np.asarray(values) for name, values in judged.items()}

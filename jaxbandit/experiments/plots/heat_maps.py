@@ -161,7 +161,7 @@ def _panel(figure: Figure, axis: Any, results: xr.Dataset, metric: str, laid: Ma
     means = runs.mean(axis=(1, 2))
     values = np.full(there.shape, np.nan)
     values[there] = means
-    gain = METRICS[metric].gain
+    gain = METRICS[metric].larger_is_better
     first = int(np.argmax(means) if gain else np.argmin(means))
     norm = scale(means)
     image = axis.imshow(values, cmap="cividis" if gain else "cividis_r", norm=norm, aspect="auto", origin="lower")

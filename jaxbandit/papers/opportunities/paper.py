@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
-from jaxbandit.metrics.optimal_allocations import best_utility
+from jaxbandit.metrics.optimal_allocations import optimal_utility
 from jaxbandit.papers.drawing import THEORY, legend, note, panels, shades
 from jaxbandit.papers.evidence import over_runs
 from jaxbandit.papers.experiment import Data, Drawn, Paper
@@ -46,7 +46,7 @@ def _panel_average(axis: Any, data: Data, penalty_rate: str) -> None:
         mu, shares, penalty_rates = (
             values.values[0][:, None] for values in (one.means, one.opportunities, one.penalties)
         )
-        best = best_utility(mu, shares, penalty_rates, times)[:, 0] / times
+        best = optimal_utility(mu, shares, penalty_rates, times)[:, 0] / times
         axis.plot(times, best, color=look["color"], linewidth=0.9, linestyle=":", label=f"{f}, optimum")
     axis.set_xscale("log")
     axis.set_xlabel("horizon T")
