@@ -154,10 +154,10 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
     """
     settings.check()
     problems = [problem if one.problem is None else one.problem for one in configurations]
-    metrics = definitions.chosen(settings.metrics, problem)
+    metrics = definitions.resolve_metrics(settings.metrics, problem)
     different = list(_different(problems))
     for one in different:
-        exact_range.check_sums(one, settings.horizon, "reward" in definitions.needed(metrics))
+        exact_range.check_exact_range(one, settings.horizon, "reward" in definitions.required_sums(metrics))
     prepared = [_prepared(one, own, settings.horizon) for one, own in zip(configurations, problems, strict=True)]
     made = Plan(
         problem=problem,
@@ -203,7 +203,7 @@ def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:
             pay, fit = memory.runs_a_block(
                 stack,
                 made.result_shape(stack),
-                definitions.needed(made.metrics),
+                definitions.required_sums(made.metrics),
                 seeds,
                 made.shards,
                 sharding.workers(),

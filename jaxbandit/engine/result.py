@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxbandit.engine.batch.stacking import Stack
-from jaxbandit.metrics.block_statistics import BlockStatistics, side_by_side
+from jaxbandit.metrics.block_statistics import BlockStatistics, by_configuration
 
 
 @dataclass(frozen=True)
@@ -39,4 +39,4 @@ class SimulationResult:
             for stack, statistics in zip(self.stacks, self.statistics, strict=True)
         ]
         configurations = sum(len(stack.configurations) for stack in self.stacks)
-        return side_by_side(pieces, configurations, self.stacks[0].instances, axis)
+        return by_configuration(pieces, configurations, self.stacks[0].instances, axis)

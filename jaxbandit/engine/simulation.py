@@ -123,7 +123,7 @@ def _until_stopped(run: _Run) -> tuple[list[BlockStatistics], int, str | None]:
         added = slice(seeds, wanted)
         run.bar.more(plan.count_rounds(added))
         parts = zip(statistics, _simulate_seeds(run, added), strict=True)
-        statistics, seeds = [before.joined(more) for before, more in parts], wanted
+        statistics, seeds = [before.append_seeds(more) for before, more in parts], wanted
     return statistics, seeds, None
 
 
@@ -159,11 +159,11 @@ def _simulate_seeds(run: _Run, seeds: slice) -> list[BlockStatistics]:
     def take(task: BlockTask, part: BlockStatistics) -> None:
         own = task.block.seeds
         with lock:
-            total[task.stack].take(task.block.rows, slice(own.start - seeds.start, own.stop - seeds.start), part)
+            total[task.stack].insert(task.block.rows, slice(own.start - seeds.start, own.stop - seeds.start), part)
 
     def read(task: BlockTask) -> bool:
         assert checkpoint is not None
-        part = checkpoint.load(task.name, _empty(plan, task).like)
+        part = checkpoint.load(task.name, _empty(plan, task).restore)
         if part is None:
             return False
         take(task, part)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, su
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics.optimal_allocations import AnyArray, optimal_loss, optimal_utility
+from jaxbandit.metrics.optimal_allocations import optimal_loss, optimal_utility
 
 Tree = TypeVar("Tree")
 
@@ -35,7 +35,7 @@ Tree = TypeVar("Tree")
 class MetricInputs:
     """What a metric is computed from besides counts, for C instances and R recorded rounds.
 
-    Arrays are float; NumPy's on the host, JAX's on the device.
+    Arrays are float. `metric_inputs` makes them as NumPy's, on the host; `compute_metrics` takes them as they are.
 
     Attributes:
         t: the recorded rounds, `[R, 1, 1, 1]`.
@@ -50,14 +50,14 @@ class MetricInputs:
         plays: L.
     """
 
-    t: AnyArray
-    means: AnyArray
-    gaps: AnyArray
+    t: Array
+    means: Array
+    gaps: Array
     quota: Quota | None
-    penalties: AnyArray | None
-    opportunities: AnyArray | None
-    optimal_utility: AnyArray | None
-    sums: Mapping[str, AnyArray]
+    penalties: Array | None
+    opportunities: Array | None
+    optimal_utility: Array | None
+    sums: Mapping[str, Array]
     plays: int = static(1)
 
     def at_round(self, place: Array | int) -> MetricInputs:
@@ -142,6 +142,7 @@ def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
     """
     lost = _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.gaps, count), counts, inputs)
     paid = lost + total_penalty(counts, inputs)
+    assert inputs.penalties is not None
     least = optimal_loss(*(part[..., 0] for part in (inputs.gaps, inputs.quota_in_rounds, inputs.penalties)))
     return paid - least[..., None]
 
@@ -217,6 +218,7 @@ def utility_regret(counts: Array, inputs: MetricInputs) -> Array:
 
     U*(t) is the expected utility of the oracle's allocation of t rounds.
     """
+    assert inputs.optimal_utility is not None
     return inputs.optimal_utility - (expected_reward(counts, inputs) - _transfer_costs(counts, inputs))
 
 
@@ -266,9 +268,7 @@ METRICS: dict[str, Metric] = {
     "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
     "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
     "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
-    "utility": Metric(
-        utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), larger_is_better=True
-    ),
+    "utility": Metric(utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), larger_is_better=True),
     "utility_regret": Metric(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
     "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
     "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
@@ -296,9 +296,7 @@ METRICS: dict[str, Metric] = {
 
 def defined_metrics(problem: Problem) -> list[str]:
     """The names of the metrics for which the problem has all keys, in the order of `METRICS`."""
-    return [
-        name for name, metric in METRICS.items() if all(getattr(problem, key) is not None for key in metric.needs)
-    ]
+    return [name for name, metric in METRICS.items() if all(getattr(problem, key) is not None for key in metric.needs)]
 
 
 def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
@@ -344,7 +342,7 @@ def required_sums(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sum_name for name in names for sum_name in METRICS[name].sums))
 
 
-def compute_metrics(names: Sequence[str], counts: AnyArray, inputs: MetricInputs) -> dict[str, Array]:
+def compute_metrics(names: Sequence[str], counts: Array, inputs: MetricInputs) -> dict[str, Array]:
     """Metrics of a block of runs. Traceable; in float64 where 64-bit types are enabled.
 
     Args:
@@ -365,7 +363,7 @@ def metric_inputs(
     rounds: np.ndarray,
     ground_truth: GroundTruth,
     quota: Quota | None,
-    sums: Mapping[str, AnyArray] | None = None,
+    sums: Mapping[str, np.ndarray] | None = None,
 ) -> MetricInputs:
     """The `MetricInputs` of some metrics, on the host.
 
@@ -380,14 +378,14 @@ def metric_inputs(
     best = None
     if opportunities is not None and penalties is not None and "utility_regret" in names:
         best = optimal_utility(means, opportunities, penalties, rounds)[..., None]
-    return MetricInputs(
-        t=rounds.astype(np.float64).reshape(-1, 1, 1, 1),
-        means=means[..., None],
-        gaps=(means.max(axis=0) - means)[..., None],
-        quota=None if quota is None else Quota(quota.floor[..., None], quota.fraction[..., None], None),
-        penalties=None if penalties is None else penalties[..., None],
-        opportunities=None if opportunities is None else opportunities[..., None],
-        optimal_utility=best,
-        sums=sums or {},
-        plays=ground_truth.plays,
-    )
+    arrays: dict[str, Any] = {  # NumPy's, which stand for JAX's until they are used
+        "t": rounds.astype(np.float64).reshape(-1, 1, 1, 1),
+        "means": means[..., None],
+        "gaps": (means.max(axis=0) - means)[..., None],
+        "penalties": None if penalties is None else penalties[..., None],
+        "opportunities": None if opportunities is None else opportunities[..., None],
+        "optimal_utility": best,
+        "sums": sums or {},
+    }
+    exact = None if quota is None else Quota(quota.floor[..., None], quota.fraction[..., None], None)
+    return MetricInputs(**arrays, quota=exact, plays=ground_truth.plays)

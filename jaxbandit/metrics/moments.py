@@ -112,6 +112,7 @@ class Moments:
         shape: the shape of the means.
 
     Example:
+        >>> import jax
         >>> with jax.enable_x64(True):
         ...     parts = integer_parts(jnp.array([[1.0, 2.0, 6.0]]), jnp.ones(3, bool))
         >>> moments = Moments((1,))

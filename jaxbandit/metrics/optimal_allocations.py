@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -9,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.core.rationals import rounded_product, rounded_up, sum_in_order
 
-AnyArray = Array | np.ndarray  # JAX's on the device, NumPy's on the host
+Numbers = TypeVar("Numbers", Array, np.ndarray)  # JAX's on the device, NumPy's on the host
 
 
 def fair_allocation(means: ArrayLike, fractions: ArrayLike, plays: int = 1) -> np.ndarray:
@@ -96,7 +98,7 @@ def penalized_allocation(means: ArrayLike, fractions: ArrayLike, penalties: Arra
     return fair_allocation(means, kept)
 
 
-def optimal_loss(gaps: AnyArray, quotas: AnyArray, penalties: AnyArray) -> AnyArray:
+def optimal_loss(gaps: Numbers, quotas: Numbers, penalties: Numbers) -> Numbers:
     """The least loss L*(t) = sum_k min(gap_k, A_k) tau_k t (penalties paper, eq. 9).
 
     Args:
@@ -108,13 +110,11 @@ def optimal_loss(gaps: AnyArray, quotas: AnyArray, penalties: AnyArray) -> AnyAr
         `[..., J]`, float, in units of reward.
     """
     least = (np if isinstance(gaps, np.ndarray) else jnp).minimum(gaps, penalties)
-    loss: AnyArray = sum_in_order(rounded_product(least, quotas), axis=-2)  # eq. 9
+    loss: Numbers = sum_in_order(rounded_product(least, quotas), axis=-2)  # eq. 9
     return loss
 
 
-def optimal_utility(
-    means: ArrayLike, opportunities: ArrayLike, penalties: ArrayLike, rounds: ArrayLike
-) -> np.ndarray:
+def optimal_utility(means: ArrayLike, opportunities: ArrayLike, penalties: ArrayLike, rounds: ArrayLike) -> np.ndarray:
     """The expected utility of the optimal allocation of whole rounds (opportunities paper, Lemma 1).
 
     An arm with gap_k < A_k gets floor(t f_k) rounds, any other arm none, and the best arm gets what is left. Several

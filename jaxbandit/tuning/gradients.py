@@ -170,9 +170,11 @@ class Program:
             self._quotas = quota_on_device(rows, self._cells)
             quota = jax.tree.map(lambda part: part[-1:], rows)
         names = self.objective.metrics()
-        self.inputs: MetricInputs = metrics.inputs_of(names, np.array([horizon]), ground_truth_of(problem), quota, {})
+        self.inputs: MetricInputs = metrics.metric_inputs(
+            names, np.array([horizon]), ground_truth_of(problem), quota, {}
+        )
         self._inputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.inputs)
-        self._asked = metrics.needed(names)
+        self._asked = metrics.required_sums(names)
 
     def checked_seeds(self, seeds: Any) -> int:
         """A number of runs; what is none, or too few, is refused."""

@@ -67,7 +67,7 @@ class PenalizedReward(Objective, name="penalized_reward"):
         return ["penalized_regret"]  # for its needs
 
     def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
-        return metrics.reward(counts, inputs) - metrics.penalty(counts, inputs)  # 000 eq. 4
+        return metrics.expected_reward(counts, inputs) - metrics.total_penalty(counts, inputs)  # 000 eq. 4
 
 
 class Reward(Objective, name="reward"):
@@ -77,7 +77,7 @@ class Reward(Objective, name="reward"):
     label: ClassVar[str] = "expected reward"
 
     def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
-        return metrics.reward(counts, inputs)
+        return metrics.expected_reward(counts, inputs)
 
 
 class Measured(Objective, name="metric"):
@@ -87,7 +87,7 @@ class Measured(Objective, name="metric"):
 
     @property
     def maximised(self) -> bool:  # type: ignore[override]
-        return METRICS[self.metric].gain
+        return METRICS[self.metric].larger_is_better
 
     @property
     def label(self) -> str:  # type: ignore[override]
@@ -169,7 +169,7 @@ def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:
         raise InputError(key, spec, 'the name of a metric or an objective, or a table { kind = "...", ... }')
     made.check(key)
     try:
-        metrics.chosen(made.metrics(), problem)
+        metrics.resolve_metrics(made.metrics(), problem)
     except InputError as error:
         raise error.with_key(key) from None
     return made

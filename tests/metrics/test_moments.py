@@ -1,4 +1,4 @@
-"""Means and errors over runs: right, and the same in every order."""
+"""Means and standard errors over runs: right, and the same in every order."""
 
 import math
 from fractions import Fraction
@@ -11,70 +11,70 @@ from hypothesis import strategies as st
 
 from jaxbandit.metrics.moments import Moments, integer_parts
 
-_digits = jax.jit(integer_parts, static_argnames="parts")
+_integer_parts = jax.jit(integer_parts, static_argnames="segments")
 
 
-def add(moments, values, parts=1):
-    """Take in values `[..., runs]`, filled up to one of a few lengths by others that do not count."""
+def add(moments, values, segments=1):
+    """Add values `[..., runs]`, padded with values that do not count to one of a few lengths."""
     runs = values.shape[-1]
     length = next(size for size in (64, 320, 1024) if size >= runs)
-    filled = np.full((*values.shape[:-1], length), 1e11)
-    filled[..., :runs] = values
+    padded = np.full((*values.shape[:-1], length), 1e11)
+    padded[..., :runs] = values
     with jax.enable_x64(True):
-        sums = np.asarray(_digits(filled, np.arange(length) < runs, parts))
-    assert sums.shape[-1] == parts
-    moments.add((slice(None),) * (values.ndim - 1), sums.sum(axis=-1))
+        parts = np.asarray(_integer_parts(padded, np.arange(length) < runs, segments))
+    assert parts.shape[-1] == segments
+    moments.add((slice(None),) * (values.ndim - 1), parts.sum(axis=-1))
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 50), min_size=1, max_size=6), st.floats(1e-3, 1e7))
 @settings(deadline=None, max_examples=60)
-def test_any_cut_gives_the_same_bits(seed, cuts, scale):
+def test_runs_in_blocks_of_any_size_give_the_same_bits(seed, sizes, scale):
     rng = np.random.default_rng(seed)
-    values = rng.normal(scale / 3, scale, (2, sum(cuts)))
-    whole, parts = Moments((2,)), Moments((2,))
-    add(whole, values)
-    edges = np.cumsum([0, *cuts])
-    for i in rng.permutation(len(cuts)):
-        add(parts, values[:, edges[i] : edges[i + 1]], parts=2 ** int(rng.integers(4)))
+    values = rng.normal(scale / 3, scale, (2, sum(sizes)))
+    at_once, in_blocks = Moments((2,)), Moments((2,))
+    add(at_once, values)
+    edges = np.cumsum([0, *sizes])
+    for i in rng.permutation(len(sizes)):
+        add(in_blocks, values[:, edges[i] : edges[i + 1]], segments=2 ** int(rng.integers(4)))
     runs = values.shape[1]
-    np.testing.assert_array_equal(whole.mean(runs), parts.mean(runs))
-    np.testing.assert_array_equal(whole.stderr(runs), parts.stderr(runs))
-    np.testing.assert_allclose(whole.mean(runs), values.mean(1), rtol=1e-9, atol=1e-11)
+    np.testing.assert_array_equal(at_once.mean(runs), in_blocks.mean(runs))
+    np.testing.assert_array_equal(at_once.stderr(runs), in_blocks.stderr(runs))
+    np.testing.assert_allclose(at_once.mean(runs), values.mean(1), rtol=1e-9, atol=1e-11)
     if runs > 1:
         expected = values.std(1, ddof=1) / np.sqrt(runs)
-        np.testing.assert_allclose(whole.stderr(runs), expected, rtol=1e-6, atol=1e-11)
+        np.testing.assert_allclose(at_once.stderr(runs), expected, rtol=1e-6, atol=1e-11)
 
 
 @pytest.mark.parametrize("value", [0.1, 1e6 / 3, -12345.678901])
-def test_runs_that_agree_have_no_error(value):
+def test_equal_runs_have_no_standard_error(value):
     moments = Moments((1,))
     add(moments, np.full((1, 1000), value))
     assert moments.stderr(1000)[0] == 0
     assert moments.mean(1000)[0] == pytest.approx(value, abs=1e-11)
 
 
-def test_one_run_has_no_known_error():
+def test_the_standard_error_of_one_run_is_nan():
     moments = Moments((1,))
     add(moments, np.ones((1, 1)))
     assert np.isnan(moments.stderr(1)[0])
 
 
-def test_what_is_taken_over_from_another_is_as_if_added():
+def test_merging_is_like_adding():
     values = np.random.default_rng(0).normal(3e5, 1e7, (4, 3, 20))
-    whole, left, right = Moments((4, 3)), Moments((4, 3)), Moments((4, 2))
-    add(whole, values)
-    one = Moments((4, 1))
-    add(one, values[:, :1])
-    add(right, values[:, 1:])
-    left.merge((slice(None), slice(0, 1)), one)
-    left.merge((slice(None), slice(1, 3)), Moments.from_arrays((4, 2), right.arrays()))
-    np.testing.assert_array_equal(left.mean(20), whole.mean(20))
-    np.testing.assert_array_equal(left.stderr(20), whole.stderr(20))
+    added, merged, rest = Moments((4, 3)), Moments((4, 3)), Moments((4, 2))
+    add(added, values)
+    first = Moments((4, 1))
+    add(first, values[:, :1])
+    add(rest, values[:, 1:])
+    merged.merge((slice(None), slice(0, 1)), first)
+    merged.merge((slice(None), slice(1, 3)), Moments.from_arrays((4, 2), rest.arrays()))
+    np.testing.assert_array_equal(merged.mean(20), added.mean(20))
+    np.testing.assert_array_equal(merged.stderr(20), added.stderr(20))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.floats(-1e9, 1e9), st.floats(1e-9, 1e9))
 @settings(deadline=None, max_examples=100)
-def test_means_and_errors_are_those_of_exact_arithmetic(seed, runs, centre, spread):
+def test_means_and_standard_errors_are_those_of_exact_arithmetic(seed, runs, centre, spread):
     values = np.random.default_rng(seed).normal(centre, spread, (3, runs))
     moments = Moments((3,))
     add(moments, values)
@@ -88,20 +88,20 @@ def test_means_and_errors_are_those_of_exact_arithmetic(seed, runs, centre, spre
 
 @given(st.lists(st.floats(-(2.0**39), 2.0**39, allow_subnormal=False), min_size=1, max_size=8))  # these count as 0
 @settings(deadline=None, max_examples=100)
-def test_digits_are_those_of_whole_numbers(values):
-    """Each digit is below 2^40, and they make up the value and its square, whatever its size and sign."""
+def test_integer_parts_make_up_the_value_and_its_square(values):
+    """Each part is below 2^40 in magnitude, whatever the size and sign of the value."""
     with jax.enable_x64(True):
-        found = np.asarray(_digits(np.resize(values, (8, 1)), np.ones(1, bool)))[..., 0].tolist()
-    for value, *own in zip(values, *found, strict=False):
-        whole = math.floor(Fraction(value) * 2**40)
+        parts = np.asarray(_integer_parts(np.resize(values, (8, 1)), np.ones(1, bool)))[..., 0].tolist()
+    for value, *own in zip(values, *parts, strict=False):
+        scaled = math.floor(Fraction(value) * 2**40)
         assert own[-1] == 0
-        assert own[0] * 2**40 + own[1] == whole
-        assert own[2] * 2**120 + own[3] * 2**80 + own[4] * 2**40 + own[5] == whole**2
-        assert all(abs(digit) < 2**40 for digit in own)
+        assert own[0] * 2**40 + own[1] == scaled
+        assert own[2] * 2**120 + own[3] * 2**80 + own[4] * 2**40 + own[5] == scaled**2
+        assert all(abs(part) < 2**40 for part in own)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2.0**40, -1e300])
-def test_values_that_have_no_place_in_a_mean_are_refused(value):
+def test_values_that_are_not_finite_or_too_large_are_refused(value):
     values = np.ones((2, 3))
     values[1, 2] = value
     with pytest.raises(FloatingPointError, match="not finite, or beyond"):

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of
-from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, penalized_allocation, optimal_loss
+from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, optimal_loss, penalized_allocation
 
 hundredths = st.integers(0, 100).map(lambda n: n / 100)  # two decimals, so that gaps tie with penalties and arms tie
 

@@ -62,7 +62,10 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
     """
     stops, shape = np.zeros(STOPS, np.int64), (len(block.cells()), block.lanes().shape[1])
     counts = jnp.asarray(np.zeros((STOPS, stack.arms, *shape), np.int32))
-    sums = {name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float)) for name in definitions.needed(names)}
+    sums = {
+        name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float))
+        for name in definitions.required_sums(names)
+    }
     counts, sums = sharding.spread((counts, sums), block, over)
     fractions, quota = stack.ground_truth.fractions, None
     if fractions is not None:
@@ -89,7 +92,7 @@ def chunks_of(
     key = tuple(jnp.asarray(word) for word in words)
     shape = (stack.arms, len(cells), lanes.shape[1])
     with PROGRAM(stack.program):
-        state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.needed(names))
+        state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.required_sums(names))
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most = rounds_per_call(stack.arms, len(cells))
     fractions = stack.ground_truth.fractions

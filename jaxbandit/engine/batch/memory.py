@@ -90,8 +90,10 @@ def results_bytes(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape],
     """What results take on the host: tallies, the dataset made of them, and the file written from it."""
     total = 0
     for stack, result_shape in zip(stacks, result_shapes, strict=True):
-        total += 3 * stack.rows * seeds * result_shape.bytes_a_run()
-        total += stack.rows * (result_shape.bytes_a_row() + 3 * 16 * result_shape.rounds * len(result_shape.metrics))
+        total += 3 * stack.rows * seeds * result_shape.bytes_per_run()
+        total += stack.rows * (
+            result_shape.curve_bytes_per_row() + 3 * 16 * result_shape.rounds * len(result_shape.metrics)
+        )
     return total
 
 

@@ -122,7 +122,7 @@ class Recorder:
 
     def _inputs(self, chunk: Chunk) -> MetricInputs:
         """What metrics are computed from beside counts, for each cell."""
-        inputs = definitions.inputs_of(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
+        inputs = definitions.metric_inputs(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
         if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
             places = self._block.places()
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
@@ -177,7 +177,7 @@ def _metrics_at(
         if max_deficit_ever is not None:
             own = values[names.index("max_deficit")]
             max_deficit_ever = jnp.where(place > 0, jnp.maximum(max_deficit_ever, own), max_deficit_ever)
-        judged = definitions.judge(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at(place))
+        judged = definitions.compute_metrics(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at_round(place))
         return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever
 
     stops, _, cells, lanes = counts.shape

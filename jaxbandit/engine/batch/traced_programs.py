@@ -56,7 +56,7 @@ def digest_of(stack: Stack, names: list[str]) -> str:
 def _shape(stack: Stack, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
     fractions = stack.ground_truth.fractions
     columns = None if fractions is None else fractions.shape[1]
-    return stack.arms, columns, "max_deficit" in names, definitions.needed(names)
+    return stack.arms, columns, "max_deficit" in names, definitions.required_sums(names)
 
 
 def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:

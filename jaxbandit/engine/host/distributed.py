@@ -236,7 +236,7 @@ def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
         for (number, name), part in zip(own, np.split(flat, ends[:-1]), strict=True):
             array = held[number][name]
             held[number][name] = part.view(array.dtype).reshape(array.shape)
-    return [statistics.like(arrays) for statistics, arrays in zip(statistics, held, strict=True)]
+    return [statistics.restore(arrays) for statistics, arrays in zip(statistics, held, strict=True)]
 
 
 def _words(array: np.ndarray) -> np.ndarray:
