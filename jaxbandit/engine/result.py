@@ -1,4 +1,4 @@
-"""What a simulation gives: tallies of all its configurations, and the time it took."""
+"""The result of a simulation: statistics of all its configurations, and the time it took."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from jaxbandit.metrics.block_statistics import BlockStatistics, by_configuration
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What a simulation gave.
+    """The result of a simulation.
 
     Attributes:
-        groups: of configurations.
-        tallies: one a group.
-        seeds: runs of each configuration and instance.
-        compile_seconds, run_seconds: what it took, interruptions left out.
-        short: why there are fewer runs than `until` asks for; None where there are not.
+        rounds: the recorded rounds, int64.
+        metrics: the names of the recorded metrics.
+        stacks: the configurations, stacked.
+        statistics: those of each stack.
+        seeds: runs per configuration and instance.
+        compile_seconds, run_seconds: the time it took, without interruptions.
+        short: the reason where there are fewer seeds than the stopping rule wants; else None.
     """
 
     rounds: np.ndarray
@@ -33,7 +35,7 @@ class SimulationResult:
     short: str | None
 
     def each(self, pick: Callable[[BlockStatistics], np.ndarray], axis: int = 0) -> np.ndarray:
-        """An array of the tallies, whose `axis` is that of the rows, for all entries: `[entry, instance, ...]`."""
+        """An array of the statistics, `[configuration, instance, ...]`; `pick` returns it with rows along `axis`."""
         pieces = [
             (stack.configurations, pick(statistics))
             for stack, statistics in zip(self.stacks, self.statistics, strict=True)

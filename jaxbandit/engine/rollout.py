@@ -1,4 +1,8 @@
-"""The engine: one round of a batch of runs as a pure state transition, scanned over rounds in one program."""
+"""One round of a batch of runs as a pure state transition, and many rounds of it in one program.
+
+A round is `play`: the policy selects (`observe`, `choose`), rewards and delays are drawn (`draw`), feedback arrives
+(`arrivals`), and the state is updated (`settle`).
+"""
 
 from __future__ import annotations
 
@@ -31,22 +35,23 @@ from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arm
 
 @struct
 class State:
-    """What a batch of runs carries from round to round; arrays `[K, *runs]`, or `[1, *runs]` for one a run.
+    """The state of a batch of runs between two rounds; arrays `[K, *runs]`, or `[1, *runs]` with one number per run.
 
     Attributes:
         pulls: N_k(t), int32.
-        received: M_k(t), int32; None without delay, where it is `pulls`.
-        deviation: S_k(t) less M_k(t) times the reward's centre, float.
+        received: M_k(t), the rewards that arrived, int32; None without delays, where it equals `pulls`.
+        deviation: S_k(t), the sum of the arrived rewards, minus M_k(t) times the reward's centre, float.
         squares: the sum of squared deviations, float; None unless the policy needs it.
-        under_way: the calendar of feedback that has yet to arrive, arrays `[length, K, *runs]`; None where none waits.
+        under_way: the calendar of feedback that has not arrived yet, arrays `[length, K, *runs]`; None without one.
         policy: the policy's state.
-        offered: plays that the arms available so far allowed, int32 `[1, *runs]`; None where all always are.
-        sums: those of `SUMS` that are asked for, by name, each a `Sum` of float `[1, *runs]`.
+        offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
+            available.
+        sums: the requested sums of `SUMS`, by name, each a compensated sum of float `[1, *runs]`.
         deepest: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None where it is not asked for.
-        miscounted: selected arms less allowed arms in the first round in which they differ, 0 if none so far, int32
-            `[1, *runs]`; None for a policy whose selections are this package's.
-        misdelayed: a delay that was below 0, or longer than the model says that delays are, int32 `[1, *runs]`; 0 for
-            none so far; None for a model of this package.
+        miscounted: the number of selected arms minus the number of allowed arms, in the first round where they differ;
+            0 if there was none, int32 `[1, *runs]`; None for a policy of this package.
+        misdelayed: the first delay that was below 0 or longer than the model's `longest`; 0 if there was none, int32
+            `[1, *runs]`; None for a delay model of this package.
     """
 
     pulls: Any
@@ -64,14 +69,14 @@ class State:
 
 @struct
 class Sent:
-    """The rewards of a round on their way, `[n, *runs]`: of all n = K arms, or of the selected ones, n = L.
+    """The rewards that a round sends, `[n, *runs]`: of all n = K arms, or of the n = L selected arms.
 
     Attributes:
-        reward: as drawn, float; of arms that were not selected, anything.
-        deviation: what the policy is told of it: the reward, binarised where it wants so, less its centre, float.
-        arm: whose they are, int32.
-        here: whether there is one, bool: with fewer available arms than plays not all are.
-        rounds: their delays, int32; None where there are none.
+        reward: as drawn, float; arbitrary for arms that were not selected.
+        deviation: the reward as the policy receives it, binarised if the policy requests it, minus its centre, float.
+        arm: the arm of each reward, int32.
+        here: whether the reward exists, bool; some do not where fewer arms are available than plays.
+        rounds: the delays, int32; None without delays.
     """
 
     reward: Any
@@ -84,7 +89,14 @@ class Sent:
 def begin(
     policy: Policy, world: World, shape: tuple[int, ...], max_deficit_ever: bool, asked: tuple[str, ...] = ()
 ) -> State:
-    """The state before round 1 of runs of `shape` = (K, *runs); with `max_deficit_ever`, and the `SUMS` asked for."""
+    """The state before round 1.
+
+    Args:
+        policy, world: prepared.
+        shape: (K, *runs).
+        max_deficit_ever: whether to keep the largest deficit over all rounds.
+        asked: the names of the `SUMS` to keep.
+    """
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     squares = totals if policy.squares else None
     return State(
@@ -105,10 +117,10 @@ def begin(
 def observe(
     state: State, world: World, t: Array, horizon: Array, quota_before: Any, quota_now: Any, random: Stream
 ) -> RoundView:
-    """What the policy sees when it selects in round t: all that arrived by the end of round t-1."""
+    """What the policy sees when it selects in round t: all feedback that arrived by the end of round t-1."""
     everywhere = jnp.ones(state.pulls.shape, bool)
-    if world.availability is not None:  # sleeping arms, 001 sec. 5
-        asleep = random.for_purpose(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
+    if world.availability is not None:  # sleeping arms, guarantees paper, sec. 5
+        asleep = random.towards(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
         everywhere = everywhere & ~asleep
     return RoundView(
         t=t,
@@ -129,15 +141,22 @@ def observe(
 
 
 def drawing_form(world: World, selected: Array) -> Array:
-    """What is told of a choice, bool `[K, *runs]`: with one play the arm, int32 `[1, *runs]`, K for none."""
+    """The selection in the form that `draw` expects.
+
+    With one play it is the arm's index, int32 `[1, *runs]`, K for none; else it is the mask, bool `[K, *runs]`.
+    """
     return arm_index(selected) if world.plays == 1 else selected
 
 
 def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
-    """The rewards of the arms of a choice, as `drawing_form` tells it, and their delays.
+    """The rewards of the selected arms, and their delays.
 
-    An arm's n-th reward is the same in whichever round it is played (Lattimore & Szepesvári 2020, sec. 4.6), so that
-    two runs which differ in the order of two plays, as rounding may have it, meet again. So is its delay.
+    The n-th reward of an arm is the same whichever round draws it (Lattimore & Szepesvári 2020, sec. 4.6), and so is
+    its delay. Two runs that select two arms in another order, because of rounding, therefore agree again afterwards.
+
+    Args:
+        choice: the selection, from `drawing_form`.
+        pulls: N_k, int32 `[K, *runs]`.
     """
     arms = len(pulls)
     mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
@@ -163,7 +182,7 @@ def _drawn(world: World, its: tuple[Any, ...], arm: Array, arms: int, here: Any,
 
 
 def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Stream) -> tuple[Array, Array]:
-    """The rewards of some plays, whose numbers `random` has, and what the policy is told of them, less their centre."""
+    """The rewards of some plays, and the same rewards as the policy receives them, minus their centre."""
     shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
     reward = contracts.floats(model, "draw", model.draw(mean, random.for_purpose(REWARD)), shape, "a reward per play")
     drawing_form = reward
@@ -173,12 +192,12 @@ def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Strea
 
 
 def _of_few(world: World, arms: int) -> bool:
-    """Whether rewards are drawn for the selected arms alone: for one, or for the few that a calendar must take up."""
-    return world.plays == 1 or (world.calendar_rounds > 1 and can_list(arms, world.plays))
+    """Whether to draw rewards for the selected arms only: for one play, or for the few plays that a calendar takes."""
+    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
 
 
 def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
-    """What is under way after round t, and what arrives at its end, per arm `[K, *runs]`."""
+    """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`."""
     here = sent.here
     if state.under_way is None and sent.rounds is not None:
         here = here & (sent.rounds == 0)  # now or never
@@ -191,7 +210,7 @@ def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, 
 
 
 def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
-    """Feedback of n arms as that of all, `[K, *runs]`, zeros for the others."""
+    """The feedback of n arms, scattered over all arms `[K, *runs]`, with zeros for the others."""
     arms = len(selected)
     if len(arm) == arms:
         return feedback
@@ -231,31 +250,31 @@ def play(
 
 
 def _miscounted(before: Array, mask: Array, now: RoundView) -> Array:
-    """Selected arms less allowed arms in the first round in which they differ."""
+    """The number of selected arms minus the number of allowed arms, in the first round where they differ."""
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
     return jnp.where(before == 0, count - _offered(now), before)
 
 
 def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
-    """The first delay that is below 0, or too long for the calendar although it ends by the horizon."""
-    beyond = (sent.rounds >= world.calendar_rounds) & (sent.rounds <= horizon - t)
+    """The first delay that is below 0, or that ends by the horizon but is too long for the calendar."""
+    beyond = (sent.rounds >= world.under_way) & (sent.rounds <= horizon - t)
     wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
     least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
 
 
 def settle(policy: Policy, world: World, state: State, now: RoundView, choice: Array, chances: Any) -> State:
-    """What follows a choice: draw, deliver, update.
+    """Draw rewards, deliver feedback and update the state after a selection.
 
     Args:
-        now: what the choice saw.
-        choice: available arms, as `drawing_form` tells it.
-        chances: p_k(t), float `[K, *runs]`; None where none of `CHANCES` is asked for.
+        now: what the policy saw when it selected.
+        choice: the selected arms, all available, from `drawing_form`.
+        chances: p_k(t), float `[K, *runs]`; None unless a sum of `CHANCES` is kept.
     """
     t, horizon, quota_before, quota_now, random = now.t, now.horizon, now.quota_before, now.quota_now, now.random
     sent = draw(world, choice, state.pulls, random)
     selected = choice
-    if world.plays == 1:  # the arm as drawn for: so counts are seen to be updated after the draw, and are in place
+    if world.plays == 1:  # from `sent`: XLA sees that the draw reads counts first, and updates them in place
         selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
     under_way, arrived = arrivals(state, sent, selected, t)
@@ -289,20 +308,20 @@ def _reward(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
 
 def _reward_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
     lost = jnp.sum((world.fair - chances) * world.means, axis=0, keepdims=True)
-    return jnp.maximum(lost, 0.0)  # 002 eq. 5
+    return jnp.maximum(lost, 0.0)  # merit paper, eq. 5
 
 
 def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
-    return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # 002 eq. 6
+    return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # merit paper, eq. 6
 
 
-# What a round adds to the sums that counts do not tell, float `[1, *runs]`
+# What a round adds to each sum that metrics need beside the counts, float `[1, *runs]`
 SUMS: dict[str, Callable[[World, Sent, Array, Any], Array]] = {
     "reward": _reward,
     "reward_regret": _reward_regret,
     "fairness_regret": _fairness_regret,
 }
-CHANCES = frozenset({"reward_regret", "fairness_regret"})  # those that ask with what chance an arm was selected
+CHANCES = frozenset({"reward_regret", "fairness_regret"})  # the sums that need the probability of selecting each arm
 
 
 def _max_deficit_ever(max_deficit_ever: Array, quota_now: Quota, pulls: Array) -> Array:
@@ -332,19 +351,19 @@ def play_on(
     stops: Array,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
-    """Play on from the end of round `first_arm` to the end of each of `stops`; `advance` is this, compiled.
+    """Play from the end of round `first` to the end of each of `stops`; `advance` is the compiled form.
 
-    One program for every horizon and every choice of recorded rounds: only shapes are compiled in.
+    One program serves every horizon and every choice of recorded rounds: only shapes are compiled in.
 
     Args:
         policy, world: prepared, their arrays `[K or 1, *runs]` broadcasting.
         key: the runs' key words, two uint32 arrays `[1, *runs]`.
-        quotas: tau s for s = origin, origin + 1, ..., arrays `[n, K, *runs]`; None where no fractions are asked for.
-        origin: where the table begins, int32 scalar, at most `first_arm`.
+        quotas: tau s for s = origin, origin + 1, ..., arrays `[n, K, *runs]`; None without fractions.
+        origin: the first round of the table, int32 scalar, at most `first`.
         horizon: T, int32 scalar.
         first: the last round played, int32 scalar.
-        stops: rounds, non-decreasing, from `first_arm` to `origin + n - 1`, int32 `[R]`.
-        state: that of the end of round `first_arm`; donated.
+        stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`.
+        state: the state at the end of round `first`; donated.
 
     Returns:
         The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
@@ -366,8 +385,8 @@ def play_on(
     return state, pulls, recorded, _faults(state, world, stops[-1])
 
 
-# What `play_on` says of faults: plays missed though arms were available, for a score that is not a number selects no
-# arm; how many arms too many were selected, and too few; a delay longer than the model's longest, and one below 0.
+# The faults that `play_on` reports: plays missed although arms were available (a score that is NaN selects no arm); the
+# number of arms selected beyond those allowed, and short of them; a delay beyond the model's longest; one below 0.
 FAULTS = ("missed", "too_many", "too_few", "too_long", "below_0")
 
 
@@ -382,8 +401,8 @@ def _faults(state: State, world: World, t: Array) -> Array:
 
 @functools.cache
 def compiled() -> Any:
-    """`play_on`, compiled, its state donated; a function, since JAX may not look for devices before it is told all."""
-    return cpu_kernel.compiled(cpu_kernel.as_one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
+    """`play_on`, compiled, with its state donated; made at the first call, once JAX knows its devices."""
+    return cpu_kernel.compiled(cpu_kernel.one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

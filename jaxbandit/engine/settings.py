@@ -1,4 +1,4 @@
-"""What is simulated and how much: labelled policies, and the horizon, seeds and records of a simulation."""
+"""What to simulate, and how much: labelled policies, and the horizon, seeds and recorded rounds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from jaxbandit.policies.base import Policy
 
 @dataclass(frozen=True)
 class Configuration:
-    """A policy to simulate.
+    """A labelled policy to simulate, on a problem of its own where it has one.
 
     Attributes:
-        label: what its results are called; one of its own.
-        policy: with its parameters, not yet prepared.
-        family: the label that the points of one grid share; the label itself outside grids.
-        problem: what to simulate it on, where that is not the simulation's own problem.
-        point: where it lies in its grid: by config key, the value there.
+        label: the name of its results, unique in a simulation.
+        policy: the policy with its parameters, not yet prepared.
+        family: the label that all points of a grid share; outside grids, the label.
+        problem: its problem; None for the simulation's problem.
+        point: its point in the grid: the value of each varied config key.
     """
 
     label: str
@@ -41,17 +41,17 @@ class Configuration:
 
 @dataclass(frozen=True)
 class SimulationSettings:
-    """How much to simulate, and what to keep of it.
+    """How much to simulate, and what to record.
 
     Attributes:
         horizon: T, rounds.
-        seeds: runs of each policy and instance.
-        key: the only source of randomness; kept as the integer that gives the same runs.
-        record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
-            of rounds.
-        metrics: names of `jaxbandit.metrics.METRICS`; None for all that the problem defines.
-        block: runs simulated together; None lets the device decide. Results do not depend on it.
-        until: "METRIC_stderr<x": runs are added until the standard error of a metric's mean at T is below x.
+        seeds: runs per policy and instance.
+        key: the only source of randomness, an integer or a JAX key; stored as the integer that gives the same runs.
+        record: the number of recorded rounds, log-spaced and with the last round; "all" for every round; or a list of
+            rounds.
+        metrics: names of metrics; None for all that the problem defines.
+        block: runs simulated together; None for a number that suits the device. Results do not depend on it.
+        until: "METRIC_stderr<x": seeds are added until the standard error of the metric's mean at T is below x.
     """
 
     horizon: int
@@ -68,7 +68,7 @@ class SimulationSettings:
         object.__setattr__(self, "key", prng.key_as_integer(self.key))
 
     def check(self) -> None:
-        """Refuse what cannot be simulated.
+        """Refuse settings that cannot be simulated.
 
         Raises:
             InputError: naming `simulation.<key>`.
@@ -81,7 +81,7 @@ class SimulationSettings:
         if not (listed or self.record == "all" or is_whole_number(self.record)):
             words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
             raise InputError("simulation.record", self.record, words)
-        # Counts are int32, and sums of rewards of 0 and 1 are exact while the dtype counts by ones.
+        # Counts are int32; sums of rewards of 0 and 1 are exact while the dtype holds consecutive integers.
         most = 2**24 if jnp.result_type(float) == jnp.float32 else 2**31 - 2
         if self.horizon > most:
             more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""

@@ -1,4 +1,4 @@
-"""Playing a block: the engine called again and again from the host, a stretch of rounds at a time."""
+"""Playing a block in chunks of rounds, one call of the compiled rounds per chunk."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from jaxbandit.metrics import definitions
 
 @dataclass(frozen=True)
 class Chunk:
-    """What one call of the engine gave: rounds up to `last`, and what was recorded on the way.
+    """A chunk of consecutive rounds of a block, and what was recorded in it.
 
     Attributes:
         last: the last round played.
-        rounds: those of them that are recorded.
-        stops: these, and `last` as often as it takes to fill `STOPS` places, int64 `[STOPS]`.
+        rounds: the recorded rounds among them, int64.
+        stops: `rounds`, padded with `last` to `STOPS` places, int64 `[STOPS]`.
         counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
-        sums: what the metrics need beside counts, by name, float `[STOPS, cells, lanes]`, on the device.
+        sums: the sums that metrics need beside the counts, by name, float `[STOPS, cells, lanes]`, on the device.
         quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
-        faults: by name of `engine.FAULTS`, the largest of any run; 0 where all is well.
-        state: at the end of round `last`; the next call takes its memory over, so only the last one may be read. None
-            where no engine was called.
+        faults: the largest fault of any run, by name of `rollout.FAULTS`; 0 for none.
+        state: the state at the end of round `last`. The next chunk reuses its memory, so only the state of the last
+            chunk may be read. None for a chunk that was not played.
     """
 
     last: int
@@ -55,10 +55,10 @@ class Chunk:
 
 
 def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None) -> Chunk:
-    """What the engine would give of round 0: for compiling what takes stretches in while the engine is compiled.
+    """A chunk of no rounds with the shapes of played ones, to compile the recorder before anything is played.
 
     Args:
-        group, block, names, over: as for `played`.
+        stack, block, names, over: as for `chunks_of`.
     """
     stops, shape = np.zeros(STOPS, np.int64), (len(block.cells()), block.lanes().shape[1])
     counts = jnp.asarray(np.zeros((STOPS, stack.arms, *shape), np.int32))
@@ -77,14 +77,15 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
 def chunks_of(
     stack: Stack, block: Block, rounds: np.ndarray, settings: SimulationSettings, names: list[str], over: Mesh | None
 ) -> Iterator[Chunk]:
-    """Play a block to the end of the last of `rounds`.
+    """Play a block to the end of the last of `rounds`, chunk by chunk.
 
     Args:
-        group: what the block is one of.
-        rounds: those recorded, increasing, int64.
-        setting: with the horizon and the key.
-        names: the metrics.
-        over: the devices that the block is spread over; None for one.
+        stack: the stack of the block.
+        block: the runs to play.
+        rounds: the recorded rounds, increasing, int64.
+        settings: with the horizon and the key.
+        names: the names of the metrics.
+        over: the devices that the block is spread over; None for one device.
     """
     cells, lanes = block.cells(), block.lanes()
     policy, world = on_device((stack.policy, stack.world), cells)
@@ -120,7 +121,7 @@ def chunks_of(
 
 
 def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
-    """The error for what went wrong in a block's runs, which are not simulated on."""
+    """The error for the faults of a chunk. `policy` names the policy in it."""
     faults, plays, by = chunk.faults, stack.world.plays, f"by round {chunk.last}"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
@@ -140,7 +141,7 @@ _Quotas = tuple[Quota | None, Quota | None]
 
 
 def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[[int], _Quotas]:
-    """tau s for `count` rounds s from a first one on: exactly, on the host, and as the engine takes it."""
+    """A function from a round s to the quotas of `count` rounds from s on, exact on the host and on the device."""
     if fractions is None:
         return lambda first: (None, None)
     config: Any = jax.config
@@ -158,7 +159,7 @@ def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[
 
 @functools.lru_cache(maxsize=4)
 def _shared_quotas(fractions: tuple[Fraction, ...], count: int, place: Any, first: int) -> _Quotas:
-    """Those of fractions that all instances share: the same for every block that is played at the same `place`."""
+    """Quotas of fractions that all instances share, computed once for all blocks of the same dtype and device."""
     rows = _shared_table(fractions, count).rows(first, count)
     return rows, quota_on_device(rows, np.zeros(1, np.int64))
 

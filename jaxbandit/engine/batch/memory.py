@@ -1,4 +1,4 @@
-"""What a simulation will take of the memory, before it starts: of a block on its device, of results on the host."""
+"""The memory that a simulation will take, estimated before it starts: blocks on devices, results on the host."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ try:
 except ImportError:  # elsewhere than on Unix
     resource = None
 
-_CALENDAR = 1 << 22  # bytes of delayed feedback a block: what stays in a core's share of the caches (measured)
-_CALENDAR_MOST = 1 << 29  # bytes that a block may take where fewer runs than `_CALENDAR_RUNS` would fit
+_CALENDAR = 1 << 22  # bytes of delayed feedback per block, which stay in a core's share of the caches (measured)
+_CALENDAR_MOST = 1 << 29  # bytes per block where fewer than `_CALENDAR_RUNS` runs would fit `_CALENDAR`
 _CALENDAR_RUNS = 128
-_LEAST = 1 << 31  # bytes of address space without which JAX cannot begin (1.7 GiB of it taken on 2 cores, measured),
-_COMPILING = 1 << 29  # and what it takes to compile after that (likewise)
-_QUOTA = 96  # bytes of a table's entry at its peak, on the host and on the device (measured)
+_LEAST = 1 << 31  # bytes of address space that JAX needs to start (1.7 GiB taken on 2 cores, measured)
+_COMPILING = 1 << 29  # bytes that it takes to compile (measured)
+_QUOTA = 96  # bytes per entry of a quota table at its peak, on the host and on the device (measured)
 
 
 def runs_a_block(
     stack: Stack, result_shape: ResultShape, sums: tuple[str, ...], seeds: int, devices: int, at_once: int
 ) -> tuple[int, int | None]:
-    """The runs of a block that pay, and the most that fit its devices, whole vectors of them; None for no limit.
+    """The default number of runs per block, and the most runs that fit its devices; None for no limit.
 
     Args:
-        sums: those of `engine.SUMS` that are kept.
-        seeds: of each row.
-        devices: that a block is spread over.
-        at_once: blocks that are under way at a time.
+        sums: the names of the `rollout.SUMS` that are kept.
+        seeds: the number of seeds.
+        devices: the number of devices that a block is spread over.
+        at_once: the number of blocks in work at a time.
 
     Raises:
-        InputError: where one vector of runs takes more than there is.
+        InputError: one vector of runs does not fit.
     """
     state, calendar = _bytes_a_run(stack, "max_deficit" in result_shape.metrics, sums)
-    # The state and what a round makes of it; what was recorded, of one call of the engine and of the next; metrics
+    # The state and its copies in a round; the records of this chunk and the next; the metrics
     need = 3 * state + 2 * 4 * STOPS * (stack.arms + len(sums)) + 16 * len(result_shape.metrics)
     room = device_bytes() * devices // (2 * at_once)
     if need * LANES > room:
@@ -68,7 +68,7 @@ def runs_a_block(
 
 
 def _quotas(stack: Stack, rows: int) -> int:
-    """What the table of quotas takes while a block of so many rows makes it, where each has its own."""
+    """The peak bytes of a block's quota table, where each of its rows has its own."""
     fractions = stack.ground_truth.fractions
     if fractions is None or fractions.shape[1] == 1:
         return 0
@@ -76,7 +76,7 @@ def _quotas(stack: Stack, rows: int) -> int:
 
 
 def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...]) -> tuple[int, int]:
-    """What one run's state takes, and of that the calendar of what is under way."""
+    """The bytes of one run's state, and of the calendar of delayed feedback in it."""
     rows = np.zeros(1, np.int64)
     policy, world = on_device((stack.policy, stack.world), rows)
     begin = functools.partial(
@@ -87,7 +87,7 @@ def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...]) ->
 
 
 def results_bytes(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape], seeds: int) -> int:
-    """What results take on the host: tallies, the dataset made of them, and the file written from it."""
+    """The host memory in bytes that statistics take, with the dataset and the file that are made from them."""
     total = 0
     for stack, result_shape in zip(stacks, result_shapes, strict=True):
         total += 3 * stack.rows * seeds * result_shape.bytes_per_run()
@@ -101,7 +101,7 @@ def check_results(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape],
     """Refuse results that the host has no room for.
 
     Raises:
-        InputError: naming what is needed, and what there is.
+        InputError: naming `simulation.seeds`, with the memory that is needed and the memory that is free.
     """
     need, room = results_bytes(stacks, result_shapes, seeds), host_bytes()
     if need > room:
@@ -115,7 +115,7 @@ def check_results(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape],
 
 
 def device_bytes() -> int:
-    """The memory of one device; of a CPU device its share of the host's."""
+    """The memory of one device in bytes; for a CPU device, its share of the host's memory."""
     device = jax.local_devices()[0]
     known = device.memory_stats() if device.platform != "cpu" else None
     if known and "bytes_limit" in known:
@@ -124,16 +124,16 @@ def device_bytes() -> int:
 
 
 def host_bytes() -> int:
-    """The memory that is free here, or what a limit on this process or its group leaves of it."""
+    """The free memory of this host in bytes, as far as limits on this process or its control group allow."""
     rooms = [_free(), _address_space()]
-    stack = Path("/sys/fs/cgroup")
+    group = Path("/sys/fs/cgroup")
     with contextlib.suppress(OSError, ValueError):  # no such limit
-        rooms.append(int((stack / "memory.max").read_text()) - int((stack / "memory.current").read_text()))
+        rooms.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
     return max(min(rooms), 1 << 26)
 
 
 def check_limit() -> None:
-    """Refuse a limit on the address space under which JAX itself ends with a segmentation fault.
+    """Refuse an address-space limit under which JAX itself ends with a segmentation fault.
 
     Raises:
         InputError: naming the limit.
@@ -145,7 +145,7 @@ def check_limit() -> None:
 
 
 def _limit() -> int | None:
-    """The limit on this process's address space; None for none."""
+    """The limit on this process's address space in bytes; None for no limit."""
     if resource is None:
         return None
     soft = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -153,7 +153,7 @@ def _limit() -> int | None:
 
 
 def _address_space() -> int:
-    """What such a limit leaves, beside what JAX takes to compile."""
+    """The address space that is left, without what JAX takes to compile."""
     limit = _limit()
     if limit is None:
         return sys.maxsize
@@ -164,7 +164,7 @@ def _address_space() -> int:
 
 
 def _under_limit(room: int) -> str:
-    """What to say where it is that limit that leaves no more room."""
+    """The words that name the address-space limit, where it is what leaves no more room."""
     limit = _limit()
     return "" if limit is None or _free() <= room else f" under `ulimit -v {limit >> 10}`"
 

@@ -1,4 +1,4 @@
-"""What is kept of a block: its metrics are computed where it is played, and only their sums come to the host."""
+"""Recording a block: metrics are computed on its devices, and only their sums come to the host."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from jaxbandit.policies.base import Policy
 
 
 class Recorder:
-    """Takes in a block's stretches as they are played, and makes a tally of its runs.
+    """Takes the chunks of a block as they are played, and computes the statistics of its runs.
 
     Args:
-        group: what the block is one of.
-        form: what there is to keep.
-        block: the block.
-        shards: devices that it is spread over.
-        labels: of the group's entries, for errors.
+        stack: the stack of the block.
+        result_shape: the shape of the statistics.
+        block: the runs.
+        shards: the number of devices that the block is spread over.
+        labels: the labels of the stack's configurations, for errors.
     """
 
     def __init__(self, stack: Stack, result_shape: ResultShape, block: Block, shards: int, labels: Sequence[str]):
@@ -43,7 +43,7 @@ class Recorder:
         self._max_deficit_ever: Any = None
 
     def take(self, chunk: Chunk) -> None:
-        """Take in what a stretch recorded, in the order of rounds.
+        """Take a chunk; chunks come in the order of rounds.
 
         Raises:
             FloatingPointError: a metric was not finite, or beyond the range in which means are exact.
@@ -69,7 +69,7 @@ class Recorder:
         self._sums.append(made)
 
     def _check(self, outside: np.ndarray, rounds: np.ndarray) -> None:
-        """Refuse metrics of which some values, so many `[metrics, rounds, rows]`, have no place in a mean."""
+        """Refuse metrics with values that have no exact mean; `outside` counts these, `[metrics, rounds, rows]`."""
         if not outside.any():
             return
         place, number, row = (int(found[0]) for found in np.nonzero(outside.transpose(1, 0, 2)))
@@ -78,13 +78,13 @@ class Recorder:
         raise FloatingPointError(f"{self._who(row)}: {what} {words}; no mean is taken of such values")
 
     def _who(self, row: int) -> str:
-        """The policy and instance that a row of the block is of, for errors."""
+        """The policy and the instance of a row of the block, for errors."""
         configuration, instance = divmod(self._block.rows.start + row, self._stack.instances)
         where = f", instance {instance}" if self._stack.instances > 1 else ""
         return f"policy {self._labels[configuration]!r}{where}"
 
     def statistics(self, last: Chunk) -> BlockStatistics:
-        """All that was taken in; `last` is the stretch that ends with round T, and its state is read.
+        """The statistics of all chunks; `last` is the chunk that ends with round T.
 
         Raises:
             FloatingPointError: rewards were not finite numbers.
@@ -121,8 +121,8 @@ class Recorder:
         raise FloatingPointError(f"{self._who(row)}: {words}")
 
     def _inputs(self, chunk: Chunk) -> MetricInputs:
-        """What metrics are computed from beside counts, for each cell."""
-        inputs = definitions.metric_inputs(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
+        """The inputs of the metrics beside the counts, for each cell."""
+        inputs = definitions.inputs_of(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
         if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
             places = self._block.places()
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
@@ -131,7 +131,7 @@ class Recorder:
 
 @jax.jit
 def _finite(values: Array) -> Array:
-    """Whether each run's values are finite, `[*runs]`: devices have runs of their own, and send each other nothing."""
+    """Whether all values of each run are finite, `[*runs]`; the devices exchange nothing."""
     return jnp.isfinite(values).all(axis=0)
 
 
@@ -141,7 +141,7 @@ def _spent(policy: Policy, state: Any, rounds: Any) -> Array:
 
 
 def _in_float64(values: Array) -> Array:
-    """Where there is float64: on the device they are on, or the host's own where that has none, as a TPU."""
+    """The values on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
     if all(device.platform in _EXACT for device in values.devices()):
         return values
     return jax.device_put(values, jax.local_devices(backend="cpu")[0])
@@ -160,10 +160,10 @@ def _metrics_at(
     recorded: Any,
     max_deficit_ever: Any,
 ) -> tuple[Array, Array, Any]:
-    """Metrics at the first `recorded` of some stops, of which the others are the last one again.
+    """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
-    One stop at a time, which stays in a core's cache; its digits are taken when the next one is judged, so that the
-    compiler does not compute metrics twice.
+    Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that
+    the compiler does not compute metrics twice.
 
     Returns:
         The `integer_parts` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,

@@ -1,7 +1,7 @@
-"""The devices of this process: how many host threads drive them, and blocks spread over all of them.
+"""The devices of this process, the number of host threads that drive them, and blocks spread over all devices.
 
-Runs share nothing, so a block is cut along them into as many equal shards as there are devices, and each device
-plays its own (`jax.shard_map`): the program sends nothing from one to another.
+Runs share nothing. A block is cut along its runs into one equal shard per device (`jax.shard_map`), and devices
+exchange nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RUNS = "runs"
 
 
 def check() -> None:
-    """Refuse platforms that JAX was told to use and that have no devices here.
+    """Refuse a choice of platforms for which JAX finds no devices.
 
     Raises:
         InputError: naming the variable of the environment.
@@ -47,7 +47,7 @@ def check() -> None:
 
 
 def mesh() -> Mesh | None:
-    """This process's devices in a row; None for one, as where `jax.default_device` chooses one."""
+    """This process's devices in a row; None for one device, or where `jax.default_device` chooses one."""
     config: Any = jax.config
     devices = jax.local_devices()
     if len(devices) == 1 or config.jax_default_device is not None:
@@ -56,12 +56,12 @@ def mesh() -> Mesh | None:
 
 
 def workers() -> int:
-    """Host threads that drive blocks: one more than can play at a time, for while one takes in what it played."""
+    """The number of host threads: one more than blocks that play at a time, for the thread that records."""
     return at_play() + 1
 
 
 def at_play() -> int:
-    """Blocks that can play at a time: where a CPU device plays a block on one core, one a core; else one."""
+    """The number of blocks that play at a time: one per core where a CPU device plays a block on one core, else one."""
     if jax.default_backend() != "cpu":
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -70,7 +70,7 @@ def at_play() -> int:
 
 
 def spread(tree: Tree, block: Block, over: Mesh | None) -> Tree:
-    """Arrays `[..., cells or 1, lanes or 1]` of a block on its devices; where None, as they are."""
+    """Arrays `[..., cells or 1, lanes or 1]` of a block, placed on its devices; unchanged where `over` is None."""
     if over is None:
         return tree
     specs = _specs(tree, block.axis, len(block.places()), block.lanes().shape[1])
@@ -91,7 +91,7 @@ def advance(
     stops: Any,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
-    """`engine.advance` of a block, by every device of a mesh its shard; its faults `[devices, ...]`."""
+    """`rollout.advance` of a block, each device its shard; the faults get an axis of devices in front."""
     arguments = (policy, world, key, quotas, origin, horizon, first, stops)
     if over is None:
         return rollout.advance(*arguments, state)
@@ -130,7 +130,7 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
 
 
 def _specs(tree: Any, axis: int, cells: int, lanes: int) -> Any:
-    """How each leaf is cut: along `axis` where it has an entry a cell, or a lane, there; else not at all."""
+    """The partition of each leaf: along `axis` where it has one entry per cell, or per lane, there; else none."""
     size = cells if axis == -2 else lanes
 
     def spec(leaf: Any) -> Spec:

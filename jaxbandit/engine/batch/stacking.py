@@ -1,7 +1,7 @@
-"""Configurations that one program simulates side by side: policies and worlds that differ in numbers only.
+"""Stacks: configurations that one program simulates side by side, since they differ only in numbers.
 
-A grid is more instances: row r of a group is instance r mod J of its configuration r div J, and what differs
-between configurations stands beside what differs between instances, in arrays `[K or 1, rows]`.
+Row r of a stack is instance r mod J of its configuration r div J. Numbers that differ between configurations stand in
+arrays `[K or 1, rows]`, as numbers that differ between instances do.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Stack:
     """Some configurations of a simulation, all of one structure.
 
     Attributes:
-        entries: the numbers of their entries.
-        policy, world: prepared, on the host: arrays `[K or 1, W]` whose W columns repeat over the rows, numbers, and
+        configurations: their numbers in the simulation.
+        policy, world: prepared, on the host: arrays `[K or 1, W]`, whose W columns repeat over the rows; numbers; and
             tables `[n]`.
-        facts: of the rows, likewise.
-        instances: J.
-        arms: K.
-        program: what its compiled programs are kept by beside their shapes, where users' code is among them
-            (`programs.told_apart`); else None.
+        ground_truth: of the rows, likewise.
+        instances: J, the number of instances.
+        arms: K, the number of arms.
+        program: the key of its compiled programs beside their shapes, where they contain users' code
+            (`traced_programs.told_apart`); else None.
     """
 
     configurations: tuple[int, ...]
@@ -51,11 +51,11 @@ class Stack:
 
 
 def stacked_configurations(policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Stack]:
-    """Entries, each a prepared policy and its problem, in groups as large as can be, in order of appearance."""
+    """Prepared policies with their problems, in stacks as large as possible, in order of appearance."""
     configurations = one_per_stack(range(len(policies)), policies, problems, horizon)
     worlds = {
         id(configuration.world): configuration.world for configuration in configurations
-    }  # one may be that of many entries
+    }  # many configurations may share a world
     shapes = {which: _structure(world) for which, world in worlds.items()}
     kinds: dict[Hashable, list[Stack]] = {}
     for configuration in configurations:
@@ -66,7 +66,7 @@ def stacked_configurations(policies: Sequence[Policy], problems: Sequence[Proble
 def one_per_stack(
     numbers: Sequence[int], policies: Sequence[Policy], problems: Sequence[Problem], horizon: int
 ) -> list[Stack]:
-    """Some entries as a group each."""
+    """One stack for each of some configurations."""
     worlds: dict[tuple[int, bool], World] = {}
     ground_truth: dict[int, GroundTruth] = {}
     made = []
@@ -82,14 +82,14 @@ def one_per_stack(
 
 
 def _structure(tree: Any) -> Hashable:
-    """What has to be alike for trees to become one by `_stacked`."""
+    """What has to be equal for `_stacked` to join trees."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, tuple(_shape(np.asarray(leaf)) for leaf in leaves)
 
 
 def _shape(leaf: np.ndarray) -> Hashable:
     if leaf.ndim == 1:
-        return leaf.tobytes()  # a table: the same for all
+        return leaf.tobytes()  # a table, which all share
     return leaf.ndim, leaf.shape[0] if leaf.ndim else 0, leaf.dtype.kind
 
 
@@ -130,12 +130,12 @@ def _stacked(trees: list[Tree], instances: int) -> Tree:
 
 
 def _one(parts: Sequence[Any]) -> bool:
-    """Whether they are one object, as the world is where only policies differ."""
+    """Whether all parts are one object, as the world is where only policies differ."""
     return all(part is parts[0] for part in parts)
 
 
 def _beside(parts: Sequence[Any], instances: int) -> Any:
-    """One leaf of several configurations' next to each other; as it is where it is the same for all."""
+    """The leaves of several configurations side by side; one leaf where all are equal."""
     arrays = [np.asarray(part) for part in parts]
     first = arrays[0]
     if all(array is first or (array.shape == first.shape and (array == first).all()) for array in arrays):

@@ -1,9 +1,9 @@
-"""What a group's rounds compute, as a digest: one for programs that compute alike, in any process.
+"""Digests of what a stack's rounds compute, equal for equal programs in any process.
 
-A program is traced for a few runs, from the state before round 1 to the end of a round. So whatever decides it counts:
-the classes of a notebook's cells, their parents, closures, helpers and constants. Tracing also calls every method of
-users' classes for numbers of runs that differ from the number of arms, so that an array with its axes in another order
-meets an error and not a coincidence.
+A program is traced for a few runs, from the state before round 1 to the end of a round. The digest therefore covers
+everything that decides the program: classes in a notebook's cells, their parents, closures, helpers and constants.
+Tracing calls every method of users' classes with numbers of runs that differ from the number of arms, so that arrays
+whose axes are swapped raise an error.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
 from jaxbandit.policies.base import Policy
 
-# Programs that are compiled with users' code are kept by the digest of what that code computes: jax.jit alone knows a
-# function by its object, whatever has become of the helpers and globals that it reads.
+# Programs with users' code are cached under the digest of what that code computes. `jax.jit` identifies a function by
+# its object, and would miss changes of the helpers and globals that the function reads.
 PROGRAM = jax.make_user_context(None)
 
 
 def told_apart(stack: Stack, names: list[str]) -> Stack:
-    """The group with what its compiled programs are kept by; `names` are those of the metrics.
+    """The stack with the key of its compiled programs. `names` are the names of the metrics.
 
     Raises:
-        ReturnedError: a method returns what cannot be used.
+        ReturnedError: a method of a user's class returned what cannot be used.
     """
     return dataclasses.replace(stack, program=kept_by(stack.policy, stack.world, *_shape(stack, names)))
 
 
 def digest_of(stack: Stack, names: list[str]) -> str:
-    """What a group's rounds compute, where metrics of these names are kept.
+    """The digest of what a stack's rounds compute, where metrics of these names are recorded.
 
     Raises:
-        canonical.OpaqueError: part of it is computed by calls back to Python.
-        ReturnedError: a method returns what cannot be used.
+        program_digest.OpaqueError: a part is computed by calls back to Python.
+        ReturnedError: a method of a user's class returned what cannot be used.
     """
     if isinstance(stack.program, str):
         return stack.program
@@ -60,10 +60,10 @@ def _shape(stack: Stack, names: list[str]) -> tuple[int, int | None, bool, tuple
 
 
 def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:
-    """The key of compiled programs of a policy on a world, in addition to their shapes: the value for `PROGRAM`.
+    """The key of the compiled programs of a policy and a world, in addition to their shapes: the value of `PROGRAM`.
 
-    None where all code is this package's; the digest of users' code; or an object of its own where code calls back to
-    Python, so that no other simulation takes the program for its own. Arguments and errors are those of `digest`.
+    It is None where all code is this package's; the digest where some code is a user's; and a new object where code
+    calls back to Python, so that no other simulation reuses the program. Arguments and errors are those of `digest`.
     """
     if not _users(policy, world):
         return None
@@ -85,16 +85,16 @@ def digest(
     max_deficit_ever: bool = False,
     asked: tuple[str, ...] = (),
 ) -> str:
-    """What the rounds of a policy on a world compute.
+    """The digest of what the rounds of a policy in a world compute.
 
     Args:
         policy, world: prepared, on the host: arrays `[K or 1, W]`.
         arms: K.
-        columns: of the fractions, `[K, columns]`; None without.
-        deepest, asked: as for `engine.begin`.
+        columns: the number of columns of the fractions; None without fractions.
+        max_deficit_ever, asked: as for `rollout.begin`.
 
     Raises:
-        canonical.OpaqueError, ReturnedError: as `digest_of`.
+        program_digest.OpaqueError, ReturnedError: as `digest_of`.
     """
     cells, lanes = [prime for prime in (3, 5, 7, 11) if prime not in (arms, world.plays)][:2]
     mine = _users(policy, world)
@@ -111,7 +111,7 @@ def digest(
         return state, policy.phase_rounds(state.policy, t) if policy.phases else None
 
     one = jnp.asarray(1, jnp.int32)
-    with PROGRAM(object() if mine else None):  # users' code is traced anew, whatever was kept of it
+    with PROGRAM(object() if mine else None):  # users' code is traced anew
         try:
             return program_digest.digest(jax.make_jaxpr(rounds)(*placed, key, quota, one, one))
         except (InputError, program_digest.OpaqueError):

@@ -1,9 +1,8 @@
-"""Progress on disk: what is simulated of a run lies block by block in a folder, until the results are written.
+"""Checkpoints: each finished block of a run is kept in a folder until the results are written.
 
-A file is data behind its own digest: a line of text (format, the run and the block it is, how many bytes follow and
-their SHA-256) and arrays in NumPy's format, which are read without unpickling. It is written under another name and
-renamed, so that it is there whole or not at all; one that is damaged all the same is noticed and its block simulated
-again.
+A file begins with a line of text: the format, the fingerprint of the run, the name of the block, the number of bytes
+that follow, and their SHA-256. Arrays in NumPy's format follow, which are read without unpickling. Files are written
+atomically. A damaged file is detected, and its block is simulated again.
 """
 
 from __future__ import annotations
@@ -31,34 +30,34 @@ from jaxbandit.core.files.output_names import HEX, is_folder, is_staged, remove_
 Made = TypeVar("Made")
 
 FOLDER = "unfinished"
-_GONE = ".unfinished"  # what the folder is called while it is removed
-_STAGING = "files-"  # in it, a folder for each process: what is written last, until it is moved to its place
+_GONE = ".unfinished"  # the name of the folder while it is removed
+_STAGING = "files-"  # in the folder, one folder per process for the results, until they are moved to their place
 _ABOUT = "run.toml"
 _FORMAT = "jaxbandit-block-1"
 _ABOUT_FORMAT = ("#", "jaxbandit-run-1")  # a comment to TOML
-_HEAD = 400  # bytes; a head is shorter
-_BLOCK = re.compile(r"stack\d+-rows\d+-\d+-seeds\d+-\d+\.block")  # the file of a block, as `BlockTask` names it
-_FILE = re.compile(rf"{_ABOUT}|{_BLOCK.pattern}|\.(?:{_ABOUT}|{_BLOCK.pattern})\.{HEX}")  # and all that is made
+_HEAD = 400  # bytes; the first line is shorter
+_BLOCK = re.compile(r"stack\d+-rows\d+-\d+-seeds\d+-\d+\.block")  # the file of a block; see `BlockTask.name`
+_FILE = re.compile(rf"{_ABOUT}|{_BLOCK.pattern}|\.(?:{_ABOUT}|{_BLOCK.pattern})\.{HEX}")  # all files of the folder
 _STAGED = re.compile(_STAGING + HEX)
 
 
 class Checkpoint:
-    """The folder `unfinished` in a folder of results; a context, in which the run is at work.
+    """The folder `unfinished` in a folder of results, as a context manager around the run.
 
-    Left by an exception it stays as it is, but for a run of which no block is done: of that nothing is left.
+    After an exception the folder stays as it is. If no block was finished, it is removed.
 
     Args:
         out: the folder of results.
-        run: the digest of all that decides the results; blocks of another run are not taken for this one's.
-        about: what it takes to go on with the run, a TOML table.
+        run: the fingerprint of the run; blocks of another run are not used.
+        about: a TOML table with what is needed to resume the run.
 
     Attributes:
-        about: likewise; that of the run that began here, where one did.
-        seconds: that earlier calls have simulated, as far as blocks came of it.
-        since: when this call began to simulate, of `time.perf_counter`.
+        about: the table; that of the earlier call, where one began this run.
+        seconds: the time that earlier calls spent on the blocks that they finished.
+        since: the time at which this call began to simulate, of `time.perf_counter`.
 
     Raises:
-        InputError: the folder holds another run, or is another's folder of this name.
+        InputError: the folder holds another run, or jaxbandit did not make it.
     """
 
     def __init__(self, out: Path, run: str, about: Mapping[str, Any]):
@@ -68,18 +67,18 @@ class Checkpoint:
         _check_ours(out)
         try:
             found = _about(self.path / _ABOUT)
-        except InputError:  # none, or damaged and written anew: blocks say whose they are
+        except InputError:  # missing or damaged: the files of the blocks name their run
             runs = self._runs()
         else:
             runs = [found.get("run")]
             self.about, self._begun = found, True
         if runs and run not in runs:
-            words = "a folder without the unfinished run of another config, code, version or device"
-            ways = f"that one goes on as it began (`jaxbandit resume {out}`), and without {self.path} it is forgotten"
+            words = "must not hold the unfinished run of another config, code, version or device"
+            ways = f"`jaxbandit resume {out}` finishes that run; remove {self.path} to discard it"
             raise InputError("--out", str(out), f"{words}; {ways}")
 
     def _runs(self) -> list[Any]:
-        """The runs that the heads of blocks name."""
+        """The fingerprints in the first lines of the blocks' files."""
         runs = []
         for path in filter(Path.is_file, _blocks(self.path)):
             with contextlib.suppress(OSError), path.open("rb") as file:
@@ -89,7 +88,7 @@ class Checkpoint:
         return runs
 
     def __enter__(self) -> Checkpoint:
-        """Write what it takes to go on, where it is not there yet.
+        """Write the table, unless an earlier call did.
 
         Raises:
             WriteError: it cannot be written.
@@ -107,7 +106,7 @@ class Checkpoint:
                 self.path.parent.rmdir()
 
     def note(self, sizes: list[list[int]]) -> None:
-        """Note the sizes of blocks, `about["sizes"]`, for those who go on.
+        """Write the block sizes to the table, under `sizes`, for those who resume the run.
 
         Raises:
             WriteError: they cannot be written.
@@ -121,7 +120,10 @@ class Checkpoint:
         self._write(_ABOUT, _headed(text.encode(), *_ABOUT_FORMAT))
 
     def load(self, name: str, made: Callable[[dict[str, np.ndarray]], Made]) -> Made | None:
-        """What is made of the arrays of a block; None where it is not done, or its file is damaged, which is said."""
+        """The value that `made` makes of a block's arrays; None where the block is not finished.
+
+        A file that cannot be read or is damaged gives a warning, and None.
+        """
         path = self._block(name)
         try:
             block, seconds = _arrays(_read(path, _FORMAT, self.run, name))
@@ -131,24 +133,24 @@ class Checkpoint:
         except OSError as error:
             warnings.warn(f"{path} cannot be read ({error.strerror}): simulating it again", stacklevel=2)
             return None
-        except Exception:  # whatever NumPy says of arrays that are none
+        except Exception:  # NumPy raises several kinds for damaged arrays
             warnings.warn(f"{path} is damaged or of another run: simulating it again", stacklevel=2)
             return None
         self.seconds = max(self.seconds, seconds)
         return part
 
     def has(self, name: str) -> bool:
-        """Whether there is a file of a block."""
+        """Whether the file of a block exists."""
         return self._block(name).is_file()
 
     def _block(self, name: str) -> Path:
         return self.path / f"{name}.block"
 
     def save(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep the arrays of a block.
+        """Write the arrays of a block.
 
         Raises:
-            WriteError: they cannot be written; what was there before still is.
+            WriteError: they cannot be written; an earlier file is unchanged.
         """
         body = io.BytesIO()
         seconds = self.seconds + time.perf_counter() - self.since
@@ -173,10 +175,10 @@ def _blocks(folder: Path) -> list[Path]:
 
 
 def _check_ours(out: Path) -> None:
-    """Refuse to work in a folder of this name that jaxbandit did not make: it is emptied in the end.
+    """Refuse a folder of this name that jaxbandit did not make, since it is emptied in the end.
 
     Raises:
-        InputError: naming what is not of its making.
+        InputError: naming what jaxbandit did not make.
     """
     for name in (FOLDER, _GONE):
         try:
@@ -184,12 +186,12 @@ def _check_ours(out: Path) -> None:
         except OSError as error:
             strange = f"cannot be read ({error.strerror})"
         if strange is not None:
-            words = f"a folder whose {name}, if any, was made by jaxbandit; this one {strange}"
+            words = f"a folder whose {name!r}, if it exists, was made by jaxbandit (this one {strange})"
             raise InputError("--out", str(out), words)
 
 
 def _strange(folder: Path) -> str | None:
-    """Why a folder of progress cannot be of jaxbandit's making; None where it can."""
+    """The reason why jaxbandit cannot have made a checkpoint folder; None where it can."""
     if folder.is_symlink():
         return "is a symbolic link"
     if not folder.is_dir():
@@ -198,42 +200,42 @@ def _strange(folder: Path) -> str | None:
         if not (_STAGED if is_folder(path) else _FILE).fullmatch(path.name):
             return f"holds {path.name!r}"
     about = folder / _ABOUT
-    if about.is_file() and not _blocks(folder) and not _begins(about):  # anyone may call a file so
+    if about.is_file() and not _blocks(folder) and not _begins(about):  # a common name
         return f"holds a {_ABOUT!r} of another kind"
     return None
 
 
 def _begins(about: Path) -> bool:
-    """Whether a file begins as the table of a run does."""
+    """Whether a file begins as a table of this module does."""
     with about.open("rb") as file:
         return file.readline(_HEAD).startswith(" ".join(_ABOUT_FORMAT).encode())
 
 
 def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:
-    """The arrays of a block, and the seconds when it was done."""
+    """The arrays of a block, and the run's time in seconds when it was finished."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         made = {key: arrays[key] for key in arrays.files}
     seconds = float(made.pop("seconds"))
     if not 0 <= seconds < math.inf:
-        raise ValueError("no time")
+        raise ValueError("it holds no time")
     return made, seconds
 
 
 def kept(out: Path) -> int:
-    """How many blocks are done and kept in a folder of results."""
+    """The number of finished blocks in a folder of results."""
     return len(_blocks(out / FOLDER))
 
 
 def begun(out: Path) -> bool:
-    """Whether a folder of results holds a run that is unfinished."""
+    """Whether a folder of results holds an unfinished run."""
     return (out / FOLDER / _ABOUT).exists()
 
 
 @contextlib.contextmanager
 def staging(out: Path) -> Iterator[Path]:
-    """A folder of this process's own in the progress, for files that are moved to their places when they are whole.
+    """A new folder in the checkpoint folder, for files that are moved to their places when they are complete.
 
-    A kill leaves nothing that is not removed with the progress.
+    After a kill it is removed together with the checkpoint folder.
 
     Raises:
         OSError: it cannot be made.
@@ -247,18 +249,18 @@ def staging(out: Path) -> Iterator[Path]:
 
 
 def forget(out: Path) -> None:
-    """Remove the progress in a folder of results, once they are written: at one stroke, as far as readers see."""
+    """Remove the checkpoint folder, once the results are written. It is renamed first, so that it goes at once."""
     path, gone = out / FOLDER, out / _GONE
-    _empty(gone)  # of a call that was killed here
-    with contextlib.suppress(OSError):  # another process was faster; or it stays
+    _empty(gone)  # left by a call that was killed
+    with contextlib.suppress(OSError):  # another process was faster, or it cannot be renamed
         if is_folder(path) and _strange(path) is None:
             path.replace(gone)
-    _empty(path)  # where it stayed: what others have put there is left
+    _empty(path)  # where it could not be renamed
     _empty(gone)
 
 
 def _empty(folder: Path) -> None:
-    """Remove a folder of progress, but for what is not of jaxbandit's making."""
+    """Remove a checkpoint folder, except for what jaxbandit did not make."""
     if not is_folder(folder):
         return
     with contextlib.suppress(OSError):  # another process removes it too
@@ -269,13 +271,13 @@ def _empty(folder: Path) -> None:
 
 
 def unfinished(out: Path) -> dict[str, Any]:
-    """What it takes to go on with the run in a folder of results: the table that `Checkpoint` was given.
+    """The table that `Checkpoint` was given for the unfinished run in a folder of results.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: there is no unfinished run, or the table is damaged.
     """
     if not (out / FOLDER / _ABOUT).is_file():
-        raise InputError("DIR", str(out), "a folder with an unfinished run; `jaxbandit run CONFIG.toml` starts one")
+        raise InputError("DIR", str(out), "a folder with an unfinished run (`jaxbandit run CONFIG.toml` starts one)")
     return _about(out / FOLDER / _ABOUT)
 
 
@@ -283,23 +285,23 @@ def _about(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(_read(path, *_ABOUT_FORMAT).decode())
     except (OSError, ValueError, RecursionError) as error:
-        words = f"a file as it was written ({error}); started again with its config, the run goes on all the same"
+        words = f"a file as jaxbandit wrote it ({error}); `jaxbandit run` with the same config resumes the run"
         raise InputError("DIR", str(path), words) from None
 
 
 def _headed(content: bytes, *words: str) -> bytes:
-    """A file's content behind a head of these words, its length and its digest."""
+    """The content of a file behind a first line of these words, its length and its digest."""
     return " ".join([*words, str(len(content)), hashlib.sha256(content).hexdigest()]).encode() + b"\n" + content
 
 
 def _read(path: Path, *words: str) -> bytes:
-    """The content behind a head of these words; of another file no more than the head is read.
+    """The content of a file whose first line has these words; of another file only the first line is read.
 
     Raises:
         OSError: there is no file, or it cannot be read.
-        ValueError: it is not as it was written, or of other words.
+        ValueError: the file is damaged, or its first line has other words.
     """
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading a pipe would wait
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with path.open("rb") as file:
         head = file.readline(_HEAD).decode("ascii", "replace").split()

@@ -1,7 +1,7 @@
-"""Several processes on one simulation, by `jax.distributed`: who plays which block, and how all learn the results.
+"""Several processes on one simulation, by `jax.distributed`: who plays which block, and how all get the results.
 
-Process 0 has to last: JAX ends the others ("another task died") as soon as it is gone. Where another one ends early,
-the rest play what is theirs, keep it and then say so.
+JAX ends all processes ("another task died") as soon as process 0 has gone. If another process ends early, the rest
+finish and keep their blocks, and then report it.
 """
 
 from __future__ import annotations
@@ -33,44 +33,45 @@ from jaxbandit.metrics.block_statistics import BlockStatistics
 
 _MOST = 1 << 16  # processes
 _PIECE = 1 << 24  # bytes that a process sends at a time
-_PATIENCE = 300  # seconds that a process waits for the others to come,
-_SILENCE = 5.0  # how long it says nothing of it,
-_PARTING = 2.0  # and how long process 0 waits for them to go
+_PATIENCE = 300  # seconds that a process waits for the others to connect
+_SILENCE = 5.0  # seconds after which it says that it waits
+_PARTING = 2.0  # seconds that process 0 waits at the end, so that the others end first
 
 
 def connect(coordinator: str | None, processes: int | None, number: int | None) -> None:
-    """Join the processes of a simulation; nothing where no argument is given.
+    """Connect the processes of a simulation. Without arguments it does nothing.
 
     Args:
-        coordinator: HOST:PORT, of the process of number 0.
-        processes: how many there are.
-        number: of this one, from 0.
+        coordinator: HOST:PORT of process 0. The environment variable JAX_COORDINATOR_BIND_ADDRESS, if set, is the
+            address that process 0 listens on.
+        processes: the number of processes.
+        number: the number of this process, from 0.
 
     Raises:
-        InputError: what cannot be, named by its option.
-        ConnectionError: the others were not found.
+        InputError: an impossible value, named by its option.
+        ConnectionError: the other processes were not found.
     """
     if coordinator is None and processes is None and number is None:
         return
     found = None if coordinator is None else re.fullmatch(r"(?:[^\s:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", coordinator)
     if coordinator is None or found is None or not 0 < int(found[1]) < 1 << 16:
-        raise InputError("--coordinator", coordinator, "HOST:PORT of the process of number 0, the same for all")
+        raise InputError("--coordinator", coordinator, "HOST:PORT of process 0, the same for all processes")
     if processes is None or not 0 < processes <= _MOST:
-        raise InputError("--processes", processes, f"how many processes there are, a whole number from 1 to {_MOST}")
+        raise InputError("--processes", processes, f"the number of processes, from 1 to {_MOST}")
     if number is None or not 0 <= number < processes:
-        raise InputError("--process-id", number, f"this process's number, from 0 to {processes - 1}")
+        raise InputError("--process-id", number, f"the number of this process, from 0 to {processes - 1}")
     if processes == 1:
         return
     listens = _address(coordinator, number)
     config: Any = jax.config
-    config.update("jax_enable_recoverability", True)  # or JAX ends every process where one dies
-    config.update("jax_enable_preemption_service", False)  # or a process that is told to end goes on
-    words = f"process {number} of {processes} waits for the others at {coordinator}, {_PATIENCE} s at most"
-    waiting = threading.Timer(_SILENCE, functools.partial(print_error, words))
+    config.update("jax_enable_recoverability", True)  # otherwise JAX ends every process when one dies
+    config.update("jax_enable_preemption_service", False)  # otherwise a process that receives SIGTERM goes on
+    words = f"process {number} of {processes} waits for the others at {coordinator}, at most {_PATIENCE} s"
+    waiting = threading.Timer(_SILENCE, functools.partial(tell, words))
     waiting.daemon = True
     waiting.start()
     try:
-        # Where the others do not come JAX ends the process, with words of its own; it raises nothing then.
+        # If the others do not connect, JAX ends this process with a message of its own and raises nothing.
         jax.distributed.initialize(
             coordinator, processes, number, initialization_timeout=_PATIENCE, coordinator_bind_address=listens
         )
@@ -87,17 +88,17 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
 
 
 def _address(coordinator: str, number: int) -> str | None:
-    """Where process 0 is to listen; refuses at once what JAX would wait for in vain.
+    """The address that process 0 listens on. Addresses that JAX would wait for in vain are refused at once.
 
-    Process 0 listens on the given address only, since anyone who can connect may take part. It listens on all
-    addresses if the name resolves to loopback only, as a machine's own name often does, or if the address is not this
-    machine's, as where addresses are translated. The variable JAX_COORDINATOR_BIND_ADDRESS, if set, decides.
+    Process 0 listens only on the given address, since anyone who can connect may take part. It listens on all
+    addresses if the name resolves only to loopback addresses, as the name of a machine often does, or if the address
+    is not one of this machine, as behind address translation.
 
     Returns:
-        HOST:PORT; None for all addresses of this machine, which is said.
+        HOST:PORT; None for all addresses of this machine, of which a note tells.
 
     Raises:
-        ConnectionError: a host without an address, or a port that is taken.
+        ConnectionError: the host has no address, or the port is taken.
     """
     host, _, port = coordinator.rpartition(":")
     bare = host.strip("[]")
@@ -124,7 +125,7 @@ def _listens(address: str, port: str, family: int) -> bool:
     """Whether this machine has the address.
 
     Raises:
-        OSError: its port is taken.
+        OSError: the port is taken.
     """
     try:
         socket.create_server((address, int(port)), family=family).close()
@@ -136,7 +137,7 @@ def _listens(address: str, port: str, family: int) -> bool:
 
 
 def _part() -> None:
-    """Leave in order, process 0 last."""
+    """End the connection, process 0 last."""
     if number() == 0:
         time.sleep(_PARTING)
     jax.distributed.shutdown()
@@ -144,7 +145,7 @@ def _part() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the libraries underneath write to the terminal as they connect."""
+    """Discard what the libraries underneath write to the terminal as they connect."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)
@@ -160,21 +161,21 @@ def _quiet() -> Iterator[None]:
 
 
 def count() -> int:
-    """How many processes there are."""
+    """The number of processes."""
     return jax.process_count()
 
 
 def number() -> int:
-    """This process's number, from 0."""
+    """The number of this process, from 0."""
     return jax.process_index()
 
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Do something as all processes do, and go on when all have; where one fails, all stop there.
+    """A step that all processes take: each waits for the others at its end, and all stop where one fails.
 
     Raises:
-        ConnectionError: another process has stopped.
+        ConnectionError: another process stopped.
     """
     error = None
     try:
@@ -189,30 +190,30 @@ def together() -> Iterator[None]:
                 raise
         else:
             if error is None and failed.size:
-                raise ConnectionError(f"process {failed[0]} stopped with an error, which it says")
+                raise ConnectionError(f"process {failed[0]} stopped with an error; see its messages")
     if error is not None:
         raise error
 
 
 def agreed(values: Any) -> np.ndarray:
-    """Integers that are to be the same in all processes: those of process 0, int64."""
+    """The integers of process 0, in all processes, int64."""
     mine = np.asarray(values, np.int64)
     return mine if count() == 1 else _all(mine)[0]
 
 
 def any_of(here: bool) -> bool:
-    """Whether something is so in any process."""
+    """Whether `here` is true in any process."""
     return here if count() == 1 else bool(_all(np.asarray([here], np.int64)).any())
 
 
 def mine(done: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """Which jobs this process is to take from disk, and which it is to do.
+    """The tasks that this process reads from disk, and those that it simulates.
 
     Args:
-        done: whether this process finds each job done.
+        done: whether this process finds the result of each task on disk.
 
     Returns:
-        Numbers of jobs; each is one process's alone.
+        Two lists of task numbers. Each task belongs to one process only.
     """
     found = np.asarray(done, np.int64)[None] if count() == 1 else _all(np.asarray(done, np.int64))
     owner = np.where(found.any(axis=0), found.argmax(axis=0), -1)
@@ -221,13 +222,17 @@ def mine(done: Sequence[bool]) -> tuple[list[int], list[int]]:
 
 
 def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
-    """The tallies of all processes' runs, of this one's and zeros for the others'; the same, bit for bit, in each."""
+    """The statistics of the runs of all processes, the same bits in each process.
+
+    Args:
+        statistics: of this process's runs, with zeros for all other runs.
+    """
     if count() == 1:
         return statistics
-    held = [statistics.arrays(full=True) for statistics in statistics]
+    held = [one.arrays(full=True) for one in statistics]
     places = [(number, name) for number, arrays in enumerate(held) for name in arrays]
     words = {place: _words(held[place[0]][place[1]]) for place in places}
-    for dtype in (np.int32, np.int64):  # all of a kind at once: to send has a price of its own
+    for dtype in (np.int32, np.int64):  # all arrays of a dtype at once, since each transfer has a fixed cost
         own = [place for place in places if words[place].dtype == dtype]
         if not own:
             continue
@@ -236,16 +241,16 @@ def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
         for (number, name), part in zip(own, np.split(flat, ends[:-1]), strict=True):
             array = held[number][name]
             held[number][name] = part.view(array.dtype).reshape(array.shape)
-    return [statistics.restore(arrays) for statistics, arrays in zip(statistics, held, strict=True)]
+    return [one.like(arrays) for one, arrays in zip(statistics, held, strict=True)]
 
 
 def _words(array: np.ndarray) -> np.ndarray:
-    """As integers: the sum over processes is, of floats of which all but one process have 0, that one's bits."""
+    """An array as integers. Where all processes but one hold zeros, the sum over processes has that one's bits."""
     return np.ascontiguousarray(array if array.dtype.kind == "i" else array.view(np.int64))
 
 
 def _sum(words: np.ndarray) -> np.ndarray:
-    """The sum over processes, a piece at a time."""
+    """The sum over processes, computed piece by piece."""
     made = np.empty(words.size, words.dtype)
     step = _PIECE // words.dtype.itemsize
     for first in range(0, words.size, step):
@@ -254,7 +259,7 @@ def _sum(words: np.ndarray) -> np.ndarray:
 
 
 def _all(values: np.ndarray) -> np.ndarray:
-    """Every process's integers, `[process, *shape]`; on the way as words of 32 bits, the most JAX has by default."""
+    """The integers of every process, `[process, *shape]`; sent as 32-bit words, the widest that JAX has by default."""
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32)
     try:
         gathered = _gathered(words)
@@ -264,12 +269,12 @@ def _all(values: np.ndarray) -> np.ndarray:
 
 
 def _gathered(words: np.ndarray) -> np.ndarray:
-    """Every process's words, `[process, word]`, by way of one device of each."""
+    """The words of every process, `[process, word]`, sent between one device of each."""
     everyone, own = _everyone(), jax.local_devices()[0]
-    apart = NamedSharding(everyone, Spec("processes"))
+    split = NamedSharding(everyone, Spec("processes"))
     mine = [jax.device_put(words[None], own)]
-    whole = jax.make_array_from_single_device_arrays((count(), len(words)), apart, mine)
-    return np.asarray(_copied(whole, everyone).addressable_data(0))
+    joined = jax.make_array_from_single_device_arrays((count(), len(words)), split, mine)
+    return np.asarray(_copied(joined, everyone).addressable_data(0))
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The progress bar: rounds done, selections a second, time left."""
+"""The progress bar: finished rounds, selections per second, time left."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ class Progress:
 
     Args:
         total: rounds of all runs and policies.
-        plays: selections a round.
-        shown: draw the bar.
+        plays: selections per round.
+        shown: whether to draw the bar.
     """
 
     def __init__(self, total: int, plays: int, shown: bool):
         self._plays = plays
         self._lock = threading.Lock()
-        form = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} rounds{postfix} [{elapsed}, {remaining} left]"
-        self._bar: Any = tqdm(total=total, unit_scale=True, disable=not shown, bar_format=form, postfix="starting")
+        layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} rounds{postfix} [{elapsed}, {remaining} left]"
+        self._bar: Any = tqdm(total=total, unit_scale=True, disable=not shown, bar_format=layout, postfix="starting")
 
     def add(self, rounds: int) -> None:
-        """Count rounds as done."""
+        """Count rounds as finished."""
         with self._lock:
             elapsed = self._bar.format_dict["elapsed"] if not self._bar.disable else 0.0
             if elapsed:
-                rate = (self._bar.n + rounds) * self._plays / elapsed
-                self._bar.set_postfix_str(f"{tqdm.format_sizeof(rate)} selections/s", refresh=False)
+                speed = (self._bar.n + rounds) * self._plays / elapsed
+                self._bar.set_postfix_str(f"{tqdm.format_sizeof(speed)} selections/s", refresh=False)
             self._bar.update(rounds)
 
     def more(self, rounds: int) -> None:
@@ -46,19 +46,19 @@ class Progress:
 
 
 class Parts:
-    """A bar over several simulations, by the seconds that each is expected to take; time left in its own measure.
+    """A bar over several simulations, each with a share of the bar in proportion to its expected time.
 
     Args:
-        seconds: expected in all.
-        shown: draw the bar.
+        seconds: the expected time of all simulations.
+        shown: whether to draw the bar.
     """
 
     def __init__(self, seconds: float, shown: bool):
-        form = "{percentage:3.0f}%|{bar}| {desc} [{elapsed}, {remaining} left]"
-        self._bar: Any = tqdm(total=max(seconds, 1e-9), disable=not shown, bar_format=form)
+        layout = "{percentage:3.0f}%|{bar}| {desc} [{elapsed}, {remaining} left]"
+        self._bar: Any = tqdm(total=max(seconds, 1e-9), disable=not shown, bar_format=layout)
 
     def part(self, name: str, rounds: int, seconds: float) -> Part:
-        """The bar of one simulation: its rounds count for its share of the seconds."""
+        """The bar of one simulation, whose rounds fill its share of the shared bar."""
         self._bar.set_description_str(name)
         return Part(self._bar, seconds / rounds)
 
@@ -70,21 +70,21 @@ class Parts:
 
 
 class Part(Progress):
-    """One simulation on a bar that it shares with others."""
+    """The part of a shared bar that belongs to one simulation."""
 
-    def __init__(self, bar: Any, seconds_a_round: float):
-        self._shared, self._rate = bar, seconds_a_round
+    def __init__(self, bar: Any, seconds_per_round: float):
+        self._shared, self._seconds = bar, seconds_per_round
         self._lock = threading.Lock()
 
     def add(self, rounds: int) -> None:
-        """Count rounds as done."""
+        """Count rounds as finished."""
         with self._lock:
-            self._shared.update(rounds * self._rate)
+            self._shared.update(rounds * self._seconds)
 
     def more(self, rounds: int) -> None:
         """Expect more rounds."""
         with self._lock:
-            self._shared.total += rounds * self._rate
+            self._shared.total += rounds * self._seconds
 
     def __exit__(self, *exception: object) -> None:
         """Leave the shared bar open."""
