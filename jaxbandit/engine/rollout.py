@@ -24,13 +24,15 @@ from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.environment.delays import draw_delays
-from jaxbandit.environment.feedback_calendar import Feedback, deliver, empty_calendar
+from jaxbandit.environment.delays import Delay, drawn
+from jaxbandit.environment.feedback_calendar import Calendar, Feedback, calendar, deliver
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, chosen, selected, started, updated
 from jaxbandit.policies.round_view import RoundView, deficit
 from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arms, can_list
+
+Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
 
 
 @struct
@@ -54,17 +56,17 @@ class State:
             `[1, *runs]`; None for a delay model of this package.
     """
 
-    pulls: Any
-    received: Any
-    deviation: Any
-    squares: Any
-    under_way: Any
-    policy: Any
-    offered: Any
-    sums: dict[str, sums.CompensatedSum]
-    max_deficit_ever: Any
-    miscounted: Any
-    misdelayed: Any
+    pulls: Array
+    received: Array | None
+    deviation: Array
+    squares: Array | None
+    under_way: Calendar | None
+    policy: Any  # a pytree of the policy's choice
+    offered: Array | None
+    sums: dict[str, sums.Sum]
+    max_deficit_ever: Array | None
+    miscounted: Array | None
+    misdelayed: Array | None
 
 
 @struct
@@ -79,11 +81,11 @@ class Sent:
         rounds: the delays, int32; None without delays.
     """
 
-    reward: Any
-    deviation: Any
-    arm: Any
-    here: Any
-    rounds: Any
+    reward: Array
+    deviation: Array
+    arm: Array
+    here: Any  # None while the rewards of few arms are drawn
+    rounds: Any  # None without delays
 
 
 def begin(
@@ -115,7 +117,13 @@ def begin(
 
 
 def observe(
-    state: State, world: World, t: Array, horizon: Array, quota_before: Any, quota_now: Any, random: Stream
+    state: State,
+    world: World,
+    t: Array,
+    horizon: Array,
+    quota_before: Quota | None,
+    quota_now: Quota | None,
+    random: Stream,
 ) -> RoundView:
     """What the policy sees when it selects in round t: all feedback that arrived by the end of round t-1."""
     everywhere = jnp.ones(state.pulls.shape, bool)
@@ -166,22 +174,25 @@ def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
 
     def of_few() -> Sent:
         arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
-        its = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
-        return _drawn(world, its, arm, arms, None, random)
+        of_selected = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
+        return _drawn(world, of_selected, arm, arms, None, random)
 
     sent = without_fusion(of_few, pulls)
     return dataclasses.replace(sent, here=sent.arm < arms)
 
 
-def _drawn(world: World, its: tuple[Any, ...], arm: Array, arms: int, here: Any, random: Stream) -> Sent:
-    number, mean, model, centre, delay = its
-    random = random.for_play(number, None if len(arm) == arms else arm, arms)
-    reward, deviation = rewards(mean, model, centre, world.binarised, random)
-    rounds = None if delay.immediate else draw_delays(delay, reward, random.for_purpose(DELAY))
+_Models = tuple[Array, Array, Reward, Array | None, Delay]  # N_k, mu, and the models with their parameters, per arm
+
+
+def _drawn(world: World, models: _Models, arm: Array, arms: int, here: Array | None, random: Stream) -> Sent:
+    number, mean, model, centre, delay = models
+    random = random.of_play(number, None if len(arm) == arms else arm, arms)
+    reward, deviation = rewards(mean, model, centre, world.binary, random)
+    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
     return Sent(reward, deviation, arm, here, rounds)
 
 
-def rewards(mean: Array, model: Reward, centre: Any, binary: bool, random: Stream) -> tuple[Array, Array]:
+def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:
     """The rewards of some plays, and the same rewards as the policy receives them, minus their centre."""
     shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
     reward = contracts.floats(model, "draw", model.draw(mean, random.for_purpose(REWARD)), shape, "a reward per play")
@@ -196,7 +207,7 @@ def _of_few(world: World, arms: int) -> bool:
     return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
 
 
-def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Any, Feedback]:
+def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Calendar | None, Feedback]:
     """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`."""
     here = sent.here
     if state.under_way is None and sent.rounds is not None:
@@ -226,7 +237,14 @@ def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
 
 
 def play(
-    policy: Policy, world: World, state: State, t: Array, horizon: Array, quota_before: Any, quota_now: Any, key: Any
+    policy: Policy,
+    world: World,
+    state: State,
+    t: Array,
+    horizon: Array,
+    quota_before: Quota | None,
+    quota_now: Quota | None,
+    key: Keys,
 ) -> State:
     """Round t of every run: select, draw, deliver, update. Pure; the quotas are tau (t-1) and tau t."""
     random = Stream(key, t.astype(jnp.uint32), POLICY)
@@ -263,7 +281,7 @@ def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Arra
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
 
 
-def settle(policy: Policy, world: World, state: State, now: RoundView, choice: Array, chances: Any) -> State:
+def settle(policy: Policy, world: World, state: State, now: RoundView, choice: Array, chances: Array | None) -> State:
     """Draw rewards, deliver feedback and update the state after a selection.
 
     Args:
@@ -302,21 +320,21 @@ def _offered(now: RoundView) -> Array:
     return jnp.minimum(available, now.plays)
 
 
-def _reward(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
+def _reward(world: World, sent: Sent, selected: Array, chances: Array | None) -> Array:
     return jnp.sum(jnp.where(sent.here, sent.reward, 0.0), axis=0, keepdims=True)
 
 
-def _reward_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
+def _reward_regret(world: World, sent: Sent, selected: Array, chances: Array | None) -> Array:
     lost = jnp.sum((world.fair - chances) * world.means, axis=0, keepdims=True)
     return jnp.maximum(lost, 0.0)  # merit paper, eq. 5
 
 
-def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Any) -> Array:
+def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Array | None) -> Array:
     return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # merit paper, eq. 6
 
 
 # What a round adds to each sum that metrics need beside the counts, float `[1, *runs]`
-SUMS: dict[str, Callable[[World, Sent, Array, Any], Array]] = {
+SUMS: dict[str, Callable[[World, Sent, Array, Array | None], Array]] = {
     "reward": _reward,
     "reward_regret": _reward_regret,
     "fairness_regret": _fairness_regret,
@@ -343,7 +361,7 @@ def start(
 def play_on(
     policy: Policy,
     world: World,
-    key: Any,
+    key: Keys,
     quotas: Quota | None,
     origin: Array,
     horizon: Array,
@@ -376,7 +394,7 @@ def play_on(
             quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
         return play(policy, world, state, before + 1, horizon, quota_before, quota_now, key)
 
-    def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, Any]]:
+    def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, dict[str, Array]]]:
         before, state = carry
         state = lax.fori_loop(before, stop, one_round, state)
         return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})

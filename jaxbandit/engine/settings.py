@@ -94,7 +94,7 @@ class SimulationSettings:
             raise InputError("simulation.metrics", names, f'a list of names, as ["{example}"]')
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value of a grid, as labels show it."""
     try:
         return _short(value)
@@ -102,7 +102,7 @@ def short(value: Any) -> str:
         return short_repr(value, 40)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, Mapping):
         return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
     if isinstance(value, float):

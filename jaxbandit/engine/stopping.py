@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ class StoppingRule:
         return max(seeds + 1, math.ceil(seeds * growth))
 
 
-def stopping_rule(text: Any, metrics: Sequence[str]) -> StoppingRule | None:
+def stopping_rule(text: object, metrics: Sequence[str]) -> StoppingRule | None:
     """The stopping rule that `simulation.until` states; None for None.
 
     Args:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.core.rationals import Quota, rounded_down
 from jaxbandit.core.xla.tiling import LANES
@@ -175,7 +176,7 @@ def on_device(tree: Tree, cells: np.ndarray) -> Tree:
     return jax.tree.map(lambda leaf: _place(leaf, cells), tree)
 
 
-def _place(leaf: Any, cells: np.ndarray) -> jax.Array:
+def _place(leaf: ArrayLike, cells: np.ndarray) -> jax.Array:
     array = np.asarray(leaf)
     if array.ndim == 2:
         array = instance_columns(array, cells)[..., None]

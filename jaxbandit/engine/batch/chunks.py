@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -90,7 +90,7 @@ def chunks_of(
     cells, lanes = block.cells(), block.lanes()
     policy, world = on_device((stack.policy, stack.world), cells)
     words = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)
-    key = tuple(jnp.asarray(word) for word in words)
+    key = jnp.asarray(words[0]), jnp.asarray(words[1])
     shape = (stack.arms, len(cells), lanes.shape[1])
     with PROGRAM(stack.program):
         state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.required_sums(names))
@@ -158,7 +158,7 @@ def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[
 
 
 @functools.lru_cache(maxsize=4)
-def _shared_quotas(fractions: tuple[Fraction, ...], count: int, place: Any, first: int) -> _Quotas:
+def _shared_quotas(fractions: tuple[Fraction, ...], count: int, place: Hashable, first: int) -> _Quotas:
     """Quotas of fractions that all instances share, computed once for all blocks of the same dtype and device."""
     rows = _shared_table(fractions, count).rows(first, count)
     return rows, quota_on_device(rows, np.zeros(1, np.int64))
@@ -169,5 +169,5 @@ def _shared_table(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
     return QuotaTable(np.array(fractions, object)[:, None], rounds)
 
 
-def _parts(quota: Quota) -> tuple[Any, Any, Any]:
-    return quota.floor, quota.fraction, quota.fraction_rank
+def _parts(quota: Quota) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return quota.whole, quota.rest, quota.rank

@@ -39,8 +39,8 @@ class Recorder:
         self._ground_truth = stack.ground_truth.at_rows(block.numbers())
         self._parts = shards if block.axis == -1 else 1
         self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
-        self._values: Any = None
-        self._max_deficit_ever: Any = None
+        self._values: Array | None = None
+        self._max_deficit_ever: Array | np.ndarray | None = None
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk; chunks come in the order of rounds.
@@ -136,7 +136,7 @@ def _finite(values: Array) -> Array:
 
 
 @jax.jit
-def _spent(policy: Policy, state: Any, rounds: Any) -> Array:
+def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
     return policy.phase_rounds(state, rounds)
 
 
@@ -156,10 +156,10 @@ def _metrics_at(
     parts: int,
     counts: Array,
     inputs: MetricInputs,
-    counted: Any,
-    recorded: Any,
-    max_deficit_ever: Any,
-) -> tuple[Array, Array, Any]:
+    counted: np.ndarray,
+    recorded: np.int64,
+    max_deficit_ever: Array | np.ndarray | None,
+) -> tuple[Array, Array, Array | None]:
     """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
     Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that

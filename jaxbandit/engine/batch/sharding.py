@@ -83,12 +83,12 @@ def advance(
     block: Block,
     policy: Policy,
     world: World,
-    key: Any,
+    key: rollout.Keys,
     quotas: Quota | None,
-    origin: Any,
-    horizon: Any,
-    first: Any,
-    stops: Any,
+    origin: np.int32,
+    horizon: np.int32,
+    first: np.int32,
+    stops: np.ndarray,
     state: State,
 ) -> tuple[State, Array, dict[str, Array], Array]:
     """`rollout.advance` of a block, each device its shard; the faults get an axis of devices in front."""

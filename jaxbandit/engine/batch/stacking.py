@@ -81,7 +81,7 @@ def one_per_stack(
     return made
 
 
-def _structure(tree: Any) -> Hashable:
+def _structure(tree: object) -> Hashable:
     """What has to be equal for `_stacked` to join trees."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, tuple(_shape(np.asarray(leaf)) for leaf in leaves)
@@ -129,7 +129,7 @@ def _stacked(trees: list[Tree], instances: int) -> Tree:
     return jax.tree.unflatten(structure, [_beside(parts, instances) for parts in leaves])
 
 
-def _one(parts: Sequence[Any]) -> bool:
+def _one(parts: Sequence[object]) -> bool:
     """Whether all parts are one object, as the world is where only policies differ."""
     return all(part is parts[0] for part in parts)
 

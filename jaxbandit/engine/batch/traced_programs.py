@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import InputError
@@ -105,9 +106,11 @@ def digest(
         shape = (arms, 1 if columns == 1 else cells, 1)
         quota = Quota(jnp.zeros(shape, jnp.int32), jnp.zeros(shape), jnp.zeros(shape, jnp.int32))
 
-    def rounds(policy: Policy, world: World, key: Any, quota: Any, t: Any, horizon: Any) -> Any:
+    def rounds(
+        policy: Policy, world: World, key: rollout.Keys, quota: Quota | None, t: Array, horizon: Array
+    ) -> object:
         state = rollout.begin(policy, world, (arms, cells, lanes), max_deficit_ever, asked)
-        state = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
+        state = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, T, quota, quota, key)
         return state, policy.phase_rounds(state.policy, t) if policy.phases else None
 
     one = jnp.asarray(1, jnp.int32)

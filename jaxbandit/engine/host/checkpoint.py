@@ -17,7 +17,7 @@ import re
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,7 +77,7 @@ class Checkpoint:
             ways = f"`jaxbandit resume {out}` finishes that run; remove {self.path} to discard it"
             raise InputError("--out", str(out), f"{words}; {ways}")
 
-    def _runs(self) -> list[Any]:
+    def _runs(self) -> Sequence[object]:
         """The fingerprints in the first lines of the blocks' files."""
         runs = []
         for path in filter(Path.is_file, _blocks(self.path)):

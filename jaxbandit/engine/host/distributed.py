@@ -25,6 +25,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
+from numpy.typing import ArrayLike
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.streams import print_error
@@ -195,7 +196,7 @@ def together() -> Iterator[None]:
         raise error
 
 
-def agreed(values: Any) -> np.ndarray:
+def agreed(values: ArrayLike) -> np.ndarray:
     """The integers of process 0, in all processes, int64."""
     mine = np.asarray(values, np.int64)
     return mine if count() == 1 else _all(mine)[0]
