@@ -16,21 +16,18 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
-from jaxbandit.core import contracts
-from jaxbandit.core.component import has_user_code
-from jaxbandit.core.prng import AVAILABILITY, BINARISE, DELAY, POLICY, REWARD, Stream
+from jaxbandit.core.component import users
+from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.environment.delays import Delay, drawn
-from jaxbandit.environment.feedback_calendar import Calendar, Feedback, calendar, deliver
-from jaxbandit.environment.rewards import Reward
+from jaxbandit.engine.feedback import Sent, arrivals, draw, drawing_form
+from jaxbandit.environment.feedback_calendar import Calendar, Feedback, calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, chosen, selected, started, updated
 from jaxbandit.policies.round_view import RoundView, deficit
-from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arms, can_list
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
 
@@ -67,25 +64,6 @@ class State:
     max_deficit_ever: Array | None
     miscounted: Array | None
     misdelayed: Array | None
-
-
-@struct
-class Sent:
-    """The rewards that a round sends, `[n, *runs]`: of all n = K arms, or of the n = L selected arms.
-
-    Attributes:
-        reward: as drawn, float; arbitrary for arms that were not selected.
-        deviation: the reward as the policy receives it, binarised if the policy requests it, minus its centre, float.
-        arm: the arm of each reward, int32.
-        here: whether the reward exists, bool; some do not where fewer arms are available than plays.
-        rounds: the delays, int32; None without delays.
-    """
-
-    reward: Array
-    deviation: Array
-    arm: Array
-    here: Any  # None while the rewards of few arms are drawn
-    rounds: Any  # None without delays
 
 
 def begin(
@@ -148,94 +126,6 @@ def observe(
     )
 
 
-def drawing_form(world: World, selected: Array) -> Array:
-    """The selection in the form that `draw` expects.
-
-    With one play it is the arm's index, int32 `[1, *runs]`, K for none; else it is the mask, bool `[K, *runs]`.
-    """
-    return arm_index(selected) if world.plays == 1 else selected
-
-
-def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
-    """The rewards of the selected arms, and their delays.
-
-    The n-th reward of an arm is the same whichever round draws it (Lattimore & Szepesvári 2020, sec. 4.6), and so is
-    its delay. Two runs that select two arms in another order, because of rounding, therefore agree again afterwards.
-
-    Args:
-        choice: the selection, from `drawing_form`.
-        pulls: N_k, int32 `[K, *runs]`.
-    """
-    arms = len(pulls)
-    mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
-    if not _of_few(world, arms):
-        arm = lax.broadcasted_iota(jnp.int32, pulls.shape, 0)
-        return _drawn(world, (pulls, mean, world.reward, world.centre, world.delay), arm, arms, choice, random)
-
-    def of_few() -> Sent:
-        arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
-        of_selected = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
-        return _drawn(world, of_selected, arm, arms, None, random)
-
-    sent = without_fusion(of_few, pulls)
-    return dataclasses.replace(sent, here=sent.arm < arms)
-
-
-_Models = tuple[Array, Array, Reward, Array | None, Delay]  # N_k, mu, and the models with their parameters, per arm
-
-
-def _drawn(world: World, models: _Models, arm: Array, arms: int, here: Array | None, random: Stream) -> Sent:
-    number, mean, model, centre, delay = models
-    random = random.of_play(number, None if len(arm) == arms else arm, arms)
-    reward, deviation = rewards(mean, model, centre, world.binary, random)
-    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
-    return Sent(reward, deviation, arm, here, rounds)
-
-
-def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:
-    """The rewards of some plays, and the same rewards as the policy receives them, minus their centre."""
-    shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
-    reward = contracts.floats(model, "draw", model.draw(mean, random.for_purpose(REWARD)), shape, "a reward per play")
-    drawing_form = reward
-    if binary:  # Agrawal & Goyal 2012, Alg. 2
-        drawing_form = (random.for_purpose(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    return reward, drawing_form if centre is None else drawing_form - centre
-
-
-def _of_few(world: World, arms: int) -> bool:
-    """Whether to draw rewards for the selected arms only: for one play, or for the few plays that a calendar takes."""
-    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
-
-
-def arrivals(state: State, sent: Sent, selected: Array, t: Array) -> tuple[Calendar | None, Feedback]:
-    """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`."""
-    here = sent.here
-    if state.under_way is None and sent.rounds is not None:
-        here = here & (sent.rounds == 0)  # now or never
-    total = jnp.where(here, sent.deviation, 0.0)
-    squares = None if state.squares is None else jnp.where(here, sent.deviation**2, 0.0)
-    feedback = Feedback(here.astype(jnp.int32), total, squares)
-    if state.under_way is None:
-        return None, _of_all(feedback, sent.arm, selected)
-    return deliver(state.under_way, feedback, sent.arm, sent.rounds, t)
-
-
-def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
-    """The feedback of n arms, scattered over all arms `[K, *runs]`, with zeros for the others."""
-    arms = len(selected)
-    if len(arm) == arms:
-        return feedback
-    if len(arm) == 1:
-        return jax.tree.map(lambda x: jnp.where(selected, x, 0), feedback)
-    every = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
-
-    def spread(x: Array) -> Array:
-        rows = [jnp.where(every == arm[i], x[i], 0) for i in range(len(arm))]
-        return functools.reduce(jnp.add, rows)  # an arm is listed once: no sum is rounded
-
-    return jax.tree.map(spread, feedback)
-
-
 def play(
     policy: Policy,
     world: World,
@@ -295,7 +185,7 @@ def settle(policy: Policy, world: World, state: State, now: RoundView, choice: A
     if world.plays == 1:  # from `sent`: XLA sees that the draw reads counts first, and updates them in place
         selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
-    under_way, arrived = arrivals(state, sent, selected, t)
+    under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None)
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
         state,

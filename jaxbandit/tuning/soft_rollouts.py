@@ -18,7 +18,7 @@ from jax import Array, lax
 from jaxbandit.core.prng import POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
-from jaxbandit.engine import rollout
+from jaxbandit.engine import feedback, rollout
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.guarantees import virtual_queues
@@ -145,7 +145,7 @@ def relaxed(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
     def reward(number: Array, before: Array) -> Array:
         random = Stream(run_inputs.key, before.astype(jnp.uint32), POLICY).for_play(number, None, shape[0])
         mean = jnp.broadcast_to(world.means, (shape[0], *world.means.shape[1:]))
-        return jnp.broadcast_to(rollout.rewards(mean, world.reward, world.centre, world.binarised, random)[1], shape)
+        return jnp.broadcast_to(feedback.rewards(mean, world.reward, world.centre, world.binary, random)[1], shape)
 
     def step(state: Shared, before: Array) -> tuple[Shared, None]:
         t = before + 1
@@ -214,7 +214,7 @@ def sampled(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
         if sums:
             share = policy.chances(now) if isinstance(policy, Proportional) else selected.astype(log_of_it.dtype)
             sums = {name: total + _term(name, world, share) for name, total in sums.items()}
-        after = rollout.settle(policy, world, state, now, rollout.drawing_form(world, selected), None)
+        after = rollout.settle(policy, world, state, now, feedback.drawing_form(world, selected), None)
         return (after, log_chance + log_of_it, sums), None
 
     state = rollout.begin(policy, world, shape, False, drawn_sums)

@@ -1,0 +1,138 @@
+"""The feedback of a round: the rewards of the selected arms, their delays, and what arrives."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbandit.core import contracts
+from jaxbandit.core.prng import BINARISE, DELAY, REWARD, Stream
+from jaxbandit.core.struct import struct
+from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.environment.delays import Delay, drawn
+from jaxbandit.environment.feedback_calendar import Calendar, Feedback, deliver
+from jaxbandit.environment.rewards import Reward
+from jaxbandit.environment.world import World
+from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arms, can_list
+
+
+@struct
+class Sent:
+    """The rewards that a round sends, `[n, *runs]`: of all n = K arms, or of the n = L selected arms.
+
+    Attributes:
+        reward: as drawn, float; arbitrary for arms that were not selected.
+        deviation: the reward as the policy receives it, binarised if the policy requests it, minus its centre, float.
+        arm: the arm of each reward, int32.
+        here: whether the reward exists, bool; some do not where fewer arms are available than plays.
+        rounds: the delays, int32; None without delays.
+    """
+
+    reward: Array
+    deviation: Array
+    arm: Array
+    here: Any  # None while the rewards of few arms are drawn
+    rounds: Any  # None without delays
+
+
+def drawing_form(world: World, selected: Array) -> Array:
+    """The selection in the form that `draw` expects.
+
+    With one play it is the arm's index, int32 `[1, *runs]`, K for none; else it is the mask, bool `[K, *runs]`.
+    """
+    return arm_index(selected) if world.plays == 1 else selected
+
+
+def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
+    """The rewards of the selected arms, and their delays.
+
+    The n-th reward of an arm is the same whichever round draws it (Lattimore & Szepesvári 2020, sec. 4.6), and so is
+    its delay. Two runs that select two arms in another order, because of rounding, therefore agree again afterwards.
+
+    Args:
+        choice: the selection, from `drawing_form`.
+        pulls: N_k, int32 `[K, *runs]`.
+    """
+    arms = len(pulls)
+    mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
+    if not _of_few(world, arms):
+        arm = lax.broadcasted_iota(jnp.int32, pulls.shape, 0)
+        return _drawn(world, (pulls, mean, world.reward, world.centre, world.delay), arm, arms, choice, random)
+
+    def of_few() -> Sent:
+        arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
+        of_selected = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
+        return _drawn(world, of_selected, arm, arms, None, random)
+
+    sent = without_fusion(of_few, pulls)
+    return dataclasses.replace(sent, here=sent.arm < arms)
+
+
+_Models = tuple[Array, Array, Reward, Array | None, Delay]  # N_k, mu, and the models with their parameters, per arm
+
+
+def _drawn(world: World, models: _Models, arm: Array, arms: int, here: Array | None, random: Stream) -> Sent:
+    number, mean, model, centre, delay = models
+    random = random.of_play(number, None if len(arm) == arms else arm, arms)
+    reward, deviation = rewards(mean, model, centre, world.binary, random)
+    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
+    return Sent(reward, deviation, arm, here, rounds)
+
+
+def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:
+    """The rewards of some plays, and the same rewards as the policy receives them, minus their centre."""
+    shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
+    reward = contracts.real(model, "draw", model.draw(mean, random.towards(REWARD)), shape, "a reward per play")
+    drawing_form = reward
+    if binary:  # Agrawal & Goyal 2012, Alg. 2
+        drawing_form = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+    return reward, drawing_form if centre is None else drawing_form - centre
+
+
+def _of_few(world: World, arms: int) -> bool:
+    """Whether to draw rewards for the selected arms only: for one play, or for the few plays that a calendar takes."""
+    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
+
+
+def arrivals(
+    under_way: Calendar | None, sent: Sent, selected: Array, t: Array, squares: bool
+) -> tuple[Calendar | None, Feedback]:
+    """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`.
+
+    Args:
+        under_way: the calendar before; None without one.
+        sent: the rewards of round t.
+        selected: the selected arms, bool `[K, *runs]`.
+        t: the round.
+        squares: whether to sum the squares of the rewards' deviations, too.
+    """
+    here = sent.here
+    if under_way is None and sent.rounds is not None:
+        here = here & (sent.rounds == 0)  # now or never
+    total = jnp.where(here, sent.deviation, 0.0)
+    squared = jnp.where(here, sent.deviation**2, 0.0) if squares else None
+    feedback = Feedback(here.astype(jnp.int32), total, squared)
+    if under_way is None:
+        return None, _of_all(feedback, sent.arm, selected)
+    return deliver(under_way, feedback, sent.arm, sent.rounds, t)
+
+
+def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
+    """The feedback of n arms, scattered over all arms `[K, *runs]`, with zeros for the others."""
+    arms = len(selected)
+    if len(arm) == arms:
+        return feedback
+    if len(arm) == 1:
+        return jax.tree.map(lambda x: jnp.where(selected, x, 0), feedback)
+    every = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
+
+    def spread(x: Array) -> Array:
+        rows = [jnp.where(every == arm[i], x[i], 0) for i in range(len(arm))]
+        return functools.reduce(jnp.add, rows)  # an arm is listed once: no sum is rounded
+
+    return jax.tree.map(spread, feedback)
