@@ -75,7 +75,7 @@ def test_an_index_that_is_not_a_number_is_said_to_be_one():
     ],
 )
 def test_rewards_too_large_for_the_horizon_are_refused_beforehand(reward, key):
-    with pytest.raises(jb.InputError, match=r"may hold numbers of at most .* with T = 30") as error:
+    with pytest.raises(jb.InputError, match=r"must be numbers of at most .* with T = 30") as error:
         jb.simulate({**PRICED, "reward": reward}, "ucb1", **SMALL)
     assert error.value.key == key
     most = float(str(error.value).split("at most ")[1].split()[0])

@@ -113,7 +113,7 @@ def test_a_limit_on_the_address_space_is_heeded_and_named(monkeypatch):
     simulation(**{**setting, "seeds": 1000})
     for most, fits in ((3_000_000 << 10, True), ((2 << 30) - 1, False)):
         monkeypatch.setattr(memory.resource, "getrlimit", lambda which, most=most: (most, most))
-        with contextlib.nullcontext() if fits else pytest.raises(jb.InputError, match=r"^ulimit -v = 2097151; "):
+        with contextlib.nullcontext() if fits else pytest.raises(jb.InputError, match=r"^ulimit -v = 2097151: "):
             memory.check_limit()
 
 
