@@ -14,7 +14,7 @@ from jaxbandit.core import contracts
 from jaxbandit.core.prng import BINARISE, DELAY, REWARD, Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.environment.delays import Delay, drawn
+from jaxbandit.environment.delays import Delay, draw_delays
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, deliver
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.environment.world import World
@@ -78,25 +78,25 @@ _Models = tuple[Array, Array, Reward, Array | None, Delay]  # N_k, mu, and the m
 
 def _drawn(world: World, models: _Models, arm: Array, arms: int, here: Array | None, random: Stream) -> Sent:
     number, mean, model, centre, delay = models
-    random = random.of_play(number, None if len(arm) == arms else arm, arms)
-    reward, deviation = rewards(mean, model, centre, world.binary, random)
-    rounds = None if delay.immediate else drawn(delay, reward, random.towards(DELAY))
+    random = random.for_play(number, None if len(arm) == arms else arm, arms)
+    reward, deviation = rewards(mean, model, centre, world.binarised, random)
+    rounds = None if delay.immediate else draw_delays(delay, reward, random.for_purpose(DELAY))
     return Sent(reward, deviation, arm, here, rounds)
 
 
 def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:
     """The rewards of some plays, and the same rewards as the policy receives them, minus their centre."""
     shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
-    reward = contracts.real(model, "draw", model.draw(mean, random.towards(REWARD)), shape, "a reward per play")
-    drawing_form = reward
+    reward = contracts.floats(model, "draw", model.draw(mean, random.for_purpose(REWARD)), shape, "a reward per play")
+    received = reward
     if binary:  # Agrawal & Goyal 2012, Alg. 2
-        drawing_form = (random.towards(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
-    return reward, drawing_form if centre is None else drawing_form - centre
+        received = (random.for_purpose(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)
+    return reward, received if centre is None else received - centre
 
 
 def _of_few(world: World, arms: int) -> bool:
     """Whether to draw rewards for the selected arms only: for one play, or for the few plays that a calendar takes."""
-    return world.plays == 1 or (world.under_way > 1 and can_list(arms, world.plays))
+    return world.plays == 1 or (world.calendar_rounds > 1 and can_list(arms, world.plays))
 
 
 def arrivals(

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
-from jaxbandit.core.component import users
+from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
@@ -24,7 +24,7 @@ from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.engine.feedback import Sent, arrivals, draw, drawing_form
-from jaxbandit.environment.feedback_calendar import Calendar, Feedback, calendar
+from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, chosen, selected, started, updated
 from jaxbandit.policies.round_view import RoundView, deficit
@@ -60,7 +60,7 @@ class State:
     under_way: Calendar | None
     policy: Any  # a pytree of the policy's choice
     offered: Array | None
-    sums: dict[str, sums.Sum]
+    sums: dict[str, sums.CompensatedSum]
     max_deficit_ever: Array | None
     miscounted: Array | None
     misdelayed: Array | None
@@ -106,7 +106,7 @@ def observe(
     """What the policy sees when it selects in round t: all feedback that arrived by the end of round t-1."""
     everywhere = jnp.ones(state.pulls.shape, bool)
     if world.availability is not None:  # sleeping arms, guarantees paper, sec. 5
-        asleep = random.towards(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
+        asleep = random.for_purpose(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
         everywhere = everywhere & ~asleep
     return RoundView(
         t=t,
@@ -165,7 +165,7 @@ def _miscounted(before: Array, mask: Array, now: RoundView) -> Array:
 
 def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
     """The first delay that is below 0, or that ends by the horizon but is too long for the calendar."""
-    beyond = (sent.rounds >= world.under_way) & (sent.rounds <= horizon - t)
+    beyond = (sent.rounds >= world.calendar_rounds) & (sent.rounds <= horizon - t)
     wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
     least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
@@ -310,7 +310,7 @@ def _faults(state: State, world: World, t: Array) -> Array:
 @functools.cache
 def compiled() -> Any:
     """`play_on`, compiled, with its state donated; made at the first call, once JAX knows its devices."""
-    return cpu_kernel.compiled(cpu_kernel.one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
+    return cpu_kernel.compiled(cpu_kernel.as_one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

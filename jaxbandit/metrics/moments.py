@@ -19,7 +19,7 @@ _SUM_EXPONENTS = (0, -40)  # the weights of the integer parts of a value, as pow
 _SQUARE_EXPONENTS = (40, 0, -40, -80)  # the weights of those of its square
 
 
-def integer_parts(values: Array, counted: Array, segments: int = 1) -> Array:
+def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1) -> Array:
     """The integer parts of values and of their squares, summed over runs: what `Moments.add` takes. Traceable.
 
     Args:

@@ -145,7 +145,7 @@ def relaxed(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
     def reward(number: Array, before: Array) -> Array:
         random = Stream(run_inputs.key, before.astype(jnp.uint32), POLICY).for_play(number, None, shape[0])
         mean = jnp.broadcast_to(world.means, (shape[0], *world.means.shape[1:]))
-        return jnp.broadcast_to(feedback.rewards(mean, world.reward, world.centre, world.binary, random)[1], shape)
+        return jnp.broadcast_to(feedback.rewards(mean, world.reward, world.centre, world.binarised, random)[1], shape)
 
     def step(state: Shared, before: Array) -> tuple[Shared, None]:
         t = before + 1

@@ -185,8 +185,8 @@ def _place(leaf: ArrayLike, cells: np.ndarray) -> jax.Array:
 
 def quota_on_device(quota: Quota, places: np.ndarray) -> Quota:
     """Quotas `[n, K, rows or 1]` for the cells at `places`, as device arrays `[n, K, cells or 1, 1]`."""
-    rest = rounded_down(quota.rest, np.dtype(jnp.result_type(float)))
-    parts = (quota.whole, rest, quota.rank)
+    rest = rounded_down(quota.fraction, np.dtype(jnp.result_type(float)))
+    parts = (quota.floor, rest, quota.fraction_rank)
     return Quota(*(jnp.asarray((p[..., places] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
 
 

@@ -170,4 +170,4 @@ def _shared_table(fractions: tuple[Fraction, ...], rounds: int) -> QuotaTable:
 
 
 def _parts(quota: Quota) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return quota.whole, quota.rest, quota.rank
+    return quota.floor, quota.fraction, quota.fraction_rank

@@ -122,7 +122,7 @@ class Recorder:
 
     def _inputs(self, chunk: Chunk) -> MetricInputs:
         """The inputs of the metrics beside the counts, for each cell."""
-        inputs = definitions.inputs_of(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
+        inputs = definitions.metric_inputs(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
         if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
             places = self._block.places()
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)

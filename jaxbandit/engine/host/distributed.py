@@ -68,7 +68,7 @@ def connect(coordinator: str | None, processes: int | None, number: int | None) 
     config.update("jax_enable_recoverability", True)  # otherwise JAX ends every process when one dies
     config.update("jax_enable_preemption_service", False)  # otherwise a process that receives SIGTERM goes on
     words = f"process {number} of {processes} waits for the others at {coordinator}, at most {_PATIENCE} s"
-    waiting = threading.Timer(_SILENCE, functools.partial(tell, words))
+    waiting = threading.Timer(_SILENCE, functools.partial(print_error, words))
     waiting.daemon = True
     waiting.start()
     try:
@@ -242,7 +242,7 @@ def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
         for (number, name), part in zip(own, np.split(flat, ends[:-1]), strict=True):
             array = held[number][name]
             held[number][name] = part.view(array.dtype).reshape(array.shape)
-    return [one.like(arrays) for one, arrays in zip(statistics, held, strict=True)]
+    return [one.restore(arrays) for one, arrays in zip(statistics, held, strict=True)]
 
 
 def _words(array: np.ndarray) -> np.ndarray:
