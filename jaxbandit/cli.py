@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import sys
 import tempfile
@@ -301,7 +300,7 @@ def _policies(parsed: argparse.Namespace) -> int:
         if isinstance(entry, Alias):
             print_lines(f"{name}\n    {entry.summary}")
             continue
-        about = f"{inspect.getdoc(entry)}\nsource: {entry.source}"
+        about = f"{entry.own_docstring()}\nsource: {entry.source}"
         print_lines(f"{name}\n{textwrap.indent(about, '    ')}")
         for parameter, field in entry.parameters().items():
             default = "" if field.default is None else f" = {_default(field.default)}"

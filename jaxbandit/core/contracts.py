@@ -1,13 +1,13 @@
-"""What methods of users' classes return is checked where they are called: while a program is traced, not in its rounds.
+"""Checks of what methods of users' classes return: shapes, dtypes and structures.
 
-Arrays have the arms on the first axis and the runs behind: `[K, *runs]`. In the messages a shape stands as it is in the
-program at hand, whose numbers of runs are arbitrary.
+The checks run while a program is traced, not in its rounds. Arrays have the arms on the first axis and the runs on the
+axes behind it: `[K, *runs]`. An error shows the shape in the traced program, whose numbers of runs are arbitrary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,23 +16,34 @@ from jax import Array, lax
 
 from jaxbandit.core.errors import ReturnedError
 
+State = TypeVar("State")
+
 
 class Named(Protocol):
-    """Anything with a family and a name, as every `Component` has them."""
+    """Anything with a family and a name; every `Component` is."""
 
     family: ClassVar[str]
     name: ClassVar[str]
 
 
-def floats(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Numbers that broadcast to `shape`, as floats of the dtype simulated in.
+class Selection(Protocol):
+    """The attributes of a round (`RoundView`) that tell the shape of a selection."""
+
+    @property
+    def pulls(self) -> Array: ...
+    @property
+    def plays(self) -> int: ...
+
+
+def floats(owner: Named, method: str, value: object, shape: tuple[int, ...], what: str) -> Array:
+    """Numbers that broadcast to `shape`, as floats of the dtype of the simulation.
 
     Args:
-        owner: what the method is of.
-        method: its name.
-        value: what it returned.
-        shape: what it has to broadcast to, axis for axis.
-        what: what the numbers are, in words: "an index per arm".
+        owner: the component whose method returned the value.
+        method: the name of the method.
+        value: the returned value.
+        shape: the shape it has to broadcast to, axis by axis.
+        what: the meaning of the numbers, in words: "an index per arm".
 
     Raises:
         ReturnedError: anything else.
@@ -40,17 +51,22 @@ def floats(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: 
     return _checked(owner, method, value, shape, f"{what}, float", _is_real).astype(jnp.result_type(float))
 
 
-def integers(owner: Named, method: str, value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Whole numbers that broadcast to `shape`, as int32; arguments and errors as for `real`."""
-    return _checked(owner, method, value, shape, f"{what}, int32", _is_whole).astype(jnp.int32)
+def broadcast_floats(owner: Named, method: str, value: object, shape: tuple[int, ...], what: str) -> Array:
+    """`floats`, broadcast to `shape`; arguments and errors as for `floats`."""
+    return jnp.broadcast_to(floats(owner, method, value, shape, what), shape)
 
 
-def selection_mask(owner: Named, method: str, value: Any, now: Any) -> Array:
+def integers(owner: Named, method: str, value: object, shape: tuple[int, ...], what: str) -> Array:
+    """Whole numbers that broadcast to `shape`, as int32; arguments and errors as for `floats`."""
+    return _checked(owner, method, value, shape, f"{what}, int32", _is_integer).astype(jnp.int32)
+
+
+def selection_mask(owner: Named, method: str, value: object, now: Selection) -> Array:
     """Selected arms as a mask, bool `[K, *runs]`.
 
     Args:
-        owner, method: as for `real`.
-        value: a mask; or the numbers of the arms, integers `[L, *runs]`, with one play `[*runs]`, too.
+        owner, method: as for `floats`.
+        value: a mask; or the indices of the arms, integers `[L, *runs]`, or `[*runs]` when one arm is played.
         now: the round.
 
     Raises:
@@ -62,59 +78,63 @@ def selection_mask(owner: Named, method: str, value: Any, now: Any) -> Array:
         if listed.shape == (plays, *shape[1:]):
             arm = lax.broadcasted_iota(jnp.int32, shape, 0)
             return jnp.any(arm[None] == listed.astype(jnp.int32)[:, None], axis=0)
-    what = f"a mask of the selected arms, bool {_text(shape)}, or their numbers, int32 {_text((plays, *shape[1:]))}"
+    indices = f"their indices, int32 {_shape_text((plays, *shape[1:]))}"
+    what = f"a mask of the selected arms, bool {_shape_text(shape)}, or {indices}"
     return jnp.broadcast_to(_checked(owner, method, value, shape, what, _is_bool, False), shape)
 
 
-def same_structure(owner: Named, method: str, value: Any, state: Any) -> Any:
-    """A state of the structure, shapes and dtypes of another one.
+def same_structure(owner: Named, method: str, value: Any, state: State) -> State:
+    """A new state with the structure, shapes and dtypes of the old `state`.
 
     Raises:
         ReturnedError: another structure, shape or dtype.
     """
     same = bool(jax.tree.structure(value) == jax.tree.structure(state))  # type: ignore[operator]
     pairs = zip(jax.tree.leaves(value), jax.tree.leaves(state), strict=True) if same else ()
-    if not same or any(_kind(new) != _kind(old) for new, old in pairs):
-        raise ReturnedError(owner_name(owner), method, _tree(value), f"a state like the one before, {_tree(state)}")
-    return value
+    if not same or any(_shape_and_dtype(new) != _shape_and_dtype(old) for new, old in pairs):
+        expected = f"a state like the one before, {_tree_in_words(state)}"
+        raise ReturnedError(owner_name(owner), method, _tree_in_words(value), expected)
+    checked: State = value
+    return checked
 
 
-def array_tree(owner: Named, method: str, value: Any) -> Any:
+def array_tree(owner: Named, method: str, value: State) -> State:
     """A tree of arrays and numbers.
 
     Raises:
-        ReturnedError: there is something else in it.
+        ReturnedError: the tree has other leaves.
     """
     if not all(_is_array(leaf) or isinstance(leaf, bool | int | float) for leaf in jax.tree.leaves(value)):
-        raise ReturnedError(owner_name(owner), method, _tree(value), "a state: a tree of arrays")
+        raise ReturnedError(owner_name(owner), method, _tree_in_words(value), "a state: a tree of arrays")
     return value
 
 
 def pair(owner: Named, method: str, value: Any, what: str) -> tuple[Any, Any]:
-    """Two things, which `what` names.
+    """Two values, which `what` names.
 
     Raises:
         ReturnedError: anything else.
     """
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ReturnedError(owner_name(owner), method, _came(value), f"two arrays: {what}")
+        raise ReturnedError(owner_name(owner), method, _in_words(value), f"two arrays: {what}")
     return value[0], value[1]
 
 
 def owner_name(owner: Named) -> str:
-    """What a method is of, as errors name it: `policy 'ucb1'`."""
+    """The component as errors name it: `policy 'ucb1'`."""
     return f"{owner.family} {owner.name!r}"
 
 
 def _checked(
     owner: Named,
     method: str,
-    value: Any,
+    value: object,
     shape: tuple[int, ...],
     what: str,
     fits: Callable[[Any], bool],
     broadcasts: bool = True,
 ) -> Array:
+    """The value as an array, if its dtype fits and its shape broadcasts to `shape` axis by axis."""
     if _is_array(value) or isinstance(value, float | int):
         array = jnp.asarray(value)
         lengths = array.ndim in (0, len(shape)) and all(
@@ -123,16 +143,16 @@ def _checked(
         if fits(array.dtype) and lengths:
             return array
     first = "n" if owner.family in ("reward", "delay") else "K"  # plays; arms
-    axes = f"[{first}, *runs] = {_text(shape)} (any number of runs)" if len(shape) > 1 else _text(shape)
-    words = f", that broadcasts to {axes} and has as many axes" if broadcasts else ""
-    raise ReturnedError(owner_name(owner), method, _came(value), what + words)
+    axes = f"[{first}, *runs] = {_shape_text(shape)} (any number of runs)" if len(shape) > 1 else _shape_text(shape)
+    rule = f", that broadcasts to {axes} and has as many axes" if broadcasts else ""
+    raise ReturnedError(owner_name(owner), method, _in_words(value), what + rule)
 
 
 def _is_real(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jnp.floating) or jnp.issubdtype(dtype, jnp.integer))
 
 
-def _is_whole(dtype: Any) -> bool:
+def _is_integer(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jnp.integer))
 
 
@@ -140,29 +160,30 @@ def _is_bool(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jnp.bool_))
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> TypeGuard[Array]:
     return isinstance(value, jax.Array | np.ndarray | np.generic)
 
 
-def _kind(leaf: Any) -> tuple[Any, ...]:
+def _shape_and_dtype(leaf: Any) -> tuple[tuple[int, ...], Any]:
     return jnp.shape(leaf), jnp.result_type(leaf)
 
 
-def _text(shape: tuple[int, ...]) -> str:
+def _shape_text(shape: tuple[int, ...]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
-def _came(value: Any) -> str:
+def _in_words(value: object) -> str:
+    """A returned value as errors show it: dtype and shape of an array, else the type."""
     if _is_array(value):
-        return f"{value.dtype} {_text(value.shape)}"
+        return f"{value.dtype} {_shape_text(value.shape)}"
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _tree(value: Any) -> str:
-    return str(jax.tree.map(lambda leaf: _Words(_came(leaf)), value, is_leaf=lambda part: part is None))
+def _tree_in_words(value: object) -> str:
+    return str(jax.tree.map(lambda leaf: _Unquoted(_in_words(leaf)), value, is_leaf=lambda part: part is None))
 
 
-class _Words(str):
+class _Unquoted(str):
     """Text that a tree prints without quotation marks."""
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The error that bad input gets (which key, what it holds, what it may hold), and that of a disk that takes no more."""
+"""Errors: input that cannot be used (which key, its value, what is allowed), and files that cannot be written."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LENGTH = 478  # of a message's key, value and words: values are cut short for it, and
-_WORD = 100  # keys,
-_NAMES = 410, 340  # and lists of names, the second beside a hint
+# Lengths in characters to which the parts of a message are cut, so that it stays readable on one line.
+_MESSAGE_LENGTH = 478  # key, value and rule together: the value is cut
+_KEY_LENGTH = 100
+_NAMES_LENGTH, _NAMES_LENGTH_BESIDE_HINT = 410, 340  # a list of valid names
 
 
 class InputError(ValueError):
-    """Input that cannot be simulated as it stands. The message is one line.
+    """Invalid input: a config key, an argument or a file that cannot be used. The message is one line.
 
-    It is raised before any work starts, except for a `ReturnedError` about what only the rounds show.
+    It is raised before any work starts, except where only the simulated rounds show the fault.
 
     Attributes:
         key: the config key or the argument at fault, dotted (`problem.means`).
-        held: its value.
-        allowed: what its value may be, in words: a noun phrase ("a number >= 0"), which the message puts after
+        held: its value; None where it is missing.
+        allowed: the values it may have, in words: a noun phrase ("a number >= 0"), which the message puts after
             "must be", or a clause that begins with "must" or "cannot".
 
     Example:
@@ -36,59 +37,59 @@ class InputError(ValueError):
         simulation.seeds is missing: must be a whole number >= 1
     """
 
-    def __init__(self, key: str, held: Any, allowed: str):
+    def __init__(self, key: str, held: object, allowed: str):
         self.key, self.held, self.allowed = key, held, allowed
-        super().__init__(self._message(_place(key), held, _line(allowed)))
+        super().__init__(self._message(_printable_key(key), held, _one_line(allowed)))
 
-    def _message(self, place: str, held: Any, allowed: str) -> str:
+    def _message(self, key: str, held: object, allowed: str) -> str:
         rule = allowed if allowed.startswith(("must ", "cannot ")) else f"must be {allowed}"
         if held is None:
-            return f"{place} is missing: {rule}"
-        room = max(40, min(120, _LENGTH - len(place) - len(rule)))
-        return f"{place} = {short_repr(held, room)}: {rule}"
+            return f"{key} is missing: {rule}"
+        room = max(40, min(120, _MESSAGE_LENGTH - len(key) - len(rule)))
+        return f"{key} = {short_repr(held, room)}: {rule}"
 
     def with_key(self, key: str, note: str = "") -> InputError:
-        """The same error about another key, with a note behind what is allowed."""
+        """The same error for another key, with a note appended to the rule."""
         return type(self)(key, self.held, self.allowed + note)
 
 
 class UnknownKeyError(InputError):
-    """A key, a keyword argument or a parameter that does not exist. `allowed` lists those that do."""
+    """A key, a keyword argument or a parameter that does not exist; `allowed` lists the valid ones."""
 
-    def _message(self, place: str, held: Any, allowed: str) -> str:
-        return f"unknown key {place}{allowed}"
+    def _message(self, key: str, held: object, allowed: str) -> str:
+        return f"unknown key {key}{allowed}"
 
 
 class UnreadableError(InputError):
     """A file that cannot be read: `held` is its path and `allowed` says why."""
 
-    def _message(self, place: str, held: Any, allowed: str) -> str:
-        return f"cannot read {_line(_cut(str(held), 160))}: {allowed}"
+    def _message(self, key: str, held: object, allowed: str) -> str:
+        return f"cannot read {_one_line(_cut(str(held), 160))}: {allowed}"
 
 
 class ReturnedError(InputError):
-    """What a method of a policy, reward, delay, merit or fairness function returned cannot be used.
+    """A method of a policy, reward, delay, merit or fairness function returned a value that cannot be used.
 
     Attributes:
-        key: what the method is of, and its name: `policy 'mine': value`.
-        held: what came, in words.
-        allowed: what is expected, in words.
+        key: the component and its method: `policy 'mine': value`.
+        held: the returned value, in words.
+        allowed: the expected value, in words.
     """
 
-    def __init__(self, owner: str, method: str, came: str, expected: str):
-        self.key, self.held, self.allowed = f"{owner}: {method}", came, expected
-        ValueError.__init__(self, _line(f"{owner}: {method} returned {_cut(came, 160)}; expected {expected}"))
+    def __init__(self, owner: str, method: str, returned: str, expected: str):
+        self.key, self.held, self.allowed = f"{owner}: {method}", returned, expected
+        ValueError.__init__(self, _one_line(f"{owner}: {method} returned {_cut(returned, 160)}; expected {expected}"))
 
     def with_key(self, key: str, note: str = "") -> InputError:
-        """The error as it is: it names its own place."""
+        """The error itself: its key already names the component and the method."""
         return self
 
 
 class WriteError(Exception):
-    """A file that could not be written; what was there before still is.
+    """A file that could not be written. The file that was there before is unchanged.
 
     Attributes:
-        path: its name.
+        path: the file.
     """
 
     def __init__(self, path: Path, error: OSError):
@@ -96,7 +97,7 @@ class WriteError(Exception):
         super().__init__(f"{path} cannot be written: {error.strerror or error}")
 
 
-# What other libraries call what has another name here: folded names, and the first of these that is allowed is meant.
+# Names in other libraries, folded as by `_folded`, and the names here; the first that is valid is suggested.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
     "normal": ("gaussian",),
     "binary": ("bernoulli",),
@@ -133,42 +134,43 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 
 
-def unknown_name(key: str, name: Any, allowed: Iterable[str]) -> InputError:
-    """The error for a name that is not one of `allowed`, with the nearest one suggested."""
+def unknown_name(key: str, name: object, allowed: Iterable[str]) -> InputError:
+    """The error for a name that is not in `allowed`; it suggests the most similar name."""
     names = sorted(allowed)
-    return InputError(key, name, f"one of {_cut(', '.join(names), _NAMES[0])}{_hint(name, names)}")
+    return InputError(key, name, f"one of {_cut(', '.join(names), _NAMES_LENGTH)}{_hint(name, names)}")
 
 
-def unknown_key(key: str, held: Any, allowed: Iterable[str]) -> InputError:
-    """The error for a key that does not exist; `allowed` are those that may stand in place of its last part."""
+def unknown_key(key: str, held: object, allowed: Iterable[str]) -> InputError:
+    """The error for a key that does not exist; `allowed` are the valid names for the last part of the key."""
     names = sorted(allowed)
     hint = _hint(key.rpartition(".")[2], names)
-    return UnknownKeyError(key, held, f"{hint}; valid keys: {_cut(', '.join(names), _NAMES[bool(hint)])}")
+    room = _NAMES_LENGTH_BESIDE_HINT if hint else _NAMES_LENGTH
+    return UnknownKeyError(key, held, f"{hint}; valid keys: {_cut(', '.join(names), room)}")
 
 
 def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, with an `InputError` for a keyword argument that it does not have, which suggests the nearest."""
+    """Decorator: an unknown keyword argument raises an `InputError` that suggests the most similar valid one."""
     known = [name for name in inspect.signature(function).parameters if name != "self"]
 
     @functools.wraps(function)
-    def checked(*given: P.args, **keywords: P.kwargs) -> R:
+    def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
         for name, held in keywords.items():
             if name not in known:
                 raise unknown_key(name, held, known)
-        return function(*given, **keywords)
+        return function(*arguments, **keywords)
 
     return checked
 
 
-def _hint(name: Any, names: list[str]) -> str:
-    """The name that `name` may be a slip of the pen for, as a question."""
-    near = _nearest(name, names) if isinstance(name, str) and len(name) <= _WORD else None
+def _hint(name: object, names: list[str]) -> str:
+    """The question "(did you mean ...?)", or "" where no valid name is similar."""
+    near = _nearest(name, names) if isinstance(name, str) and len(name) <= _KEY_LENGTH else None
     return "" if near is None else f" (did you mean {near!r}?)"
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
-    """The known name that is meant: the same but for case and dashes, a synonym's, else one that looks alike."""
-    folded = {_folded(known): known for known in names if len(known) <= _WORD}
+    """The valid name that is probably meant: equal but for case and dashes, else a synonym, else a similar spelling."""
+    folded = {_folded(known): known for known in names if len(known) <= _KEY_LENGTH}
     same = folded.get(_folded(name))
     meant = [known for known in _SYNONYMS.get(_folded(name), ()) if known in names]
     alike = difflib.get_close_matches(name, folded.values(), n=1)
@@ -177,20 +179,21 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 
 def _folded(name: str) -> str:
+    """The name without case, dashes, underscores and blanks."""
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
-def _place(key: str) -> str:
-    """A key as messages show it, in quotes where blanks or dots at its ends would be lost."""
+def _printable_key(key: str) -> str:
+    """A key as messages show it, in quotation marks where blanks or dots at its ends would be overlooked."""
     bare = key == key.strip() and not ("." + key).endswith(".")
-    return _line(_cut(key if bare else repr(key), _WORD))
+    return _one_line(_cut(key if bare else repr(key), _KEY_LENGTH))
 
 
-def short_repr(held: Any, limit: int = 120) -> str:
-    """What a key holds, as an error shows it: cut short at `limit` characters."""
+def short_repr(held: object, limit: int = 120) -> str:
+    """The `repr` of a value on one line, cut at `limit` characters."""
     try:
-        return _cut(re.sub(r"\s*\n\s*", " ", repr(held)), limit)  # arrays are shown in several lines
-    except (ValueError, RecursionError):  # Python writes out no whole number of thousands of digits
+        return _cut(re.sub(r"\s*\n\s*", " ", repr(held)), limit)  # the repr of an array has several lines
+    except (ValueError, RecursionError):  # Python refuses to print integers of more than 4300 digits
         return f"a value ({type(held).__name__}) too long to write out"
 
 
@@ -198,6 +201,6 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def _line(text: str) -> str:
-    """The text with line ends and what else does not print escaped."""
+def _one_line(text: str) -> str:
+    """The text with line ends and other unprintable characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.python_values import is_key, is_whole_number, to_python
+from jaxbandit.core.input_values import is_key, is_whole_number, to_python
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
 
@@ -54,17 +54,17 @@ def key_as_integer(key: Any) -> int:
     Raises:
         InputError: anything else, and arrays of keys.
     """
-    words = "an integer from 0 to 2^64 - 1, or one key of jax.random"
+    allowed = "an integer from 0 to 2^64 - 1, or one key of jax.random"
     if is_key(key) or _is_raw_key(key):
         data = np.asarray(jax.random.key_data(key) if is_key(key) else key)
         if data.ndim != 1 or len(data) % 2 or not len(data):
-            raise InputError("simulation.key", key, f"{words}, not an array of them: take one, as key[0]")
+            raise InputError("simulation.key", key, f"{allowed}; this is an array of keys: take one, as key[0]")
         pairs: list[Any] = list(data.astype(np.uint32).reshape(-1, 2, 1))
         high, low = functools.reduce(lambda key, pair: threefry2x32((*key,), (*pair,), rounds=20), pairs)
         return int(high[0]) << 32 | int(low[0])
     number = to_python(key)
     if not is_whole_number(number, 0) or number >= 1 << 64:
-        raise InputError("simulation.key", key, words)
+        raise InputError("simulation.key", key, allowed)
     return int(number)
 
 

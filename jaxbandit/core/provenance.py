@@ -1,4 +1,4 @@
-"""Which version this is, and what it runs on."""
+"""The installed version, and the devices that JAX runs on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def version() -> str:
 
 
 def device_name() -> str:
-    """The kind and number of the devices JAX runs on, those of other processes among them."""
+    """The number and kind of the devices that JAX runs on, including those of other processes."""
     devices = jax.devices()
     return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"

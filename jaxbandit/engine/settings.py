@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError, short_repr
-from jaxbandit.core.python_values import is_whole_number, to_python
+from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.moments import MOST_RUNS
 from jaxbandit.policies.base import Policy

@@ -56,7 +56,11 @@ class ConversionLog:
         """The counts min-max scaled to [0, 1], `[K]`, float64; an InputError where all are equal."""
         above = self.counts - self.counts.min()
         if not above.any():
-            raise InputError("problem.means", self.counts.tolist(), "counts that differ, to be scaled to [0, 1]")
+            raise InputError(
+                "problem.means",
+                self.counts.tolist(),
+                "counts of conversions that are not all equal, so that they can be scaled to [0, 1]",
+            )
         return above / above.max()
 
     def delays(self, click_rate: Any = 0.05, key: str = "problem.delay.click_rate") -> tuple[np.ndarray, ...]:
@@ -123,7 +127,7 @@ def read_log(path: str | os.PathLike[str], arms: int | None = None, key: str = "
     """
     path = os.fspath(path) if isinstance(path, os.PathLike) else path
     if arms is not None and (isinstance(arms, bool) or not isinstance(arms, numbers.Integral) or arms < 1):
-        raise InputError(f"{key}.arms", arms, "a whole number >= 1, or None for every product")
+        raise InputError(f"{key}.arms", arms, "a whole number >= 1")
     index: dict[str, int] = {}  # of the products, in order of first appearance
     lines, conversions = array("q"), array("q")  # by product; rows of product, seconds, clicks, line number
     for number, sale, seconds, clicks, title in _lines(path, key):
@@ -195,16 +199,20 @@ def _lines(path: str, key: str) -> Iterator[tuple[int, str, str, str, str]]:
 def _raw(path: str, key: str) -> Iterator[tuple[int, bytes]]:
     """The lines as they are in the file, from number 1."""
     try:
-        name = os.fspath(path)  # a number is no path, though open() takes one
+        name = os.fspath(path)
+    except TypeError:  # such as a number, which open() would take for a file descriptor
+        raise InputError(key, path, "the path of a conversion log") from None
+    try:
         kind = stat.S_IFMT(os.stat(name).st_mode)
-        if kind not in (stat.S_IFREG, stat.S_IFDIR):  # a pipe may never end, nor begin
-            raise _fault(key, path, "it is no file but a device or a pipe")
+        if kind not in (stat.S_IFREG, stat.S_IFDIR):  # reading a pipe could block for ever
+            raise _fault(key, path, "it is a device or a pipe, not a file")
         with open(name, "rb") as file:
             yield from enumerate(iter(partial(file.readline, _LONGEST), b""), 1)
     except InputError:
         raise
-    except (OSError, TypeError, ValueError) as error:  # ValueError: a null byte in the path
-        raise InputError(key, path, f"a file that can be read ({getattr(error, 'strerror', None) or error})") from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = str(getattr(error, "strerror", None) or error)
+        raise InputError(key, path, f"cannot be read: {reason.lower()}") from None
 
 
 def _fault(key: str, path: str, what: str) -> InputError:

@@ -18,10 +18,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, check_positive, derived, parameter, per_arm
+from jaxbandit.core.component import Component, derived, parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import check_positive, is_masked, number_or_numbers, per_arm, to_python
 from jaxbandit.core.prng import Stream
-from jaxbandit.core.python_values import is_masked, to_python
 from jaxbandit.environment import conversion_log
 
 NEVER = 1 << 30  # rounds; no horizon is as long
@@ -108,7 +108,7 @@ class FixedDelay(Delay, name="fixed"):
         self.check(key)
         rounds = np.asarray(self.d, np.float64)
         if not np.all(rounds == np.floor(rounds)):
-            raise InputError(f"{key}.d", self.d, "whole numbers of rounds >= 0")
+            raise InputError(f"{key}.d", self.d, "whole numbers of rounds, >= 0")
         arms, instances = means.shape
         spread = np.minimum(per_arm(self.d, arms, instances, f"{key}.d"), NEVER).astype(np.int32)
         return self.replace(d=np.atleast_2d(spread))
@@ -129,7 +129,7 @@ class GeometricDelay(Delay, name="geometric"):
     p: Any = parameter(0.5, low=0, high=1, doc="probability of arriving in a round, above 0; a number or one an arm")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
-        check_positive(self.p, f"{key}.p", "numbers above 0 and at most 1")
+        check_positive(self.p, f"{key}.p", number_or_numbers(self.p, "above 0 and at most 1"))
         return super().prepare(means, key)
 
     def longest(self) -> float:
@@ -154,7 +154,7 @@ class ParetoDelay(Delay, name="pareto"):
     alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0; a number or one an arm")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
-        check_positive(self.alpha, f"{key}.alpha", "numbers above 0")
+        check_positive(self.alpha, f"{key}.alpha", number_or_numbers(self.alpha, "above 0"))
         return super().prepare(means, key)
 
     def longest(self) -> float:
@@ -196,7 +196,7 @@ class RewardDependent(Delay, name="reward-dependent"):
         for name in ("one", "zero"):
             part = Delay.from_spec(getattr(self, name), f"{key}.{name}")
             if isinstance(part, RewardDependent):
-                raise InputError(f"{key}.{name}", part.name, "a delay that does not depend on the reward")
+                raise InputError(f"{key}.{name}", part.name, "a delay kind that does not itself depend on the reward")
             parts[name] = part.prepare(means, f"{key}.{name}")
         return self.replace(**parts)
 
@@ -245,11 +245,14 @@ class EmpiricalDelay(Delay, name="empirical"):
     def _rounds(self, arms: int, key: str) -> list[np.ndarray]:
         """The tables in rounds, int64, one an arm."""
         words = (
-            f"recorded delays, whole numbers >= 0, below 2^63: a list, {arms} lists (one an arm), or the path of a log"
+            f"recorded delays, whole numbers from 0 to 2^63 - 1: one list, {arms} lists (one per arm), "
+            "or the path of a conversion log"
         )
         if isinstance(self.table, str | PathLike):
             if self.clicks is not None:
-                raise InputError(f"{key}.clicks", self.clicks, "nothing beside a log, which has them")
+                raise InputError(
+                    f"{key}.clicks", self.clicks, "must not be given with a conversion log, which contains the clicks"
+                )
             return list(
                 conversion_log.read_log(self.table, arms, f"{key}.table").delays(self.click_rate, f"{key}.click_rate")
             )
@@ -257,10 +260,11 @@ class EmpiricalDelay(Delay, name="empirical"):
         if self.clicks is None:
             conversion_log.exact_click_rate(self.click_rate, f"{key}.click_rate")
             return tables
-        beside = _whole_numbers(self.clicks, arms, f"{key}.clicks", "clicks in a week, as many as there are delays")
-        if [len(row) for row in tables] != [len(row) for row in beside]:
-            raise InputError(f"{key}.clicks", self.clicks, "clicks in a week, as many as there are delays")
-        pairs = zip(tables, beside, strict=True)
+        words = "clicks per week, whole numbers >= 0, one for each delay of `table`"
+        clicks = _whole_numbers(self.clicks, arms, f"{key}.clicks", words)
+        if [len(row) for row in tables] != [len(row) for row in clicks]:
+            raise InputError(f"{key}.clicks", self.clicks, words)
+        pairs = zip(tables, clicks, strict=True)
         return [conversion_log.page_visits(*pair, self.click_rate, f"{key}.click_rate") for pair in pairs]
 
     def device_model(self) -> Delay:
@@ -283,7 +287,7 @@ class EmpiricalDelay(Delay, name="empirical"):
 def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarray]:
     """One list for all arms, or one list per arm, as int64 arrays."""
     if is_masked(value):
-        raise InputError(key, value, f"{words}, none of them masked")
+        raise InputError(key, value, f"{words}, without masked entries")
     value = (
         value if isinstance(value, np.ndarray) and value.ndim == 1 else to_python(value)
     )  # a long table stays an array
@@ -292,7 +296,7 @@ def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarr
     if len(rows) * times != arms or not all(map(_is_row, rows)):
         raise InputError(key, value, words)
     if sum(map(len, rows)) * times > _RECORDED:
-        raise InputError(key, value, f"at most {_RECORDED} numbers, those of all {arms} arms counted")
+        raise InputError(key, value, f"at most {_RECORDED} numbers, over all {arms} arms")
     return [np.asarray(row, np.int64) for row in rows] * times
 
 

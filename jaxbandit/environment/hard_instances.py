@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jaxbandit.core.component import finite_numbers, whole_number
 from jaxbandit.core.errors import InputError, suggest_keywords
-from jaxbandit.core.python_values import is_whole_number, to_python
+from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_python, whole_number
 from jaxbandit.environment.problem import Problem
 
 
@@ -33,7 +32,7 @@ def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1
     """
     arms, horizon = to_python(arms), whole_number(horizon, "horizon")
     if not is_whole_number(arms, 2) or arms > 12:
-        raise InputError("arms", arms, "a whole number from 2 to 12: there are K 2^(K-1) instances")
+        raise InputError("arms", arms, "a whole number from 2 to 12 (K arms make K 2^(K-1) instances)")
     spread = finite_numbers(c, "c", "a number >= 0", low=0)
     if spread.ndim:
         raise InputError("c", c, "a number >= 0")

@@ -38,9 +38,7 @@ class Merit(Component):
     def values_at(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) as it is simulated, float64 of the shape of `mu`."""
         made = evaluate(self, jnp.asarray(mu, jnp.result_type(float)))
-        return np.asarray(
-            jnp.broadcast_to(contracts.floats(self, "value", made, mu.shape, "a merit per mean"), mu.shape), np.float64
-        )
+        return np.asarray(contracts.broadcast_floats(self, "value", made, mu.shape, "a merit per mean"), np.float64)
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
         """The x in [low, high] of the largest f(x) (x - ratio), arrays `[K, *runs]`; `ratio` broadcasts.
@@ -78,12 +76,12 @@ class Merit(Component):
         made = self.with_scalars("problem.merit")
         values = made.values_at(np.linspace(0.0, 1.0, _CHECKED))
         if not np.all(np.isfinite(values) & (values > 0)):
-            raise InputError("problem.merit", self.name, "a function that is positive and finite on [0, 1]")
+            raise InputError("problem.merit", self.name, "a merit function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()
         if plays > 1 and spread > (arms - 1) / (plays - 1) * (1 + 1e-6):  # equality is allowed, and float32 rounds
             bound = (
-                f"a merit whose largest value over [0, 1] is at most (K-1)/(L-1) = {arms - 1}/{plays - 1} times its "
-                f"smallest (002 Assumption 1), not {spread:.6g} times"
+                f"a merit function whose largest value on [0, 1] is at most (K-1)/(L-1) = {arms - 1}/{plays - 1} times "
+                f"its smallest (merit paper, Assumption 1), not {spread:.6g} times"
             )
             raise InputError("problem.merit", self.name, bound)
         return made

@@ -74,18 +74,18 @@ class Opportunity(Component):
         mu = np.concatenate(points, axis=1)
         values = made.values_float64(mu)
         if values.shape != mu.shape:
-            words = f"a function from means of shape {mu.shape} to shares of that shape, not {values.shape}"
-            raise InputError("problem.opportunity", self.name, words)
+            allowed = f"a function from means of shape {mu.shape} to shares of that shape, not of shape {values.shape}"
+            raise InputError("problem.opportunity", self.name, allowed)
         outside = np.where(np.isnan(values), np.inf, np.abs(values - 0.5)).max(axis=0)
         over = values.sum(axis=0)
         for measure, most, words in (
-            (outside, 0.5, "a function with values in [0, 1]"),
+            (outside, 0.5, "a function whose values lie in [0, 1]"),
             (over, 1 + 1e-9, "a function whose values sum to at most 1"),
         ):
             worst = int(np.argmax(measure))
             if not measure[worst] <= most:
-                at = f"{words}, not {_short(values[:, worst])} at the means {_short(mu[:, worst])}"
-                raise InputError("problem.opportunity", self.name, at)
+                allowed = f"{words}; at the means {_short(mu[:, worst])} they are {_short(values[:, worst])}"
+                raise InputError("problem.opportunity", self.name, allowed)
         return made
 
     def values_float64(self, mu: np.ndarray) -> np.ndarray:
@@ -107,8 +107,8 @@ def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[A
     """
     if f.has_bounds:
         ends = contracts.pair(f, "bounds", f.bounds(low, high), "the least and the largest share per arm")
-        least, most = (contracts.floats(f, "bounds", end, low.shape, "a share per arm") for end in ends)
-        return jnp.broadcast_to(least, low.shape), jnp.broadcast_to(most, low.shape)
+        least, most = (contracts.broadcast_floats(f, "bounds", end, low.shape, "a share per arm") for end in ends)
+        return least, most
     middle = contracts.floats(f, "value", f.value(0.5 * (low + high)), low.shape, "a share per arm")
     reach = slope * 0.5 * jnp.sum(high - low, axis=0, keepdims=True)
     return jnp.maximum(middle - reach, 0.0), jnp.minimum(middle + reach, 1.0)
@@ -162,8 +162,8 @@ class Constant(_Constant, name="constant"):
     def prepare(self, means: np.ndarray) -> Opportunity:
         self.check_scalars("problem.opportunity")
         if exact_fraction(self.gamma, "problem.opportunity.gamma") * len(means) > 1:
-            words = f"a number from 0 to 1/K = 1/{len(means)}, so that shares sum to at most 1"
-            raise InputError("problem.opportunity.gamma", self.gamma, words)
+            allowed = f"a number from 0 to 1/K = 1/{len(means)}, so that the shares sum to at most 1"
+            raise InputError("problem.opportunity.gamma", self.gamma, allowed)
         return self.with_scalars("problem.opportunity")
 
     def constant_shares(self, arms: int) -> list[Fraction]:
@@ -208,8 +208,8 @@ class PiecewiseLinear(_Rising, name="piecewise-linear"):
     def prepare(self, means: np.ndarray) -> Opportunity:
         made = self.with_scalars("problem.opportunity")
         if self.scale * self.eps > 1:
-            words = f"at most 1/eps = {1 / self.eps:g}, so that shares sum to at most 1"
-            raise InputError("problem.opportunity.scale", self.scale, words)
+            allowed = f"at most 1/eps = {1 / self.eps:g}, so that the shares sum to at most 1"
+            raise InputError("problem.opportunity.scale", self.scale, allowed)
         return made
 
     def value(self, mu: Array) -> Array:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import Component, finite_numbers, per_arm
+from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, suggest_keywords, unknown_key
-from jaxbandit.core.python_values import is_whole_number, to_python
+from jaxbandit.core.input_values import finite_numbers, is_whole_number, number_or_numbers, per_arm, to_python
 from jaxbandit.core.rationals import exact_fractions, shortest_decimals
 from jaxbandit.environment import conversion_log
 from jaxbandit.environment.delays import Delay
@@ -20,6 +20,10 @@ from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 
 _DRAWN = 10**7  # means drawn at random, arms x instances: some seconds and 600 MiB
+_MEANS = (
+    "K numbers, rows of K numbers (one row per instance), a table { random = ..., arms = K, instances = J }, "
+    "or a table { conversions = path of a log, arms = K }"
+)
 
 
 class Problem:
@@ -94,7 +98,7 @@ class Problem:
             if name not in cls.KEYS:
                 raise unknown_key(f"problem.{name}", table[name], cls.KEYS)
         if "means" not in table:
-            raise InputError("problem.means", None, "K numbers, rows of K numbers, or a table { random = ... }")
+            raise InputError("problem.means", None, _MEANS)
         return cls(**table, key=key)
 
     def as_table(self) -> dict[str, Any]:
@@ -142,7 +146,7 @@ class Problem:
         key = "problem.fractions"
         rows = self._spread(exact_fractions(value, key), "fractions", value)
         if any(not 0 <= tau <= 1 for tau in rows.flat):
-            raise InputError(key, value, "numbers from 0 to 1")
+            raise InputError(key, value, number_or_numbers(value, "from 0 to 1"))
         sums = [sum(column, Fraction(0)) for column in rows.T]
         if max(sums) > self.plays:
             bound = f"must sum to at most plays = {self.plays} (they sum to {float(max(sums)):g})"
@@ -155,29 +159,31 @@ class Problem:
         key = "problem.penalties"
         if isinstance(value, Mapping):
             if set(value) != {"gap_fraction"}:
-                raise InputError(key, dict(value), "numbers >= 0, or { gap_fraction = x }")
+                raise InputError(key, dict(value), "numbers >= 0, or a table { gap_fraction = x }")
             share = finite_numbers(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
             if share.ndim:
                 raise InputError(f"{key}.gap_fraction", value["gap_fraction"], "a number >= 0")
             return np.broadcast_to(share * self.gaps.max(axis=0), self.means.shape).copy()
-        return self._spread(finite_numbers(value, key, "numbers >= 0", low=0), "penalties", value)
+        numbers = finite_numbers(value, key, number_or_numbers(value, ">= 0"), low=0)
+        return self._spread(numbers, "penalties", value)
 
     def _of_means(self, family: Any, value: Any, name: str) -> Any:
         """A function of the means, checked."""
         if np.any((self.means < 0) | (self.means > 1)):
-            words = f"numbers from 0 to 1: {name} is a function of them"
-            raise InputError("problem.means", self.means.T.tolist(), words)
+            allowed = f"numbers from 0 to 1, where `{name}` is a function of them"
+            raise InputError("problem.means", self.means.T.tolist(), allowed)
         return self._component(family, value, name)
 
     def _delay(self, value: Any) -> Delay:
         made: Delay = self._component(Delay, value, "delay")
         if made.needs_zero_one_rewards and self.reward.name != "bernoulli":
-            words = f"rewards of 0 and 1, kind 'bernoulli', with delay kind {made.name!r}"
-            raise InputError("problem.reward", self.reward.name, words)
+            allowed = f"'bernoulli' (rewards of 0 and 1) with delay kind {made.name!r}"
+            raise InputError("problem.reward", self.reward.name, allowed)
         return made.prepare(self.means)
 
     def _availability(self, value: Any) -> np.ndarray | None:
-        numbers = finite_numbers(value, "problem.availability", "numbers from 0 to 1", low=0, high=1)
+        allowed = number_or_numbers(value, "from 0 to 1")
+        numbers = finite_numbers(value, "problem.availability", allowed, low=0, high=1)
         return None if np.all(numbers == 1) else self._spread(numbers, "availability", value)
 
 
@@ -200,7 +206,8 @@ def problem_table(value: Any) -> Mapping[str, Any]:
         InputError: no mapping.
     """
     if not isinstance(value, Mapping):
-        raise InputError("problem", value, 'one Problem, as Problem([0.9, 0.5]), or a table, as {"means": [0.9, 0.5]}')
+        allowed = 'one Problem, such as Problem([0.9, 0.5]), or a table, such as {"means": [0.9, 0.5]}'
+        raise InputError("problem", value, allowed)
     return value
 
 
@@ -220,13 +227,9 @@ def _plays(value: Any, arms: int) -> int:
 def _means(value: Any, key: Any) -> np.ndarray:
     if isinstance(value, Mapping):
         return _recorded_means(value) if "conversions" in value else _random_means(value, key)
-    words = (
-        "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }, "
-        "or { conversions = the path of a log, arms = K }"
-    )
-    numbers = finite_numbers(value, "problem.means", words)
+    numbers = finite_numbers(value, "problem.means", _MEANS)
     if numbers.ndim not in (1, 2):
-        raise InputError("problem.means", value, words)
+        raise InputError("problem.means", value, _MEANS)
     return np.atleast_2d(numbers).T
 
 
@@ -255,10 +258,11 @@ def _random_means(table: Mapping[str, Any], key: Any) -> np.ndarray:
             raise InputError(f"problem.means.{name}", spec[name], "a whole number >= 1")
     if spec["arms"] * spec["instances"] > _DRAWN:
         larger = "arms" if spec["arms"] > spec["instances"] else "instances"
-        raise InputError(f"problem.means.{larger}", spec[larger], f"a number with arms x instances at most {_DRAWN}")
+        allowed = f"small enough that arms x instances is at most {_DRAWN}"
+        raise InputError(f"problem.means.{larger}", spec[larger], allowed)
     low, high = (finite_numbers(spec[name], f"problem.means.{name}", "a number") for name in ("low", "high"))
     if low.ndim:
         raise InputError("problem.means.low", spec["low"], "a number")
     if high.ndim or high < low:
-        raise InputError("problem.means.high", spec["high"], f"a number >= low, {spec['low']}")
+        raise InputError("problem.means.high", spec["high"], f"a number >= low = {spec['low']}")
     return (low + (high - low) * prng.uniform_table(key, spec["instances"], spec["arms"])).T

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.component import Component, derived, parameter, per_arm
+from jaxbandit.core.component import Component, derived, parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import per_arm
 from jaxbandit.core.prng import NORMAL_TAIL, Stream
 
 
@@ -70,7 +71,7 @@ class Reward(Component):
 
 def _in_unit(reward: Reward, means: np.ndarray) -> None:
     if np.any((means < 0) | (means > 1)):
-        raise InputError("problem.means", means.T.tolist(), f"numbers from 0 to 1: rewards are {reward.name}")
+        raise InputError("problem.means", means.T.tolist(), f"numbers from 0 to 1 for rewards of kind {reward.name!r}")
 
 
 class Bernoulli(Reward, name="bernoulli"):

@@ -13,8 +13,8 @@ from typing import Any
 import tomli_w
 import xarray as xr
 
-from jaxbandit.core.component import boolean
 from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.input_values import boolean
 from jaxbandit.engine.host.checkpoint import forget
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings

@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.core.python_values import is_whole_number, to_python
+from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     check,

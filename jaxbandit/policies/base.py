@@ -21,8 +21,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, is_user_defined, per_arm
+from jaxbandit.core.component import Component, is_user_defined
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
+from jaxbandit.core.input_values import per_arm
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
 from jaxbandit.policies.round_view import RoundView
@@ -149,8 +150,9 @@ def chosen(policy: Policy, state: Any, now: RoundView) -> tuple[Array, Array]:
     selected, chances = contracts.pair(
         policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
     )
-    chances = contracts.floats(policy, "choose", chances, now.pulls.shape, "a chance per arm as its second result")
-    return contracts.selection_mask(policy, "choose", selected, now), jnp.broadcast_to(chances, now.pulls.shape)
+    what = "a chance per arm as its second result"
+    chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
+    return contracts.selection_mask(policy, "choose", selected, now), chances
 
 
 def selected(policy: Policy, state: Any, now: RoundView) -> Array:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.core.component import per_arm
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import per_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem

@@ -30,8 +30,9 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import finite_numbers, is_user_defined
+from jaxbandit.core.component import is_user_defined
 from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.input_values import finite_numbers
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout

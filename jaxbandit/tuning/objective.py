@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxbandit.core.component import Component, finite_numbers, parameter
+from jaxbandit.core.component import Component, parameter
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
+from jaxbandit.core.input_values import finite_numbers
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions as metrics
 from jaxbandit.metrics.definitions import METRICS, MetricInputs

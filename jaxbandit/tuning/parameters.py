@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.core.component import Component, finite_numbers
+from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, unknown_name
+from jaxbandit.core.input_values import finite_numbers
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Alias, Index, Policy

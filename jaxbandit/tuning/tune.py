@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.component import boolean, finite_numbers, whole_number
 from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.input_values import LARGEST, boolean, finite_numbers, whole_number
 from jaxbandit.engine.host.progress_bar import Progress
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -26,9 +26,6 @@ from jaxbandit.tuning.parameters import Values, tuned
 if TYPE_CHECKING:
     import optax
     import xarray as xr
-
-
-_MOST = 1e30  # what any parameter may be, as `component.finite` says
 
 
 @dataclass(frozen=True)
@@ -204,7 +201,7 @@ class _Ascent:
             moved = self._optax.apply_updates(self._free, updates)
         moved = {name: np.asarray(value, np.float64) for name, value in moved.items()}
         self._free = {one.name: one.kept(moved[one.name]) for one in tunables}
-        if not all(np.all(np.abs(value) <= _MOST) for value in self.values().values()):  # NaN is not
+        if not all(np.all(np.abs(value) <= LARGEST) for value in self.values().values()):  # NaN is not
             raise InputError(*self._pace, f"what makes smaller steps: one went to {described(self.values())}")
         if isinstance(self.objective, Budget) and hard is not None:
             spent = hard[self.objective.limited]

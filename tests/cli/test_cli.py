@@ -194,7 +194,7 @@ def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
             ["--set", "problem.fractions=0.5"],
             "problem.fractions = 0.5: must sum to at most plays = 1 (they sum to 1.5)",
         ),
-        (["--set", "policies.1.eta=-1"], "policies[1].eta = -1: must be numbers >= 0"),
+        (["--set", "policies.1.eta=-1"], "policies[1].eta = -1: must be a number >= 0"),
         (["--set", "policies.1.kind=lgf"], "policies[1].kind = 'lgf': must be one of "),
         (["--set", 'simulation.metrics=["joy"]'], "simulation.metrics = 'joy': must be one of "),
         (["--set", "seeds"], "--set = 'seeds': must be section.key=value"),

@@ -138,11 +138,11 @@ def test_an_empty_file(log, content):
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
-    refused(tmp_path / "none.tsv", "No such file or directory")
-    refused(tmp_path, "Is a directory")
+    refused(tmp_path / "none.tsv", "none.tsv': cannot be read: no such file or directory")
+    refused(tmp_path, "is a directory")
     refused("log\0.tsv", "null byte")
     if os.path.exists("/proc/self/mem"):
-        refused("/proc/self/mem", "Input/output error")
+        refused("/proc/self/mem", "input/output error")
     for held, shown in ((0, "= 0"), (1.5, "= 1.5"), (None, "is missing")):  # open() would take 0 for standard input
         with pytest.raises(InputError, match=f"{KEY} {shown}: must be"):
             read_log(held)
@@ -180,7 +180,7 @@ def test_means_are_the_counts_scaled(log):
     assert found.means.tolist() == [1.0, 0.5, 0.0]
     assert found.means.dtype == np.float64
     for equal in ("ab", "a"):
-        with pytest.raises(InputError, match=r"problem\.means = \[1.*counts that differ"):
+        with pytest.raises(InputError, match=r"problem\.means = \[1.*counts of conversions that are not all equal"):
             _ = read_log(log(*map(short, equal))).means
 
 

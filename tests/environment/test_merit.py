@@ -229,7 +229,7 @@ class Negative(Merit):
     ("changes", "message"),
     [
         ({"merit": "wealth"}, r"problem\.merit\.kind = 'wealth'"),
-        ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale = -1: must be numbers >= 0"),
+        ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale = -1: must be a number >= 0"),
         ({"merit": {"kind": "power", "exponent": 0.5}}, r"problem\.merit\.exponent = 0\.5"),
         ({"merit": {"kind": "power", "c": 2}}, r"unknown key problem\.merit\.c; valid keys: exponent, kind, scale"),
         ({"merit": Negative()}, r"problem\.merit = 'Negative'.* positive and finite on \[0, 1\]"),

@@ -160,10 +160,10 @@ class Broken(Opportunity):
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        (Greedy(), r"opportunity = 'Greedy': must be a function whose values sum to at most 1, not \["),
-        (Negative(), r"a function with values in \[0, 1\], not \["),
-        (Broken(), r"a function with values in \[0, 1\], not \[nan"),
-        (Flat(), r"to shares of that shape, not"),
+        (Greedy(), r"opportunity = 'Greedy': must be a function whose values sum to at most 1; at the means \["),
+        (Negative(), r"a function whose values lie in \[0, 1\]; at the means .* they are \["),
+        (Broken(), r"a function whose values lie in \[0, 1\]; at the means .* they are \[nan"),
+        (Flat(), r"to shares of that shape, not of shape"),
         ("proportional", r"problem\.opportunity\.kind = 'proportional'.*constant.*linear.*uniform"),
         (
             {"kind": "constant", "gamma": 0.3},
@@ -190,5 +190,5 @@ def test_what_is_no_fairness_function_is_refused(spec, says):
 
 
 def test_means_outside_the_unit_interval_are_refused():
-    with pytest.raises(jb.InputError, match=r"problem\.means = .*numbers from 0 to 1: opportunity"):
+    with pytest.raises(jb.InputError, match=r"problem\.means = .*numbers from 0 to 1, where `opportunity`"):
         jb.Problem([0.5, 1.5], reward="gaussian", opportunity="uniform")

@@ -34,7 +34,11 @@ def batch(make):
 
 
 MISUSE = {
-    "means for a problem": (lambda: simulate([0.9, 0.5]), "problem", 'Problem([0.9, 0.5]), or a table, as {"means"'),
+    "means for a problem": (
+        lambda: simulate([0.9, 0.5]),
+        "problem",
+        'Problem([0.9, 0.5]), or a table, such as {"means"',
+    ),
     "problems": (lambda: simulate([PROBLEM]), "problem", "one Problem"),
     "no problem": (lambda: simulate(None), "problem", "one Problem"),
     "a word for a problem": (lambda: simulate("quickstart"), "problem", "one Problem"),
@@ -50,13 +54,17 @@ MISUSE = {
     "Index itself": (lambda: simulate(policies=jb.Index), "policies.kind", "a class that has `value` or `select`"),
     "a Rule itself": (lambda: simulate(policies=jb.Rule()), "policies.kind", "a class that has `value` or `select`"),
     "Policy itself": (lambda: jb.policy(jb.Policy), "policies.kind", "a class that has `select` or `choose`"),
-    "no exploration": (lambda: jb.policy("ucb1", exploration=None), "policies.exploration", "numbers >= 0"),
+    "no exploration": (lambda: jb.policy("ucb1", exploration=None), "policies.exploration", "a number >= 0"),
     "no p": (lambda: jb.Problem([0.9, 0.5], delay={"kind": "geometric", "p": None}), "problem.delay.p", "from 0 to 1"),
-    "masked means": (lambda: jb.Problem(np.ma.array([0.5, 0.2], mask=[0, 1])), "problem.means", "none of them masked"),
+    "masked means": (
+        lambda: jb.Problem(np.ma.array([0.5, 0.2], mask=[0, 1])),
+        "problem.means",
+        "without masked entries",
+    ),
     "masked fractions": (
         lambda: jb.Problem([0.9, 0.5], fractions=np.ma.array([0.5, 0.2], mask=[0, 1])),
         "problem.fractions",
-        "none of them masked",
+        "without masked entries",
     ),
     "NaN fractions": (lambda: jb.Problem([0.9], fractions=Decimal("nan")), "problem.fractions", "finite numbers"),
     "infinite fractions": (lambda: jb.Problem([0.9], fractions=Decimal("inf")), "problem.fractions", "finite numbers"),

@@ -204,7 +204,7 @@ class Mute(jb.Opportunity):
         ),
         (("self-regulated", {"alpha": 0.1}), Mute(), r"lipschitz"),
         (("fairness-aware-etc", {}), Mute(), r"lipschitz"),
-        (("fairness-aware-etc", {"rounds_per_arm": 0}), "uniform", r"rounds_per_arm = 0: must be numbers >= 1"),
+        (("fairness-aware-etc", {"rounds_per_arm": 0}), "uniform", r"rounds_per_arm = 0: must be a number >= 1"),
         (("constant-opportunity", {}), "linear", r"problem\.opportunity = .*'uniform' or 'constant'"),
         (("self-regulated", {}), None, r"problem\.opportunity is missing: must be a fairness function"),
         (("constant-opportunity", {}), None, r"problem\.opportunity is missing: must be a fairness function"),

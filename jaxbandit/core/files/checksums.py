@@ -1,4 +1,4 @@
-"""Files with their digest beside them, as `sha256sum` writes it: what was damaged or altered since is noticed."""
+"""SHA-256 checksums beside files, in the format of `sha256sum`: damaged and altered files are noticed when read."""
 
 from __future__ import annotations
 
@@ -11,63 +11,59 @@ from pathlib import Path
 import xarray as xr
 
 from jaxbandit.core.errors import WriteError
-from jaxbandit.core.files.output_names import unique_name
+from jaxbandit.core.files.atomic_write import write_atomically
 
 
 class DamagedError(ValueError):
-    """A file is not as it was sealed."""
+    """The content of a file does not match its checksum, or the checksum is missing."""
 
 
 def remove_checksum(path: Path) -> None:
-    """Remove the digest of a file that is about to be replaced: it is not whole again until it is sealed.
+    """Remove the checksum of a file that is about to be replaced; without one the file counts as damaged.
 
     Raises:
-        WriteError: it cannot be removed.
+        WriteError: the checksum cannot be removed.
     """
     try:
-        _beside(path).unlink(missing_ok=True)
+        _checksum_path(path).unlink(missing_ok=True)
     except OSError as error:
-        raise WriteError(_beside(path), error) from None
+        raise WriteError(_checksum_path(path), error) from None
 
 
 def write_checksum(path: Path, digest: str) -> None:
-    """Write the SHA-256 of a file beside it, whole or not at all.
+    """Write the SHA-256 of a file beside it, atomically.
+
+    Args:
+        path: the file that the checksum is of.
+        digest: its SHA-256, in hexadecimal.
 
     Raises:
-        WriteError: it cannot be written.
+        WriteError: the checksum cannot be written.
     """
-    partial = path.with_name(unique_name(f".{path.name}."))
-    try:
-        try:
-            partial.write_text(f"{digest}  {path.name}\n")
-            partial.replace(_beside(path))
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise WriteError(_beside(path), error) from None
+    write_atomically(_checksum_path(path), f"{digest}  {path.name}\n".encode())
 
 
 def load_checked(path: Path) -> xr.Dataset:
-    """A sealed dataset, whole.
+    """Load a dataset whose file matches its checksum.
 
     Raises:
-        FileNotFoundError: there is none.
-        OSError: it cannot be read.
-        DamagedError: it is not as it was sealed, or was not sealed.
+        FileNotFoundError: there is no such file.
+        OSError: the file cannot be read.
+        DamagedError: the file does not match its checksum, has none, or is not netCDF.
     """
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading a pipe would block
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     content = path.read_bytes()
-    if not _beside(path).is_file():
+    if not _checksum_path(path).is_file():
         raise DamagedError(f"{path} has no digest beside it")
-    if _beside(path).read_bytes().split()[:1] != [hashlib.sha256(content).hexdigest().encode()]:
+    if _checksum_path(path).read_bytes().split()[:1] != [hashlib.sha256(content).hexdigest().encode()]:
         raise DamagedError(f"{path} is damaged or was altered")
     try:
         with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as found:
             return found.load()
-    except Exception:  # whatever the libraries say of a file that is none of ours
+    except Exception:  # netCDF, HDF5 and xarray raise many kinds of errors for files that are not netCDF
         raise DamagedError(f"{path} cannot be read as netCDF") from None
 
 
-def _beside(path: Path) -> Path:
+def _checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.core.errors import InputError, UnreadableError, short_repr, unknown_key, unknown_name
+from jaxbandit.core.input_values import LARGEST
 from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.engine import plan
 from jaxbandit.engine.plan import Plan
@@ -272,6 +273,6 @@ def _scaled(value: Any, key: str, horizon: int) -> Any:
         scaled = scale * horizon**power if grows else math.inf
     except OverflowError:
         scaled = math.inf
-    if abs(scaled) > 1e30:
-        raise InputError(key, dict(value), f"{words} below 1e30")
+    if abs(scaled) > LARGEST:
+        raise InputError(key, dict(value), f"{words} below {LARGEST:g}")
     return int(scaled) if scaled == int(scaled) else float(scaled)

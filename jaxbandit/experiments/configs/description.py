@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from jaxbandit.core.component import Component, to_toml
-from jaxbandit.core.python_values import to_python
+from jaxbandit.core.input_values import to_python
 from jaxbandit.core.rationals import shortest_decimals
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration

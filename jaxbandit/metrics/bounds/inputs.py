@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.core.component import finite_numbers
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import finite_numbers
 
 
 def means(value: Any) -> np.ndarray:

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbandit.core.component import finite_numbers, whole_number
 from jaxbandit.core.errors import InputError, suggest_keywords, unknown_name
+from jaxbandit.core.input_values import finite_numbers, whole_number
 from jaxbandit.environment.opportunities import PiecewiseLinear
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.rewards import Gaussian

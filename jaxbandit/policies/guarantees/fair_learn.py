@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.component import derived, parameter, per_arm
+from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.input_values import per_arm
 from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, Rule

@@ -54,13 +54,12 @@ class Proportional(Policy):
 
     def chances(self, now: RoundView) -> Array:
         """p_k, in proportion to the merit of the estimate, float `[K, *runs]`."""
-        means = contracts.floats(self, "estimate", self.estimate(now), now.pulls.shape, "a mean per arm")
-        means = jnp.broadcast_to(means, now.pulls.shape)
+        means = contracts.broadcast_floats(self, "estimate", self.estimate(now), now.pulls.shape, "a mean per arm")
         there = jnp.sum(now.available, axis=0, keepdims=True, dtype=means.dtype)
-        merit = contracts.floats(self.merit, "value", self.merit.value(means), means.shape, "a merit per mean")
-        return proportional_chances(
-            jnp.broadcast_to(merit, means.shape), jnp.minimum(there, float(now.plays)), now.available
+        merit = contracts.broadcast_floats(
+            self.merit, "value", self.merit.value(means), means.shape, "a merit per mean"
         )
+        return proportional_chances(merit, jnp.minimum(there, float(now.plays)), now.available)
 
     def drawn(self, now: RoundView, chances: Array) -> tuple[Array, Array]:
         """Arms drawn with some chances, and these."""

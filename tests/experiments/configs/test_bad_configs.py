@@ -28,9 +28,9 @@ def random_means(**table):
 
 
 COUNT = "a whole number >= 1"
-PER_ARM = "a number or 3 numbers, one an arm"
-PER_ROW = "a number or 3 numbers, one an arm, or 2 rows of 3 numbers, one an instance"
-MEANS = "K numbers, or rows of K numbers (instances), or { random = ..., arms = K, instances = J }"
+PER_ARM = "a number or 3 numbers, one per arm"
+PER_ROW = "a number or 3 numbers, one per arm, or 2 rows of 3 numbers, one row per instance"
+MEANS = "K numbers, rows of K numbers (one row per instance), a table { random = ..., arms = K, instances = J }"
 SCALED = "a number, or { scale = s, horizon_power = p } for s T^p"
 
 # The changes, the key at fault, what it holds, and a piece of what it may hold.
@@ -93,7 +93,7 @@ BAD = [
         "one of c_regret, max_deficit, r_regret, regret, unfairness",
     ),
     # means and plays
-    ({"problem.means": DROP}, "problem.means", None, "K numbers, rows of K numbers, or a table { random = ... }"),
+    ({"problem.means": DROP}, "problem.means", None, MEANS),
     ({"problem.means": 0.5}, "problem.means", 0.5, MEANS),
     ({"problem.means": []}, "problem.means", [], MEANS),
     ({"problem.means": "0.5"}, "problem.means", "0.5", MEANS),
@@ -104,14 +104,14 @@ BAD = [
     ({"problem.means": [0.9, INF, 0.1]}, "problem.means", [0.9, INF, 0.1], MEANS),
     ({"problem.means": [[0.9, 0.5], [0.1]]}, "problem.means", [[0.9, 0.5], [0.1]], MEANS),
     ({"problem.means": [[[0.9]]]}, "problem.means", [[[0.9]]], MEANS),
-    ({"problem.means": [0.9, 1.5, 0.1]}, "problem.means", ANYTHING, "numbers from 0 to 1: rewards are bern"),
+    ({"problem.means": [0.9, 1.5, 0.1]}, "problem.means", ANYTHING, "numbers from 0 to 1 for rewards of kind 'bern"),
     (random_means(random="normal"), "problem.means.random", "normal", "'uniform'"),
     (random_means(arms=0), "problem.means.arms", 0, COUNT),
     (random_means(arms=True), "problem.means.arms", True, COUNT),
     ({"problem.means": {"random": "uniform"}}, "problem.means.arms", None, COUNT),
     (random_means(instances=1.5), "problem.means.instances", 1.5, COUNT),
     (random_means(instance=2), "problem.means.instance", 2, "(did you mean 'instances'?)"),
-    (random_means(low=0.5, high=0.2), "problem.means.high", 0.2, "a number >= low, 0.5"),
+    (random_means(low=0.5, high=0.2), "problem.means.high", 0.2, "a number >= low = 0.5"),
     (random_means(low="a"), "problem.means.low", "a", "a number"),
     ({"problem.plays": 4}, "problem.plays", 4, "a whole number from 1 to the number of arms, 3"),
     ({"problem.plays": 0}, "problem.plays", 0, "a whole number from 1 to the number of arms, 3"),
@@ -119,9 +119,9 @@ BAD = [
     ({"problem.plays": True}, "problem.plays", True, "a whole number from 1 to the number of arms, 3"),
     ({"problem.plays": 2, **one(kind="naive")}, "problem.plays", 2, "1 with naive"),
     # what fairness asks
-    ({"problem.fractions": -0.1}, "problem.fractions", -0.1, "numbers from 0 to 1"),
+    ({"problem.fractions": -0.1}, "problem.fractions", -0.1, "a number from 0 to 1"),
     ({"problem.fractions": [0.1, 0.2, -0.01]}, "problem.fractions", [0.1, 0.2, -0.01], "numbers from 0 to 1"),
-    ({"problem.fractions": 1.01, "problem.plays": 3}, "problem.fractions", 1.01, "numbers from 0 to 1"),
+    ({"problem.fractions": 1.01, "problem.plays": 3}, "problem.fractions", 1.01, "a number from 0 to 1"),
     ({"problem.fractions": 0.34}, "problem.fractions", 0.34, "must sum to at most plays = 1 (they sum to 1.02)"),
     (
         {"problem.fractions": 0.67, "problem.plays": 2},
@@ -143,12 +143,12 @@ BAD = [
     ({"problem.fractions": NAN}, "problem.fractions", NAN, "finite numbers"),
     ({"problem.fractions": [0.1, [0.1], 0.1]}, "problem.fractions", ANYTHING, "finite numbers"),
     ({"problem.fractions": DROP}, "problem.fractions", None, "tau, a number or one an arm: lfg needs it"),
-    ({"problem.penalties": -1}, "problem.penalties", -1, "numbers >= 0"),
-    ({"problem.penalties": NAN}, "problem.penalties", NAN, "numbers >= 0"),
-    ({"problem.penalties": "high"}, "problem.penalties", "high", "numbers >= 0"),
+    ({"problem.penalties": -1}, "problem.penalties", -1, "a number >= 0"),
+    ({"problem.penalties": NAN}, "problem.penalties", NAN, "a number >= 0"),
+    ({"problem.penalties": "high"}, "problem.penalties", "high", "a number >= 0"),
     ({"problem.penalties": ["0.1", "0.2", "0.3"]}, "problem.penalties", ["0.1", "0.2", "0.3"], "numbers >= 0"),
     ({"problem.penalties": [0.1, 0.2]}, "problem.penalties", ANYTHING, PER_ARM),
-    ({"problem.penalties": {"gap": 0.5}}, "problem.penalties", {"gap": 0.5}, "or { gap_fraction = x }"),
+    ({"problem.penalties": {"gap": 0.5}}, "problem.penalties", {"gap": 0.5}, "or a table { gap_fraction = x }"),
     ({"problem.penalties": {"gap_fraction": -1}}, "problem.penalties.gap_fraction", -1, "a number >= 0"),
     (
         {"problem.penalties": DROP, **one(kind="hard-threshold-ucb")},
@@ -162,8 +162,8 @@ BAD = [
         None,
         "soft-threshold-ucb needs it",
     ),
-    ({"problem.availability": 1.5}, "problem.availability", 1.5, "numbers from 0 to 1"),
-    ({"problem.availability": True}, "problem.availability", True, "numbers from 0 to 1"),
+    ({"problem.availability": 1.5}, "problem.availability", 1.5, "a number from 0 to 1"),
+    ({"problem.availability": True}, "problem.availability", True, "a number from 0 to 1"),
     ({"problem.availability": [0.5, 0.5]}, "problem.availability", ANYTHING, PER_ARM),
     # rewards and delays
     ({"problem.reward": "gausian"}, "problem.reward.kind", "gausian", "(did you mean 'gaussian'?)"),
@@ -171,15 +171,20 @@ BAD = [
     ({"problem.reward": {"sd": 1.0}}, "problem.reward", {"sd": 1.0}, 'or a table { kind = "...", ... }'),
     ({"problem.reward": {"kind": 7}}, "problem.reward.kind", 7, "one of bernoulli, beta, constant"),
     ({"problem.reward": {"kind": "gaussian", "std": 1}}, "problem.reward.std", 1, "(did you mean 'sd'?)"),
-    ({"problem.reward": {"kind": "gaussian", "sd": -1}}, "problem.reward.sd", -1, "numbers >= 0"),
-    ({"problem.reward": {"kind": "gaussian", "sd": NAN}}, "problem.reward.sd", NAN, "numbers >= 0"),
-    ({"problem.reward": {"kind": "gaussian", "sd": True}}, "problem.reward.sd", True, "numbers >= 0"),
+    ({"problem.reward": {"kind": "gaussian", "sd": -1}}, "problem.reward.sd", -1, "a number >= 0"),
+    ({"problem.reward": {"kind": "gaussian", "sd": NAN}}, "problem.reward.sd", NAN, "a number >= 0"),
+    ({"problem.reward": {"kind": "gaussian", "sd": True}}, "problem.reward.sd", True, "a number >= 0"),
     ({"problem.reward": {"kind": "gaussian", "sd": [0.1, 0.2]}}, "problem.reward.sd", [0.1, 0.2], PER_ARM),
-    ({"problem.reward": {"kind": "beta", "concentration": 0}}, "problem.reward.concentration", 0, "numbers >= 0.001"),
-    ({"problem.reward": "beta", "problem.means": [0.5, -0.1, 0.5]}, "problem.means", ANYTHING, "rewards are beta"),
+    ({"problem.reward": {"kind": "beta", "concentration": 0}}, "problem.reward.concentration", 0, "a number >= 0.001"),
+    (
+        {"problem.reward": "beta", "problem.means": [0.5, -0.1, 0.5]},
+        "problem.means",
+        ANYTHING,
+        "rewards of kind 'beta'",
+    ),
     ({"problem.delay": "later"}, "problem.delay.kind", "later", "fixed"),
-    ({"problem.delay": {"kind": "fixed", "d": 1.5}}, "problem.delay.d", 1.5, "whole numbers of rounds >= 0"),
-    ({"problem.delay": {"kind": "fixed", "d": -1}}, "problem.delay.d", -1, "numbers >= 0"),
+    ({"problem.delay": {"kind": "fixed", "d": 1.5}}, "problem.delay.d", 1.5, "whole numbers of rounds, >= 0"),
+    ({"problem.delay": {"kind": "fixed", "d": -1}}, "problem.delay.d", -1, "a number >= 0"),
     ({"problem.delay": {"kind": "fixed", "d": [1, 2]}}, "problem.delay.d", [1, 2], PER_ARM),
     ({"problem.delay": {"kind": "fixed", "rounds": 2}}, "problem.delay.rounds", 2, "valid keys: d, kind"),
     # policies
@@ -200,10 +205,10 @@ BAD = [
         "a name of its own for each policy",
     ),
     (one(kind="lfg", eta=[1, 2, 1]), "policies.label", "lfg (eta=1)", "a name of its own for each policy"),
-    (one(kind="lfg", eta=1e300), "policies[0].eta", 1e300, "numbers >= 0"),
-    (one(kind="lfg", eta={"scale": 1, "horizon_power": 1000}), "policies[0].eta", ANYTHING, "s T^p below 1e30"),
-    (one(kind="lfg", eta={"scale": 1, "horizon_power": 1000.5}), "policies[0].eta", ANYTHING, "s T^p below 1e30"),
-    (one(kind="lfg", eta=10**400), "policies[0].eta", 10**400, "numbers >= 0"),
+    (one(kind="lfg", eta=1e300), "policies[0].eta", 1e300, "a number >= 0"),
+    (one(kind="lfg", eta={"scale": 1, "horizon_power": 1000}), "policies[0].eta", ANYTHING, "s T^p below 1e+30"),
+    (one(kind="lfg", eta={"scale": 1, "horizon_power": 1000.5}), "policies[0].eta", ANYTHING, "s T^p below 1e+30"),
+    (one(kind="lfg", eta=10**400), "policies[0].eta", 10**400, "a number >= 0"),
     (one(kind="lfg", etta=1), "policies[0].etta", 1, "(did you mean 'eta'?)"),
     (one(kind="ucb1", base="lfg"), "policies[0].base", "lfg", "valid keys: exploration, kind, label, log_offset"),
     (one(kind="fair-learn", base="ucb"), "policies[0].base", "ucb", "(did you mean 'ucb1'?)"),
@@ -215,21 +220,21 @@ BAD = [
         2,
         "valid keys: alpha, base",
     ),
-    (one(kind="lfg", eta=-1), "policies[0].eta", -1, "numbers >= 0"),
-    (one(kind="lfg", eta="1"), "policies[0].eta", "1", "numbers >= 0"),
-    (one(kind="lfg", eta=False), "policies[0].eta", False, "numbers >= 0"),
-    (one(kind="lfg", eta=INF), "policies[0].eta", INF, "numbers >= 0"),
+    (one(kind="lfg", eta=-1), "policies[0].eta", -1, "a number >= 0"),
+    (one(kind="lfg", eta="1"), "policies[0].eta", "1", "a number >= 0"),
+    (one(kind="lfg", eta=False), "policies[0].eta", False, "a number >= 0"),
+    (one(kind="lfg", eta=INF), "policies[0].eta", INF, "a number >= 0"),
     (one(kind="lfg", eta=[]), "policies[0].eta", [], "at least one value"),
-    (one(kind="lfg", eta=[1, -2]), "policies[0].eta", -2, "numbers >= 0"),
-    (one(kind="lfg", exploration=-1), "policies[0].exploration", -1, "numbers >= 0"),
-    (one(kind="epsilon-greedy", eps=1.01), "policies[0].eps", 1.01, "numbers from 0 to 1"),
-    (one(kind="kl-ucb", a=NAN), "policies[0].a", NAN, "finite numbers"),
-    (one(kind="explore-then-commit", rounds_per_arm=0), "policies[0].rounds_per_arm", 0, "numbers >= 1"),
+    (one(kind="lfg", eta=[1, -2]), "policies[0].eta", -2, "a number >= 0"),
+    (one(kind="lfg", exploration=-1), "policies[0].exploration", -1, "a number >= 0"),
+    (one(kind="epsilon-greedy", eps=1.01), "policies[0].eps", 1.01, "a number from 0 to 1"),
+    (one(kind="kl-ucb", a=NAN), "policies[0].a", NAN, "a finite number"),
+    (one(kind="explore-then-commit", rounds_per_arm=0), "policies[0].rounds_per_arm", 0, "a number >= 1"),
     (one(kind="lfg", eta={"scale": 1}), "policies[0].eta", {"scale": 1}, SCALED),
     (one(kind="lfg", eta={"scale": 1, "power": 2}), "policies[0].eta", {"scale": 1, "power": 2}, SCALED),
     (one(kind="lfg", eta={"scale": "1", "horizon_power": 1}), "policies[0].eta.scale", "1", "finite numbers"),
     (one(kind="lfg", eta={"scale": 1, "horizon_power": NAN}), "policies[0].eta.horizon_power", NAN, "finite numbers"),
-    (one(kind="lfg", eta={"scale": -2, "horizon_power": 1}), "policies[0].eta", -800, "numbers >= 0"),
+    (one(kind="lfg", eta={"scale": -2, "horizon_power": 1}), "policies[0].eta", -800, "a number >= 0"),
     # policies and problems that do not go together
     (
         {"problem.reward": "gaussian", **one(kind="kl-ucb")},

@@ -90,7 +90,7 @@ def test_labels_families_and_points():
         ({"problem": {"fractions": [0.1, None]}}, "grid.problem.fractions", "a list of values"),
         ({"problem": {"penalty": [0.1, 0.2]}}, "problem.penalty", "did you mean 'penalties'"),
         ({"problem": {"means": {"arms": [2, 3]}}}, "grid.problem.means.arms", "a key of a table"),
-        ({"problem": {"penalties": [0.1, -1.0]}}, "problem.penalties", r"numbers >= 0 \(at penalties=-1\)"),
+        ({"problem": {"penalties": [0.1, -1.0]}}, "problem.penalties", r"a number >= 0 \(at penalties=-1\)"),
         (
             {"problem": {"means": [[0.1, 0.2], [0.1, 0.2, 0.3]]}},
             "grid.problem.means",

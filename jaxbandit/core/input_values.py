@@ -1,0 +1,149 @@
+"""Values that users give: conversion to Python's own types, and checks of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.core.errors import InputError
+
+LARGEST = 1e30  # the largest magnitude of any number that a user may give
+
+
+def to_python(value: Any) -> Any:
+    """The value with numbers as int or float, and arrays, series, ranges and tuples as lists.
+
+    Keys of `jax.random` and objects that hold no numbers stay as they are. A masked entry becomes None.
+    """
+    if isinstance(value, str | bool | int | float) or value is None or isinstance(value, type):
+        return value
+    if isinstance(value, Mapping):
+        return {name: to_python(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [to_python(part) for part in value]
+    if is_key(value) or not hasattr(value, "__array__"):
+        return value
+    array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    converted = array.tolist()
+    if isinstance(converted, np.floating):  # `tolist` leaves a long double as it is
+        return float(converted)
+    return to_python(converted) if isinstance(converted, list) and array.dtype == object else converted
+
+
+def is_key(value: object) -> bool:
+    """Whether the value is a key of `jax.random.key`, or an array of such keys."""
+    return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def is_masked(value: object) -> bool:
+    """Whether the value is or contains a masked array with an entry that is masked."""
+    if isinstance(value, list | tuple):
+        return any(is_masked(part) for part in value if not isinstance(part, int | float | str))
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
+def is_whole_number(value: object, least: int = 1) -> TypeGuard[int]:
+    """Whether the value is an int (not a boolean) of at least `least`."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def finite_numbers(value: Any, key: str, allowed: str, low: float = -math.inf, high: float = math.inf) -> np.ndarray:
+    """A number, or nested lists of numbers, as float64.
+
+    Args:
+        value: the number or numbers.
+        key: the config key or argument, for errors.
+        allowed: the allowed values in words, for errors.
+        low, high: the allowed range, ends included.
+
+    Raises:
+        InputError: the value is not made of real numbers (strings and booleans are not numbers), or a number is
+            masked, out of range or above 1e30 in magnitude.
+    """
+    try:
+        masked, parts = is_masked(value), np.asarray(value, dtype=object)
+        numbers = parts.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise InputError(key, value, allowed) from None
+    if masked:
+        raise InputError(key, value, f"{allowed}, without masked entries")
+    if np.any(np.abs(numbers) > LARGEST) and np.all(np.isfinite(numbers)):
+        raise InputError(key, value, f"{allowed}, at most {LARGEST:g} in magnitude")
+    not_numbers = any(isinstance(part, str | bool | np.bool_) for part in parts.flat) or parts.size == 0
+    if not_numbers or not np.all((low <= numbers) & (numbers <= high) & np.isfinite(numbers)):
+        raise InputError(key, value, allowed)
+    return numbers
+
+
+def number_or_numbers(value: object, condition: str) -> str:
+    """The words of an error about a value: "a number >= 0", or "numbers >= 0" for a list or an array."""
+    several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+    return f"{'numbers' if several else 'a number'} {condition}"
+
+
+def boolean(value: Any, key: str) -> bool:
+    """True or false, of Python, NumPy or JAX.
+
+    Raises:
+        InputError: anything else.
+    """
+    converted = to_python(value)
+    if not isinstance(converted, bool):
+        raise InputError(key, value, "true or false")
+    return converted
+
+
+def whole_number(value: Any, key: str, least: int = 1) -> int:
+    """A whole number, of Python, NumPy or JAX.
+
+    Raises:
+        InputError: anything else, or a number below `least`.
+    """
+    converted = to_python(value)
+    if not is_whole_number(converted, least):
+        raise InputError(key, value, f"a whole number >= {least}")
+    return int(converted)
+
+
+def check_positive(value: Any, key: str, allowed: str) -> None:
+    """Refuse numbers that are 0 or less, for parameters whose range excludes its lower end.
+
+    Raises:
+        InputError: a number is 0 or less; `allowed` are the allowed values in words.
+    """
+    try:
+        least = float(np.min(np.asarray(value, dtype=float)))
+    except (TypeError, ValueError, OverflowError):
+        return  # the check of the range, which follows, has the better message
+    if least <= 0:
+        raise InputError(key, value, allowed)
+
+
+def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None, exact: bool = False) -> np.ndarray:
+    """A number, K numbers, or one row of K numbers per instance, as an array `[]`, `[K, 1]` or `[K, J]`.
+
+    Args:
+        value: the number or numbers.
+        arms, instances: K and J.
+        key: the config key or argument, for errors.
+        held: the value that an error shows, where `value` is no longer as the user wrote it.
+        exact: keep the entries of an object array, which are exact ratios; else the result is float64.
+
+    Raises:
+        InputError: any other shape.
+    """
+    array = np.asarray(value) if exact else np.asarray(value).astype(np.float64)
+    if array.ndim == 0:
+        return array
+    if array.shape == (arms,):
+        return array[:, None]
+    if array.shape == (instances, arms):
+        return array.T
+    rows = f", or {instances} rows of {arms} numbers, one row per instance" if instances > 1 else ""
+    allowed = f"a number or {arms} numbers, one per arm{rows}"
+    raise InputError(key, value if held is None else held, allowed)
