@@ -16,13 +16,14 @@ from typing import Any
 import tomli_w
 
 from jaxbandit.core.component import Component
-from jaxbandit.core.errors import InputError, ReturnedError, WriteError, unknown_name
+from jaxbandit.core.errors import InputError, ReturnedError, WriteError
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.output_names import RESULTS, TABLE, is_output
 from jaxbandit.core.files.streams import print_error, print_lines
 from jaxbandit.engine import simulation
 from jaxbandit.engine.batch import memory, sharding
 from jaxbandit.experiments.configs import config as configs
+from jaxbandit.papers import PAPERS, Sizes
 from jaxbandit.policies.base import Alias, Policy
 
 _LONG = "n" * 200  # a name longer than those of the files that are written
@@ -85,13 +86,17 @@ def _parser() -> argparse.ArgumentParser:
             "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help="as simulation.seeds=200"
         )
     again = commands.add_parser(
-        "reproduce", help="the figures and claims of the papers", description=_reproduce.__doc__
+        "reproduce",
+        help="the figures and claims of the papers",
+        description=inspect.getdoc(_reproduce),
+        epilog="papers:\n" + "\n".join(f"  {name:15}{paper.citation}" for name, paper in PAPERS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    again.add_argument("paper", nargs="?", metavar="PAPER", help="000 ... 004; all by default")
-    again.add_argument("--quick", action="store_true", help="the same figures, small")
-    again.add_argument("--out", type=Path, metavar="DIR", help="default: results/reproduction, or ...-quick")
+    again.add_argument("paper", nargs="?", metavar="PAPER", help=f"{', '.join(PAPERS)}; default: all")
+    again.add_argument("--quick", action="store_true", help="the same with smaller problems and fewer runs")
+    again.add_argument("--out", type=Path, metavar="DIR", help="default: results/reproduction[-quick]")
     again.add_argument(
-        "--conversion-log", type=Path, metavar="FILE", help="for figure 3 of 002, which is left out without it"
+        "--conversion-log", type=Path, metavar="FILE", help="for figure 3 of the merit paper, left out without it"
     )
     again.set_defaults(command=_reproduce)
     listing = commands.add_parser("policies", help="list the policies and their parameters")
@@ -213,22 +218,23 @@ def _told(data: Any, result: Any, names: list[str], out: Path, summary: Any) -> 
 
 
 def _reproduce(parsed: argparse.Namespace) -> int:
-    """Simulate a paper's experiments, draw its figures, weigh its claims, write report.html, report.md and claims.json.
+    """Simulate the experiments of the papers, draw their figures, decide their claims, write a report to DIR.
 
-    Interrupted and started again it goes on with what is not simulated yet.
+    DIR/report.html, DIR/report.md and DIR/claims.json hold the report. After an interruption the same command runs only
+    the simulations that are missing.
     """
     out = parsed.out or Path("results") / ("reproduction-quick" if parsed.quick else "reproduction")
     memory.check_limit()
     _draw_to_files()
     sharding.check()
-    from jaxbandit.papers import PAPERS, Sizes, report, reproduce  # late: bad input is refused before matplotlib loads
+    from jaxbandit.papers import report, reproduce  # late: these load matplotlib
 
-    if parsed.paper is not None and parsed.paper not in PAPERS:
-        raise unknown_name("PAPER", parsed.paper, PAPERS)
+    names = list(reproduce.REPRODUCTIONS) if parsed.paper is None else [parsed.paper]
+    for name in names:
+        reproduce.check_name(name)
     _ask_for(out, report.FILES.__contains__)
-    numbers = list(PAPERS) if parsed.paper is None else [parsed.paper]
-    whole = reproduce.reproduce(numbers, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
-    print_lines(report.table(whole), f"wrote report.html, report.md, claims.json and the figures to {out}/")
+    made = reproduce.reproduce(names, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
+    print_lines(report.table(made), f"wrote report.html, report.md, claims.json and the figures to {out}/")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The papers' experiments, figures and claims: one folder per paper."""
+"""The five papers: their experiments, figures and claims, one folder per paper. This module imports no plotting."""
 
 from jaxbandit.papers.experiment import Paper as Paper
 from jaxbandit.papers.experiment import Sizes as Sizes
@@ -8,4 +8,4 @@ from jaxbandit.papers.opportunities.paper import PAPER as OPPORTUNITIES
 from jaxbandit.papers.penalties.paper import PAPER as PENALTIES
 from jaxbandit.papers.plays.paper import PAPER as PLAYS
 
-PAPERS: dict[str, Paper] = {paper.number: paper for paper in (PENALTIES, GUARANTEES, MERIT, PLAYS, OPPORTUNITIES)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PENALTIES, GUARANTEES, MERIT, PLAYS, OPPORTUNITIES)}

@@ -1,4 +1,4 @@
-"""What decides a claim: margins with their errors, and a verdict that follows from them."""
+"""What decides a claim: estimates with standard errors, and a verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -6,166 +6,179 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
+
+from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.papers.experiment import Data
 
 REPRODUCED, FAILED, UNDECIDED = "reproduced", "not reproduced", "undecided"
-ALARM = 0.05  # the chance that some interval of a claim misses its value
+FAMILYWISE_ERROR = 0.05  # the probability that some confidence interval of a claim misses its value
 
 
 @dataclass(frozen=True)
-class Margin:
-    """One number of those that a claim is about.
+class Estimate:
+    """One of the numbers that decide a claim.
 
     Attributes:
-        where: the setting it was measured in.
+        setting: the setting that it was measured in, in words.
         value: the estimate.
-        error: its standard error; 0 for what holds run by run.
+        stderr: its standard error; 0 for a value that every run has.
     """
 
-    where: str
+    setting: str
     value: float
-    error: float = 0.0
+    stderr: float = 0.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The verdict on a claim, and what it rests on.
+    """The verdict on a claim, and the numbers behind it.
 
     Attributes:
         verdict: "reproduced", "not reproduced" or "undecided".
-        quantity: what was measured, with its unit, and what the claim says of it.
-        number: the value, of all settings, that decides.
-        low, high: its confidence interval; the intervals of all settings hold together with 95 %.
-        where: the setting of that value.
-        settings: how many settings were compared.
+        statistic: what was measured, its unit, and the range that the claim gives it.
+        number: the value that decides: of all settings, the one furthest out of the range or closest to its ends.
+        low, high: the confidence interval of that value. The intervals of all settings hold together with 95 %.
+        setting: the setting of that value.
+        compared: the number of settings compared.
+        tolerance: the two ends of the range that the claim gives the statistic; infinite where there is none.
         finding: why the claim does not hold; empty where it does.
-        nearest: the nearest setting in which it does; empty where there is none, or no need.
+        holds_in: the nearest settings in which the claim does hold; empty where there are none or none is needed.
     """
 
     verdict: str
-    quantity: str
+    statistic: str
     number: float
     low: float
     high: float
-    where: str
-    settings: int
+    setting: str
+    compared: int
+    tolerance: tuple[float, float] = (-math.inf, math.inf)
     finding: str = ""
-    nearest: str = ""
+    holds_in: str = ""
 
-    def explained(self, finding: str, nearest: str = "") -> Evidence:
-        """The same with the finding, where the claim was not reproduced."""
-        return self if self.verdict == REPRODUCED else replace(self, finding=finding, nearest=nearest)
+    def explained(self, finding: str, holds_in: str = "") -> Evidence:
+        """The evidence with a finding, where the claim was not reproduced; else the evidence as it is."""
+        return self if self.verdict == REPRODUCED else replace(self, finding=finding, holds_in=holds_in)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says of its experiments, and how to tell.
+    """A statement of a paper about its experiments, and how to decide it.
 
     Attributes:
-        name: as "000-1".
-        statement: the claim in short.
-        source: where the paper makes it.
+        name: the paper's name and a number, such as "merit-1".
+        statement: the statement in short.
+        place: where the paper makes it.
         figure: the name of the figure that shows it.
-        weigh: from the paper's results to the evidence.
-        needs: experiments without which it cannot be weighed.
+        weigh: computes the evidence from the results of the paper's experiments.
+        needs: experiments without which the claim cannot be decided.
+        assumed: what the experiments assume because the paper does not state it.
     """
 
     name: str
     statement: str
-    source: str
+    place: str
     figure: str
-    weigh: Callable[[Any], Evidence]
+    weigh: Callable[[Data], Evidence]
     needs: tuple[str, ...] = ()
+    assumed: str = ""
 
 
-def decide(quantity: str, margins: Sequence[Margin], low: float = -math.inf, high: float = math.inf) -> Evidence:
-    """Whether every margin lies between `low` and `high`; what is known to lie on one of them does not.
+def decide(statistic: str, estimates: Sequence[Estimate], low: float = -math.inf, high: float = math.inf) -> Evidence:
+    """Decide whether every estimate lies strictly between `low` and `high`.
 
-    Intervals are Bonferroni's: all hold together with 95 %. The claim is reproduced where every interval lies inside,
-    not reproduced where one lies outside, and undecided otherwise. The margin shown is the one furthest out.
-
-    Nothing to compare decides nothing.
+    The confidence intervals are Bonferroni's: all hold together with 95 %. The claim is reproduced where every
+    interval lies inside the range, not reproduced where some interval lies wholly outside, and undecided otherwise. An
+    estimate without error that equals an end of the range lies outside. Without estimates the claim is undecided.
     """
-    if not margins:
-        return Evidence(UNDECIDED, quantity, math.nan, math.nan, math.nan, "no setting", 0)
-    z = NormalDist().inv_cdf(1 - ALARM / (2 * len(margins)))
+    tolerance = (low, high)
+    if not estimates:
+        return Evidence(UNDECIDED, statistic, math.nan, math.nan, math.nan, "no setting", 0, tolerance)
+    z = NormalDist().inv_cdf(1 - FAMILYWISE_ERROR / (2 * len(estimates)))
 
-    def outside(margin: Margin) -> float:
-        return max(low - margin.value - z * margin.error, margin.value - z * margin.error - high)
+    def outside(estimate: Estimate) -> float:
+        return max(low - estimate.value - z * estimate.stderr, estimate.value - z * estimate.stderr - high)
 
-    def slack(margin: Margin) -> float:
-        return min(margin.value - z * margin.error - low, high - margin.value - z * margin.error)
+    def slack(estimate: Estimate) -> float:
+        return min(estimate.value - z * estimate.stderr - low, high - estimate.value - z * estimate.stderr)
 
-    known = [m for m in margins if math.isfinite(m.value) and math.isfinite(m.error)]
-    failing = [m for m in known if outside(m) >= 0]
-    worst = max(failing, key=outside) if failing else min(known or margins, key=slack)
-    inside = REPRODUCED if len(known) == len(margins) and slack(worst) > 0 else UNDECIDED
-    verdict = FAILED if failing else inside
-    half = z * worst.error
-    return Evidence(verdict, quantity, worst.value, worst.value - half, worst.value + half, worst.where, len(margins))
+    finite = [one for one in estimates if math.isfinite(one.value) and math.isfinite(one.stderr)]
+    failing = [one for one in finite if outside(one) >= 0]
+    worst = max(failing, key=outside) if failing else min(finite or estimates, key=slack)
+    inside = len(finite) == len(estimates) and slack(worst) > 0
+    verdict = FAILED if failing else REPRODUCED if inside else UNDECIDED
+    half = z * worst.stderr
+    interval = (worst.value - half, worst.value + half)
+    return Evidence(verdict, statistic, worst.value, *interval, worst.setting, len(estimates), tolerance)
 
 
-def over_runs(where: str, values: Any) -> Margin:
-    """The mean of a value a run, `[instance, seed]`: over instances where there are several, else over seeds."""
+def mean_over_runs(setting: str, values: ArrayLike) -> Estimate:
+    """The mean of one value per run, `[instance, seed]`. Its error is over instances, or over seeds of one instance."""
     values = np.asarray(values, np.float64)
     sample = values.mean(axis=1) if values.shape[0] > 1 else values[0]
-    error = sample.std(ddof=1) / math.sqrt(len(sample)) if len(sample) > 1 else math.inf
-    return Margin(where, float(sample.mean()), float(error))
+    stderr = sample.std(ddof=1) / math.sqrt(len(sample)) if len(sample) > 1 else math.inf
+    return Estimate(setting, float(sample.mean()), float(stderr))
 
 
-def final(results: xr.Dataset, metric: str, policy: str) -> np.ndarray:
+def metric_name(metric: str) -> str:
+    """The name of a metric in words, without its unit."""
+    return METRICS[metric].label.partition(" (")[0]
+
+
+def final_values(results: xr.Dataset, metric: str, policy: str) -> np.ndarray:
     """A metric at the horizon, `[instance, seed]`."""
     return results[f"{metric}_final"].sel(policy=policy).values
 
 
-def at(results: xr.Dataset, metric: str, policy: str, t: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over seeds of a metric at a recorded round, and its standard error: both `[instance]`."""
+def at_round(results: xr.Dataset, metric: str, policy: str, t: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mean over seeds of a metric in a recorded round, and its standard error: both `[instance]`."""
     mean, error = (results[name].sel(policy=policy, round=t) for name in (metric, f"{metric}_stderr"))
     return mean.values, error.values
 
 
-def difference(where: str, results: xr.Dataset, metric: str, more: str, less: str) -> Margin:
-    """How much more of a metric one policy has than another at the horizon, run by run: both meet the same draws."""
-    return over_runs(where, final(results, metric, more) - final(results, metric, less))
+def difference(setting: str, results: xr.Dataset, metric: str, more: str, less: str) -> Estimate:
+    """A metric of policy `more` minus that of policy `less` at the horizon, run by run with common random numbers."""
+    return mean_over_runs(setting, final_values(results, metric, more) - final_values(results, metric, less))
 
 
-def ratio(where: str, above: Any, below: Any) -> Margin:
-    """The ratio of the means of two values a run, both of the same runs, `[instance, seed]`.
+def ratio(setting: str, numerators: ArrayLike, denominators: ArrayLike) -> Estimate:
+    """The ratio of the means of two values per run, both `[instance, seed]` and of the same runs.
 
-    Its error is the first-order one of a ratio, over what `over_runs` averages over.
+    Its error is the first-order error of a ratio, over instances or seeds as in `mean_over_runs`.
     """
-    above, below = (np.asarray(values, np.float64) for values in (above, below))
+    above, below = (np.asarray(values, np.float64) for values in (numerators, denominators))
     value, level = above.mean() / below.mean(), below.mean()
-    return Margin(where, float(value), over_runs(where, (above - value * below) / level).error)
+    return Estimate(setting, float(value), mean_over_runs(setting, (above - value * below) / level).stderr)
 
 
-def number(label: str) -> float:
-    """The parameter that the label of a grid's point ends with, as 0.5 of "lfg (eta=0.5)"."""
+def parameter_in_label(label: str) -> float:
+    """The parameter at the end of the label of a grid's configuration, such as 0.5 of "lfg (eta=0.5)"."""
     return float(label.rpartition("=")[2].rstrip(")"))
 
 
-def tally(margins: Sequence[Margin]) -> str:
-    """How many margins are positive, and their range."""
-    values = [margin.value for margin in margins]
+def signs_in_words(estimates: Sequence[Estimate]) -> str:
+    """How many differences are positive, and their range."""
+    values = [estimate.value for estimate in estimates]
     positive = sum(value > 0 for value in values)
     return f"{positive} of {len(values)} differences are positive, from {min(values):.3g} to {max(values):.3g}"
 
 
-def holding(
-    groups: Mapping[str, Sequence[Margin]], low: float = -math.inf, high: float = math.inf
+def split_by_verdict(
+    settings: Mapping[str, Sequence[Estimate]], low: float = -math.inf, high: float = math.inf
 ) -> tuple[list[str], list[str]]:
-    """The groups of margins that lie between `low` and `high`, each weighed on its own, and those that do not."""
-    kept = [name for name, margins in groups.items() if decide(name, margins, low, high).verdict == REPRODUCED]
-    return kept, [name for name in groups if name not in kept]
+    """The settings whose estimates lie between `low` and `high`, each setting decided alone, and the other settings."""
+    inside = [name for name, estimates in settings.items() if decide(name, estimates, low, high).verdict == REPRODUCED]
+    return inside, [name for name in settings if name not in inside]
 
 
-def from_on(by_time: Mapping[int, Sequence[Margin]], low: float = -math.inf, high: float = math.inf) -> int | None:
-    """The least time from which on all margins together lie between `low` and `high`; None where there is none."""
+def holds_from(by_time: Mapping[int, Sequence[Estimate]], low: float = -math.inf, high: float = math.inf) -> int | None:
+    """The earliest time from which all estimates together lie between `low` and `high`; None where there is none."""
     for time in sorted(by_time):
-        later = [margin for other, margins in by_time.items() if other >= time for margin in margins]
+        later = [estimate for other, estimates in by_time.items() if other >= time for estimate in estimates]
         if decide("", later, low, high).verdict == REPRODUCED:
             return time
     return None

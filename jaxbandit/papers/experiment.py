@@ -1,23 +1,50 @@
-"""The simulations that a paper's figures are drawn from: files of `configs/`, and what is changed in them."""
+"""Papers, the simulations behind their figures (files of `configs/` with changes), and the results of these."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
-from matplotlib.figure import Figure
 
 from jaxbandit.core.files import checksums
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs import config as configs
-from jaxbandit.papers.evidence import Claim
+from jaxbandit.experiments.configs.grid import expanded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PACKAGE = Path(__file__).parents[1]
-FOLDER = next(place for place in (_PACKAGE / "configs", _PACKAGE.parent / "configs") if place.is_dir())
+CONFIGS = next(folder for folder in (_PACKAGE / "configs", _PACKAGE.parent / "configs") if folder.is_dir())
+
+Config = dict[str, Any]  # TOML: the values of its tables are of any type
+Changes = Mapping[str, Any]  # by dotted config key, the value to set
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that `jaxbandit reproduce` reproduces.
+
+    Attributes:
+        name: its name on the command line, in `configs/` and in reports.
+        authors: as they are cited.
+        title: its title.
+        year: of its publication; None where there is none yet.
+    """
+
+    name: str
+    authors: str
+    title: str
+    year: int | None = None
+
+    @property
+    def citation(self) -> str:
+        """Authors, title and year in a line."""
+        return f"{self.authors}: {self.title}" + ("" if self.year is None else f" ({self.year})")
 
 
 @dataclass(frozen=True)
@@ -25,22 +52,22 @@ class Experiment:
     """One simulation.
 
     Attributes:
-        name: of its results.
-        config: the config in full.
+        name: the name of its results.
+        config: its config in full.
     """
 
     name: str
-    config: dict[str, Any]
+    config: Config
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigure:
     """A figure of a report.
 
     Attributes:
-        name: of its files.
-        caption: what it shows, where the paper has it, and the sizes.
-        figure: drawn.
+        name: the name of its files.
+        caption: what it shows, and the figure of the paper that it corresponds to.
+        figure: the matplotlib figure.
     """
 
     name: str
@@ -53,19 +80,19 @@ class Sizes:
     """How large a reproduction is.
 
     Attributes:
-        quick: the same figures, small.
-        log: the conversion log of 002 figure 3; None leaves that figure out.
+        quick: simulate smaller problems and fewer runs.
+        conversion_log: the file that figure 3 of the merit paper needs; without it that figure is left out.
     """
 
     quick: bool = False
-    log: Path | None = None
+    conversion_log: Path | None = None
 
 
 class Data:
-    """The results of a paper's experiments, read when they are asked for.
+    """The results of a paper's experiments. A file is read when its results are first asked for.
 
     Attributes:
-        files: the results of each experiment by its name.
+        files: by the name of the experiment, the file of its results.
     """
 
     def __init__(self, files: Mapping[str, Path]):
@@ -85,58 +112,65 @@ class Data:
         return configs.make_plan(tomllib.loads(self[name].attrs["config"])).problem
 
 
-@dataclass(frozen=True)
-class Paper:
-    """What is reproduced of a paper.
-
-    Attributes:
-        number: "000" to "004".
-        title: of the paper.
-        experiments: what to simulate.
-        figures: what to draw from the results.
-        claims: what to weigh.
-    """
-
-    number: str
-    title: str
-    experiments: Callable[[Sizes], list[Experiment]]
-    figures: Callable[[Data], Iterator[Drawn]]
-    claims: tuple[Claim, ...]
-
-
 def experiment(
-    file: str, sizes: Sizes, quick: Sequence[str] = (), changes: Sequence[str] = (), name: str = ""
+    file: str,
+    sizes: Sizes,
+    name: str,
+    *,
+    point: Changes | None = None,
+    changes: Changes | None = None,
+    quick: Changes | None = None,
 ) -> Experiment:
     """An experiment from a file of `configs/`.
 
     Args:
-        file: without its `.toml`.
-        quick: changes for the small size, as for `--set`.
-        changes: changes at any size; the small size's come after them.
-        name: of the results; the file's by default.
+        file: its path below `configs/` without `.toml`, such as "merit/figure-1".
+        sizes: the sizes of the reproduction.
+        name: the name of the results.
+        point: of a config with a `[grid]`, the point to simulate: the value of each varied key. A table may be given
+            by its `kind`.
+        changes: by dotted key, values that replace those of the file; `policies.4.eps` is a key of policy number 4.
+        quick: likewise for the quick sizes alone, after `changes`. Quick sizes have 20 seeds where this sets no other.
     """
-    small = ("simulation.seeds=20", *quick) if sizes.quick else ()
-    return Experiment(name or file, configs.load(FOLDER / f"{file}.toml", [*changes, *small]))
+    config = at_point(configs.load(CONFIGS / f"{file}.toml"), point or {})
+    small = {"simulation.seeds": 20, **(quick or {})} if sizes.quick else {}
+    for key, value in {**(changes or {}), **small}.items():
+        _set(config, key, value)
+    return Experiment(name, config)
 
 
-def together(made: Sequence[Experiment], name: str) -> Experiment:
-    """Experiments that differ in means, fractions and penalties alone, as the instances of one: vectors are fuller.
+def at_point(config: Config, point: Changes) -> Config:
+    """A config with one point of its `[grid]` in place of the grid.
 
     Raises:
-        ValueError: they differ in more.
+        ValueError: `point` does not select exactly one point of the grid.
     """
-    rows = ("means", "fractions", "penalties")
-    first = made[0].config
-    arms = len(first["problem"]["means"])
+    tables = [
+        table
+        for at, table in expanded(config["problem"], config.get("grid"))
+        if all(_selects(value, at.get(key)) for key, value in point.items())
+    ]
+    if len(tables) != 1:
+        raise ValueError(f"{dict(point)} selects {len(tables)} points of the grid")
+    return {**{key: value for key, value in config.items() if key != "grid"}, "problem": tables[0]}
 
-    def rest(config: Mapping[str, Any]) -> dict[str, Any]:
-        return {**config, "problem": {key: value for key, value in config["problem"].items() if key not in rows}}
 
-    problem = dict(rest(first)["problem"])
-    for key in rows:
-        values = [one.config["problem"].get(key) for one in made]
-        if values[0] is not None:
-            problem[key] = [value if isinstance(value, list) else [value] * arms for value in values]
-    if any(rest(one.config) != rest(first) for one in made):
-        raise ValueError(f"{[one.name for one in made]} differ in more than {', '.join(rows)}")
-    return Experiment(name, {**first, "problem": problem})
+def grid_values(file: str, key: str) -> list[Any]:
+    """The values that a config's `[grid]` lists for a dotted key."""
+    values = configs.load(CONFIGS / f"{file}.toml")["grid"]
+    for part in key.split("."):
+        values = values[part]
+    return list(values)
+
+
+def _selects(given: object, held: object) -> bool:
+    return given == held or (isinstance(held, Mapping) and given == held.get("kind"))
+
+
+def _set(config: Config, key: str, value: object) -> None:
+    """Set the value of a dotted key."""
+    *path, last = key.split(".")
+    table: Any = config
+    for part in path:
+        table = table[int(part)] if isinstance(table, list) else table.setdefault(part, {})
+    table[last] = value

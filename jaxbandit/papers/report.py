@@ -1,26 +1,28 @@
-"""The report of a reproduction: one self-contained page, the same in Markdown, and the verdicts as JSON."""
+"""The report of a reproduction: one self-contained HTML page, the same in Markdown, and the verdicts as JSON."""
 
 from __future__ import annotations
 
 import base64
 import html
 import json
+import math
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 
 from jaxbandit.core.provenance import version
 from jaxbandit.papers.evidence import FAILED, REPRODUCED, UNDECIDED, Claim, Evidence
+from jaxbandit.papers.experiment import Paper
 
 FILES = ("report.html", "report.md", "claims.json")
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A drawn figure: its name, its caption and its PNG file."""
+class SavedFigure:
+    """A figure that was drawn: its name, its caption and its PNG file."""
 
     name: str
     caption: str
@@ -28,35 +30,34 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Chapter:
-    """What was reproduced of one paper.
+class PaperResults:
+    """The reproduction of one paper.
 
     Attributes:
-        number, title: the paper's.
-        pictures: its figures, in order.
-        weighed: its claims with their evidence.
-        seconds: that simulating took, compilation included.
-        device: that it was simulated on.
+        paper: the paper.
+        figures: its figures, in order.
+        decided: its claims with their evidence.
+        seconds: the time that the simulations took, compilation included.
+        device: the device that they ran on.
     """
 
-    number: str
-    title: str
-    pictures: list[Picture]
-    weighed: list[tuple[Claim, Evidence]]
+    paper: Paper
+    figures: list[SavedFigure]
+    decided: list[tuple[Claim, Evidence]]
     seconds: float
     device: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """All chapters, and whether the sizes were the papers' or small."""
+    """The results of all papers, and whether the sizes were quick."""
 
-    chapters: list[Chapter]
+    papers: list[PaperResults]
     quick: bool
 
 
 def write(report: Report, out: Path) -> None:
-    """Write `report.html`, `report.md` and `claims.json`, each whole or not at all."""
+    """Write `report.html`, `report.md` and `claims.json`, each atomically."""
     texts = (page(report), markdown(report, out), json.dumps(claims(report), indent=1))
     for name, text in zip(FILES, texts, strict=True):
         partial = out / f".{name}.{os.getpid()}"
@@ -65,32 +66,54 @@ def write(report: Report, out: Path) -> None:
 
 
 def claims(report: Report) -> list[dict[str, object]]:
-    """The claims as plain data: name, statement, source, figure, and all fields of the evidence."""
-    about = ("name", "statement", "source", "figure")
+    """The claims as plain data, one object per claim.
+
+    Keys: `paper`; `id`, `sentence`, `place` and `figure` of the claim; `setting`, `assumed`, `statistic`, `number`,
+    `interval` and `tolerance` (two numbers each, null where there is no bound), `compared` (the number of settings),
+    `verdict`, `finding`, and `range`, the nearest settings in which a claim that was not reproduced does hold.
+    """
     return [
-        {"paper": chapter.number, **{key: getattr(claim, key) for key in about}, **_finite(asdict(evidence))}
-        for chapter in report.chapters
-        for claim, evidence in chapter.weighed
+        {
+            "paper": results.paper.name,
+            "id": claim.name,
+            "sentence": claim.statement,
+            "place": claim.place,
+            "figure": claim.figure,
+            "setting": evidence.setting,
+            "assumed": claim.assumed,
+            "statistic": evidence.statistic,
+            "number": _finite(evidence.number),
+            "interval": [_finite(evidence.low), _finite(evidence.high)],
+            "tolerance": [_finite(end) for end in evidence.tolerance],
+            "compared": evidence.compared,
+            "verdict": evidence.verdict,
+            "finding": evidence.finding,
+            "range": evidence.holds_in,
+        }
+        for results in report.papers
+        for claim, evidence in results.decided
     ]
 
 
-def _finite(fields: dict[str, object]) -> dict[str, object]:
-    """JSON has no infinity: what is not finite is left empty."""
-    return {k: None if isinstance(v, float) and not abs(v) < float("inf") else v for k, v in fields.items()}
+def _finite(value: float) -> float | None:
+    """The value, or None where it is infinite or no number: JSON has neither."""
+    return value if math.isfinite(value) else None
 
 
 def table(report: Report) -> str:
-    """The verdicts as text, a line a claim."""
-    lines = []
-    for chapter in report.chapters:
-        for claim, evidence in chapter.weighed:
-            lines.append(f"{claim.name:8}{evidence.verdict:16}{interval(evidence):32}{claim.statement}")
+    """The verdicts as text, one line per claim."""
+    decided = [pair for results in report.papers for pair in results.decided]
+    width = 2 + max((len(claim.name) for claim, _ in decided), default=0)
+    lines = [
+        f"{claim.name:{width}}{evidence.verdict:16}{interval(evidence):32}{claim.statement}"
+        for claim, evidence in decided
+    ]
     return "\n".join([*lines, summary(report)])
 
 
 def summary(report: Report) -> str:
-    """How many claims there are of each verdict."""
-    verdicts = [evidence.verdict for chapter in report.chapters for _, evidence in chapter.weighed]
+    """The number of claims with each verdict."""
+    verdicts = [evidence.verdict for results in report.papers for _, evidence in results.decided]
     return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (REPRODUCED, FAILED, UNDECIDED))
 
 
@@ -101,76 +124,82 @@ def interval(evidence: Evidence) -> str:
 
 
 def _preface(report: Report) -> Iterator[str]:
-    sizes = "small sizes (--quick): verdicts are those of small samples" if report.quick else "the papers' sizes"
-    devices = ", ".join(sorted({chapter.device for chapter in report.chapters}))
-    seconds = sum(chapter.seconds for chapter in report.chapters)
+    sizes = (
+        "quick sizes (--quick): problems are smaller, runs are fewer, and verdicts are those of small samples"
+        if report.quick
+        else "full sizes (those of the papers, where the papers state them)"
+    )
+    devices = ", ".join(sorted({results.device for results in report.papers}))
+    seconds = sum(results.seconds for results in report.papers)
     yield (
-        f"Simulated at {sizes}, by jaxbandit {version()} with JAX {jax.__version__} on {devices}, "
-        f"in {seconds / 60:.1f} minutes, compilation included."
+        f"Simulated at {sizes}, with jaxbandit {version()} and JAX {jax.__version__} on {devices}, in "
+        f"{seconds / 60:.1f} minutes, compilation included."
     )
     yield (
-        "Every verdict is computed: a claim is reproduced where the confidence intervals of all its settings, which "
-        "hold together with 95 %, lie where the claim says; not reproduced where one lies wholly outside; undecided "
-        "otherwise. The number shown is that of the setting furthest out."
+        "Every verdict is computed from confidence intervals, one per setting; the intervals of a claim hold together "
+        "with 95 %. A claim is reproduced where all its intervals lie in the range that it gives, not reproduced where "
+        "some interval lies wholly outside, and undecided otherwise. The number shown is that of the setting furthest "
+        "out of the range, or closest to its ends."
     )
+
+
+def _details(claim: Claim, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """What the report says of a claim: pairs of a term and a text."""
+    yield "measured", evidence.statistic
+    settings = f"; the setting that decides, of {evidence.compared}" if evidence.compared > 1 else ""
+    yield "number", f"{interval(evidence)} ({evidence.setting}{settings})"
+    if claim.assumed:
+        yield "assumed", f"{claim.assumed} (not stated in the paper)"
+    if evidence.finding:
+        yield "finding", evidence.finding
+    if evidence.holds_in:
+        yield "holds in", evidence.holds_in
 
 
 def markdown(report: Report, out: Path) -> str:
-    """The report in Markdown; figures are the files beside it."""
+    """The report in Markdown, with links to the files of the figures."""
     lines = ["# Reproduction", "", *(line + "\n" for line in _preface(report)), f"**{summary(report)}**", ""]
     lines += ["| claim | verdict | |", "|---|---|---|"]
-    for chapter in report.chapters:
-        lines += [f"| {c.name} | {e.verdict} | {c.statement} |" for c, e in chapter.weighed]
-    for chapter in report.chapters:
-        lines += ["", f"## {chapter.number}: {chapter.title}"]
-        for claim, evidence in chapter.weighed:
+    for results in report.papers:
+        lines += [f"| {c.name} | {e.verdict} | {c.statement} |" for c, e in results.decided]
+    for results in report.papers:
+        lines += ["", f"## {results.paper.name}: {results.paper.title}", "", results.paper.citation]
+        for claim, evidence in results.decided:
             lines += ["", f"### {claim.name}: {evidence.verdict}", ""]
-            lines += [f"{claim.statement} ({claim.source}; figure {claim.figure})", ""]
-            lines += [f"- {name}: {text}" for name, text in _details(evidence)]
-        for picture in chapter.pictures:
-            lines += [
-                "",
-                f"![{picture.caption}]({picture.file.relative_to(out).as_posix()})",
-                "",
-                f"*{picture.caption}*",
-            ]
+            lines += [f"{claim.statement} ({claim.place}; {claim.figure})", ""]
+            lines += [f"- {term}: {text}" for term, text in _details(claim, evidence)]
+        for figure in results.figures:
+            link = figure.file.relative_to(out).as_posix()
+            lines += ["", f"![{figure.caption}]({link})", "", f"*{figure.caption}*"]
     return "\n".join(lines) + "\n"
-
-
-def _details(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    yield "measured", evidence.quantity
-    settings = f"; the furthest out of {evidence.settings} settings" if evidence.settings > 1 else ""
-    yield "number", f"{interval(evidence)} ({evidence.where}{settings})"
-    if evidence.finding:
-        yield "finding", evidence.finding
-    if evidence.nearest:
-        yield "nearest setting in which it holds", evidence.nearest
 
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; width: 100% } td, th { padding: .3rem .6rem; border-bottom: 1px solid #ddd;
 text-align: left; vertical-align: top } img { max-width: 100% } figure { margin: 2rem 0 } figcaption { color: #555 }
-.verdict { white-space: nowrap; font-weight: 600 } .reproduced { color: #00664a } .not { color: #a13d00 }
-.undecided { color: #555 } dt { font-weight: 600 } dd { margin: 0 0 .4rem 1rem } section { margin-top: 3rem }
+td:first-child, .verdict { white-space: nowrap } .verdict { font-weight: 600 } .reproduced { color: #00664a }
+.not { color: #a13d00 } .undecided { color: #555 } dt { font-weight: 600 } dd { margin: 0 0 .4rem 1rem }
+section { margin-top: 3rem }
 """
 
 
 def page(report: Report) -> str:
-    """The report as one HTML page with everything in it."""
+    """The report as one HTML page without external files."""
     parts = [f"<p>{html.escape(line)}</p>" for line in _preface(report)]
     parts += [f"<p><strong>{html.escape(summary(report))}</strong></p>", "<table>"]
     parts += [
         f'<tr><td><a href="#{claim.name}">{claim.name}</a></td>{_verdict(evidence)}'
         f"<td>{html.escape(claim.statement)}</td></tr>"
-        for chapter in report.chapters
-        for claim, evidence in chapter.weighed
+        for results in report.papers
+        for claim, evidence in results.decided
     ]
     parts.append("</table>")
-    for chapter in report.chapters:
-        parts += [f"<section><h2>{chapter.number}: {html.escape(chapter.title)}</h2>"]
-        parts += [_claim(claim, evidence) for claim, evidence in chapter.weighed]
-        parts += [_figure(chapter, picture) for picture in chapter.pictures] + ["</section>"]
+    for results in report.papers:
+        parts += [f"<section><h2>{results.paper.name}: {html.escape(results.paper.title)}</h2>"]
+        parts += [f"<p>{html.escape(results.paper.citation)}</p>"]
+        parts += [_claim(claim, evidence) for claim, evidence in results.decided]
+        parts += [_figure(figure) for figure in results.figures] + ["</section>"]
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>jaxbandit: reproduction</title>'
@@ -183,18 +212,18 @@ def _verdict(evidence: Evidence, tag: str = "td") -> str:
 
 
 def _claim(claim: Claim, evidence: Evidence) -> str:
-    rows = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in _details(evidence))
+    rows = "".join(f"<dt>{term}</dt><dd>{html.escape(text)}</dd>" for term, text in _details(claim, evidence))
     link = f'<a href="#{claim.figure}">figure</a>'
     return (
         f'<h3 id="{claim.name}">{claim.name}: {_verdict(evidence, "span")}</h3>'
-        f"<p>{html.escape(claim.statement)} ({html.escape(claim.source)}; {link})</p><dl>{rows}</dl>"
+        f"<p>{html.escape(claim.statement)} ({html.escape(claim.place)}; {link})</p><dl>{rows}</dl>"
     )
 
 
-def _figure(chapter: Chapter, picture: Picture) -> str:
-    image = base64.b64encode(picture.file.read_bytes()).decode()
-    caption = html.escape(picture.caption)
+def _figure(figure: SavedFigure) -> str:
+    image = base64.b64encode(figure.file.read_bytes()).decode()
+    caption = html.escape(figure.caption)
     return (
-        f'<figure id="{picture.name}"><img alt="{caption}" src="data:image/png;base64,{image}">'
+        f'<figure id="{figure.name}"><img alt="{caption}" src="data:image/png;base64,{image}">'
         f"<figcaption>{caption}</figcaption></figure>"
     )

@@ -1,1 +1,1 @@
-"""The paper `guarantees`."""
+"""The guarantees paper: experiments, figures and claims."""

@@ -1,1 +1,1 @@
-"""The paper `merit`."""
+"""The merit paper: experiments, figures and claims."""

@@ -1,25 +1,25 @@
-"""Paper 002: what is simulated, and the names that its figures and claims go by."""
+"""The experiments of the merit paper."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 from jax import Array
 
 from jaxbandit.environment.merit import Merit, Power
-from jaxbandit.papers.experiment import Data, Experiment, Sizes, experiment
+from jaxbandit.papers.experiment import Changes, Data, Experiment, Sizes, experiment
 
 FAIR = ("FCUCB-D", "FCTS-D")
 OPTIMISTIC = ("OP-FCUCB-D", "OP-FCTS-D")
-BOXED = (FAIR[0], OPTIMISTIC[0])  # those that optimise over a box
+BOXED = (FAIR[0], OPTIMISTIC[0])  # the policies that optimise over a box of means
 UNFAIR = ("CUCB-D", "MP-TS-D")
 GREEDY = "FGREEDY-D"
 FIVE = (*FAIR, *UNFAIR, GREEDY)
 SEVEN = (*FIVE, *OPTIMISTIC)
 REGRETS = ("reward_regret", "fairness_regret")
 
-# What the figures call the delays, in the order of figures 4 to 8.
+# The delays in the order of figures 4 to 8, and what the figures call them.
 DELAYS = {
     "fixed": "fixed delay",
     "geometric": "geometric",
@@ -27,83 +27,102 @@ DELAYS = {
     "packet-loss": "packet loss",
     "reward-dependent": "reward-dependent",
 }
-INDEPENDENT = tuple(delay for delay in DELAYS if delay != "reward-dependent")
+INDEPENDENT = tuple(delay for delay in DELAYS if delay != "reward-dependent")  # of the reward
 EXPONENTS = (2, 4, 6, 8)
-FIXED = (0, 100, 200, 300)
-LOG = "002-3-conversion-log"
-EXPLORING = "002-1-geometric-exploring"
+FIXED = (0, 100, 200, 300)  # rounds of delay in figure 2(a)
+LOG = "merit-conversion-log"
+EXPLORING = "merit-geometric-exploring"
 REPEATS = 5  # of each timing
 
-_HORIZON = "simulation.horizon=4000"
-# Of the small size. As many runs as are timed, so that timing compiles no more programs; delays of 6000 rounds keep
-# their share of the horizon.
-_SMALL = {delay: [_HORIZON] for delay in DELAYS}
-_SMALL["geometric"] += ["simulation.seeds=100"]
-_SMALL["reward-dependent"] += [
-    "problem.delay.one.d=[0, 0, 600, 600, 600, 0, 0]",
-    "problem.delay.zero.d=[600, 600, 0, 0, 0, 600, 600]",
-]
+_HORIZON = {"simulation.horizon": 4000}
+# The changes for the quick sizes. The timings have as many runs as the other experiments with geometric delays, so that
+# they compile no more programs; delays of 6000 rounds keep their proportion to the horizon.
+_QUICK: dict[str, dict[str, Any]] = {delay: dict(_HORIZON) for delay in DELAYS}
+_QUICK["geometric"]["simulation.seeds"] = 100
+_QUICK["reward-dependent"]["problem.delay.one.d"] = [0, 0, 600, 600, 600, 0, 0]
+_QUICK["reward-dependent"]["problem.delay.zero.d"] = [600, 600, 0, 0, 0, 600, 600]
 
 
-class Searched(Power, name="searched-power"):
-    """`power`, its optimum over a box looked for as that of any merit function is: what that costs (Fig. 9)."""
+class SearchedPower(Power, name="searched-power"):
+    """`power` with its optimum over a box found by the search for any merit function: for its running time (Fig. 9)."""
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
         return Merit.peak(self, low, high, ratio)
 
 
-def name(delay: str, exponent: int = 4) -> str:
-    """The experiment with a delay and an exponent of the merit; with 4 that of figures 1 and 2, where they have it."""
-    own = {"geometric": "002-1-geometric", "pareto": "002-2-pareto", "packet-loss": "002-2-packet-loss"}
-    return own[delay] if exponent == 4 and delay in own else f"002-b-{delay}-c{exponent}"
+def experiment_name(delay: str, exponent: int = 4) -> str:
+    """The experiment with a delay and an exponent of the merit function; a fixed delay is 200 rounds."""
+    return f"merit-{delay}-c{exponent}"
 
 
-def fixed(rounds: int) -> str:
+def fixed_name(rounds: int) -> str:
     """The experiment with a fixed delay, exponent 4."""
-    return name("fixed") if rounds == 200 else f"002-2-fixed-d{rounds}"
+    return experiment_name("fixed") if rounds == 200 else f"merit-fixed-d{rounds}"
 
 
-def exponents(data: Data, delay: str) -> list[int]:
-    """The exponents of the merit that were simulated under a delay."""
-    return [exponent for exponent in EXPONENTS if name(delay, exponent) in data]
+def timing_name(label: str, repeat: int, searched: bool = False) -> str:
+    """The experiment that times a policy, with the optimum over its box in closed form or searched for."""
+    return f"merit-time-{label.lower()}{'-searched' * searched}-{repeat}"
 
 
-def timing(label: str, repeat: int, searched: bool = False) -> str:
-    """The experiment that times a policy, the optimum over its box in closed form or searched for."""
-    return f"002-9-{label.lower()}{'-searched' * searched}-{repeat}"
+def simulated_exponents(data: Data, delay: str) -> list[int]:
+    """The exponents of the merit function that were simulated under a delay."""
+    return [exponent for exponent in EXPONENTS if experiment_name(delay, exponent) in data]
 
 
 def experiments(sizes: Sizes) -> list[Experiment]:
-    """All of 002: figures 1 and 2, 4 to 8, 9, and 3 where there is a log."""
-    made = []
-    for delay in DELAYS:
-        few = (4, 8) if delay == "geometric" else (4,)  # each is a program of its own for most policies
-        for exponent in few if sizes.quick else EXPONENTS:
-            more = [_policies(*SEVEN)] if exponent == 4 else []
-            made.append(experiment(name(delay, exponent), sizes, _SMALL[delay], more))
-    made += [experiment(fixed(rounds), sizes, _SMALL["fixed"]) for rounds in FIXED if rounds != 200]
-    exploring = ['policies=[{ kind = "fgreedy-d", label = "FGREEDY-D", eps = 0.6 }]']
-    made.append(experiment(name("geometric"), sizes, _SMALL["geometric"], exploring, name=EXPLORING))
-    for repeat in range(REPEATS):  # in turn, so that whatever else the machine does meets all alike
+    """The experiments of figures 1, 2 and 4 to 9, and of figure 3 where there is a conversion log."""
+    made = [
+        _steeper(sizes, delay, exponent)
+        for delay in DELAYS
+        for exponent in (_quick_exponents(delay) if sizes.quick else EXPONENTS)
+    ]
+    for rounds in FIXED:
+        if fixed_name(rounds) != experiment_name("fixed"):
+            file, point = "merit/figure-2-fixed-delay", {"problem.delay.d": rounds}
+            made.append(experiment(file, sizes, fixed_name(rounds), point=point, quick=_QUICK["fixed"]))
+    exploring = {"policies": [{"kind": "fgreedy-d", "label": GREEDY, "eps": 0.6}]}
+    made.append(_geometric(sizes, EXPLORING, exploring))
+    for repeat in range(REPEATS):  # policies in turn, so that other work on the machine slows all alike
         made += [_timed(sizes, label, repeat) for label in (*FAIR, *OPTIMISTIC)]
         made += [_timed(sizes, label, repeat, searched=True) for label in BOXED]
-    return made if sizes.log is None else [*made, _conversions(sizes, sizes.log)]
+    return made if sizes.conversion_log is None else [*made, _conversions(sizes, sizes.conversion_log)]
 
 
-def _policies(*labels: str) -> str:
-    """The change that has these policies simulated."""
-    tables = [f'{{ kind = "{label.lower()}", label = "{label}" }}' for label in labels]
-    return f"policies=[{', '.join(tables)}]"
+def _quick_exponents(delay: str) -> tuple[int, ...]:
+    """Fewer exponents: each is a program of its own for most policies."""
+    return (4, 8) if delay == "geometric" else (4,)
+
+
+def _steeper(sizes: Sizes, delay: str, exponent: int) -> Experiment:
+    """An experiment of figures 4 to 8; with exponent 4 for all seven policies, as figures 1 and 2 need them."""
+    changes = _policies(*SEVEN) if exponent == 4 else {}
+    name, quick = experiment_name(delay, exponent), _QUICK[delay]
+    if exponent == 4 and delay == "geometric":
+        return _geometric(sizes, name, changes)
+    if exponent == 4 and delay != "fixed":
+        point: Changes = {"problem.delay": delay}
+        return experiment("merit/figure-2-delays", sizes, name, point=point, changes=changes, quick=quick)
+    file, point = f"merit/figure-{4 + list(DELAYS).index(delay)}", {"problem.merit.exponent": exponent}
+    return experiment(file, sizes, name, point=point, changes=changes, quick=quick)
+
+
+def _geometric(sizes: Sizes, name: str, changes: Changes) -> Experiment:
+    return experiment("merit/figure-1", sizes, name, changes=changes, quick=_QUICK["geometric"])
+
+
+def _policies(*labels: str) -> dict[str, Any]:
+    """The change to these policies."""
+    return {"policies": [{"kind": label.lower(), "label": label} for label in labels]}
 
 
 def _timed(sizes: Sizes, label: str, repeat: int, searched: bool = False) -> Experiment:
-    own = [_policies(label), f"simulation.key={repeat}", "simulation.record=1"]
+    changes = {**_policies(label), "simulation.key": repeat, "simulation.record": 1}
     if searched:
-        own += ["problem.merit.kind=searched-power", _HORIZON]  # it takes its time
-    return experiment(name("geometric"), sizes, _SMALL["geometric"], own, name=timing(label, repeat, searched))
+        changes |= {"problem.merit.kind": "searched-power", **_HORIZON}  # the search takes long
+    return _geometric(sizes, timing_name(label, repeat, searched), changes)
 
 
 def _conversions(sizes: Sizes, log: Path) -> Experiment:
-    quoted = json.dumps(str(log), ensure_ascii=False)  # a JSON string is one of TOML
-    places = [f"problem.means.conversions={quoted}", f"problem.delay.table={quoted}"]
-    return experiment(LOG, sizes, [_HORIZON], places)
+    changes = {"problem.means.conversions": str(log), "problem.delay.table": str(log)}
+    return experiment("merit/figure-3", sizes, LOG, changes=changes, quick=_HORIZON)

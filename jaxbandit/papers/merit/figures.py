@@ -1,21 +1,21 @@
-"""Paper 002: figures 1 to 9."""
+"""The figures 1 to 9 of the merit paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.metrics.bounds.table import bounds_for
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.papers.drawing import curves, legend, note, panels, theory
-from jaxbandit.papers.evidence import final, over_runs
-from jaxbandit.papers.experiment import Data, Drawn
+from jaxbandit.papers.drawing import Look, curves, legend, panels, sample_note, theory
+from jaxbandit.papers.evidence import final_values, mean_over_runs, metric_name
+from jaxbandit.papers.experiment import Data, DrawnFigure
 from jaxbandit.papers.merit.experiments import (
     BOXED,
     DELAYS,
@@ -27,175 +27,172 @@ from jaxbandit.papers.merit.experiments import (
     REGRETS,
     REPEATS,
     SEVEN,
-    exponents,
-    fixed,
-    name,
-    timing,
+    experiment_name,
+    fixed_name,
+    simulated_exponents,
+    timing_name,
 )
 
-_FROM = 10  # the round that curves on logarithmic axes begin at
-_LEAST = 0.5  # the least regret that is of interest
-_WIDTH = 6.9  # inches: a page's
-_HIDING = "MP-TS-D"  # its fairness regret lies on CUCB-D's: drawn last, dashed
+_FIRST_ROUND = 10  # on logarithmic axes
+_LEAST_REGRET = 0.5  # on logarithmic axes
+_PAGE_WIDTH = 6.9  # inches
+_HIDING = "MP-TS-D"  # its fairness regret lies on that of CUCB-D: it is drawn last and dashed
 
 
-def _theory(axis: Any, data: Data, experiment: str, metric: str) -> None:
-    """Theorem 7, or 9 where delays depend on rewards: known up to a constant, so drawn below the curve's end."""
+def figures(data: Data) -> Iterator[DrawnFigure]:
+    """The figures 1, 2, 4 to 9, and figure 3 where there is a conversion log."""
+    yield _figure_1(data)
+    yield _figure_2(data)
+    if LOG in data:
+        yield _figure_3(data)
+    for number, delay in enumerate(DELAYS, start=4):
+        yield _figure_4_to_8(data, number, delay)
+    yield _figure_9(data)
+
+
+def _theory(axis: Axes, data: Data, experiment: str, metric: str) -> None:
+    """Theorem 7, or 9 with reward-dependent delays. They hold up to a constant, so the line ends below the curve."""
     results, problem = data[experiment], data.problem(experiment)
-    rounds = results["round"].values[results["round"].values >= _FROM]
+    rounds = results["round"].values[results["round"].values >= _FIRST_ROUND]
     for label in ("FCTS-D", "OP-FCTS-D"):
         for bound in bounds_for(problem, label.lower(), metric):
             value = bound.value(problem, int(rounds[-1]), rounds)[:, 0]
-            value = np.minimum.accumulate(value[::-1])[
-                ::-1
-            ]  # these regrets never fall: what bounds later ones does these
-            end = float(final(results, metric, label).mean()) / 2
-            theory(axis, rounds, end * value / value[-1], f"growth by {bound.source[4:]} ({label})")
+            value = np.minimum.accumulate(value[::-1])[::-1]  # these regrets never fall: bounds on later ones hold too
+            end = float(final_values(results, metric, label).mean()) / 2
+            theorem = bound.source[bound.source.index("Theorem") :]
+            theory(axis, rounds, end * value / value[-1], f"growth by {theorem} ({label})")
             return
 
 
-def _grown(
-    axis: Any, data: Data, experiment: str, metric: str, labels: Sequence[str], beside: Sequence[str] = ()
+def _growth(
+    axis: Axes, data: Data, experiment: str, metric: str, labels: Sequence[str], same_axis: Sequence[str] = ()
 ) -> None:
-    """A regret against the round, both logarithmic: a slope is an exponent.
+    """Draw a regret against the round, both axes logarithmic: a slope is an exponent.
 
     Args:
-        beside: the experiments in all panels that share the axis of the regret; this one alone by default.
+        same_axis: the experiments in all panels that share the axis of the regret; default: this one alone.
     """
     results = data[experiment]
     curves(axis, results, metric, [label for label in labels if label != _HIDING])
     if _HIDING in labels:
         curves(axis, results, metric, [_HIDING], linestyle=(0, (3, 2)))
-    axis.set_ylabel(_titled(metric))
+    axis.set_ylabel(_label_in_two_lines(metric))
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.minorticks_off()
-    axis.set_xlim(_FROM, float(results["round"][-1]))
-    every = [data[other][metric] for other in beside or [experiment]]
-    shown = [one.sel(policy=list(labels)).where(one["round"] >= _FROM) for one in every]
+    axis.set_xlim(_FIRST_ROUND, float(results["round"][-1]))
+    every = [data[other][metric] for other in same_axis or [experiment]]
+    shown = [one.sel(policy=list(labels)).where(one["round"] >= _FIRST_ROUND) for one in every]
     least, most = min(float(one.min()) for one in shown), max(float(one.max()) for one in shown)
-    axis.set_ylim(max(least / 1.5, _LEAST), most * 1.5)
+    axis.set_ylim(max(least / 1.5, _LEAST_REGRET), most * 1.5)
     _theory(axis, data, experiment, metric)
 
 
-def _bars(axis: Any, results: xr.Dataset, optimal: np.ndarray) -> None:
-    """The fraction of the rounds that each arm is selected in, a bar a policy, and the optimal one."""
+def _bars(axis: Axes, results: xr.Dataset, optimal: np.ndarray) -> None:
+    """Draw the fraction of the rounds in which each arm is selected, one bar per policy, and the optimal fraction."""
     looks = styles(results)
     arms = np.arange(results.sizes["arm"])
     width = 0.84 / (len(FIVE) + 1)
     axis.bar(arms - 2.5 * width, optimal, width, color="white", edgecolor="0.2", linewidth=0.8, label="optimal")
-    for place, label in enumerate(FIVE):
-        shares = results.pulls.sel(policy=label).values[0] / float(results["round"][-1])
-        half = CONFIDENCE * shares.std(0, ddof=1) / np.sqrt(len(shares))
-        bars = {"color": looks[label]["color"], "label": label, "error_kw": {"elinewidth": 0.6}}
-        axis.bar(arms + (place - 1.5) * width, shares.mean(0), width, yerr=half, **bars)
+    for number, label in enumerate(FIVE):
+        fractions = results.pulls.sel(policy=label).values[0] / float(results["round"][-1])
+        half = CONFIDENCE * fractions.std(0, ddof=1) / np.sqrt(len(fractions))
+        look: Look = {"color": looks[label]["color"], "label": label, "error_kw": {"elinewidth": 0.6}}
+        axis.bar(arms + (number - 1.5) * width, fractions.mean(0), width, yerr=half, **look)
     axis.set_xticks(arms, [f"{k}\n{mu:g}" for k, mu in enumerate(results.means.values[0].round(3))])
     axis.set_xlabel("arm, and its mean reward")
-    axis.set_ylabel("selections a round")
+    axis.set_ylabel("selections per round")
 
 
-def _figure_1(data: Data) -> Drawn:
-    experiment = name("geometric")
+def _figure_1(data: Data) -> DrawnFigure:
+    experiment = experiment_name("geometric")
     results = data[experiment]
-    figure, axes = plt.subplot_mosaic("aa;bc", figsize=(_WIDTH, 3.9), layout="constrained")
+    figure, axes = plt.subplot_mosaic("aa;bc", figsize=(_PAGE_WIDTH, 3.9), layout="constrained")
     _bars(axes["a"], results, data.problem(experiment).fair_chances()[:, 0])
     axes["a"].set_title("(a) selection fractions", loc="left")
-    for place, metric in zip("bc", REGRETS, strict=True):
-        _grown(axes[place], data, experiment, metric, FIVE)
-        axes[place].set_title(f"({place}) {_named(metric)}", loc="left")
-    legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {note(results, 'bars and bands')}")
-    return Drawn("002-figure-1", "Five algorithms under geometric delays, p = 0.05: 002 Fig. 1.", figure)
+    for letter, metric in zip("bc", REGRETS, strict=True):
+        _growth(axes[letter], data, experiment, metric, FIVE)
+        axes[letter].set_title(f"({letter}) {metric_name(metric)}", loc="left")
+    legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {sample_note(results, 'bars and bands')}")
+    return DrawnFigure("merit-figure-1", "Five policies under geometric delays, p = 0.05: merit paper, Fig. 1.", figure)
 
 
-def _named(metric: str) -> str:
-    return METRICS[metric].label.partition(" (")[0]
-
-
-def _titled(metric: str) -> str:
-    """A metric with its unit below, for axes that are not high."""
+def _label_in_two_lines(metric: str) -> str:
+    """The label of a metric with its unit below, for low panels."""
     return METRICS[metric].label.replace(" (", "\n(")
 
 
-def _over_delays(axis: Any, data: Data, metric: str) -> None:
-    """A regret at T against the fixed delay."""
-    looks = styles(data[fixed(0)])
+def _over_fixed_delays(axis: Axes, data: Data, metric: str) -> None:
+    """Draw a regret at T against the fixed delay."""
+    looks = styles(data[fixed_name(0)])
     for label in FAIR:
-        ends = [over_runs("", final(data[fixed(rounds)], metric, label)) for rounds in FIXED]
-        values, errors = ([getattr(end, part) for end in ends] for part in ("value", "error"))
-        look = {k: looks[label][k] for k in ("color", "marker")}
+        ends = [mean_over_runs("", final_values(data[fixed_name(rounds)], metric, label)) for rounds in FIXED]
+        values, errors = [end.value for end in ends], [end.stderr for end in ends]
+        look: Look = {key: looks[label][key] for key in ("color", "marker")}
         axis.errorbar(FIXED, values, CONFIDENCE * np.array(errors), markersize=3.5, elinewidth=0.8, **look)
     axis.set_ylim(0, None)
     axis.set_xticks(FIXED)
     axis.set_xlabel("delay d (rounds)")
 
 
-def _figure_2(data: Data) -> Drawn:
+def _figure_2(data: Data) -> DrawnFigure:
     columns = ("pareto", "packet-loss", "reward-dependent")
-    figure, axes = panels(2, 4, wide=_WIDTH / 4)
+    figure, axes = panels(2, 4, width=_PAGE_WIDTH / 4)
     for row, metric in zip(axes, REGRETS, strict=True):
-        _over_delays(row[0], data, metric)
-        row[0].set_ylabel(_titled(metric))
+        _over_fixed_delays(row[0], data, metric)
+        row[0].set_ylabel(_label_in_two_lines(metric))
         for axis, delay in zip(row[1:], columns, strict=True):
-            _grown(axis, data, name(delay), metric, (*FAIR, *OPTIMISTIC) if delay == columns[-1] else SEVEN)
+            labels = (*FAIR, *OPTIMISTIC) if delay == columns[-1] else SEVEN
+            _growth(axis, data, experiment_name(delay), metric, labels)
             axis.set_ylabel("")
     for axis, letter, delay in zip(axes[0], "abcd", ("fixed", *columns), strict=True):
         axis.set_title(f"({letter}) {DELAYS[delay]}", loc="left")
-    horizons = [int(data[experiment]["round"][-1]) for experiment in (fixed(0), name("pareto"))]
-    when = f"(a): at T = {horizons[0]:,}, (b) to (d): to T = {horizons[1]:,}"
-    legend(figure, axes, f"{when}; {note(data[name('pareto')], 'bars and bands')}", columns=4)
-    return Drawn("002-figure-2", "Regrets under different delays: 002 Fig. 2.", figure)
+    horizons = [int(data[name]["round"][-1]) for name in (fixed_name(0), experiment_name("pareto"))]
+    note = sample_note(data[experiment_name("pareto")], "bars and bands")
+    legend(figure, axes, f"(a): at T = {horizons[0]:,}, (b) to (d): up to T = {horizons[1]:,}; {note}", columns=4)
+    return DrawnFigure("merit-figure-2", "Regrets under different delays: merit paper, Fig. 2.", figure)
 
 
-def _figure_3(data: Data) -> Drawn:
-    figure, axes = panels(1, 2, wide=_WIDTH / 2, high=2.3)
+def _figure_3(data: Data) -> DrawnFigure:
+    figure, axes = panels(1, 2, width=_PAGE_WIDTH / 2, height=2.3)
     for axis, metric, letter in zip(axes[0], REGRETS, "ab", strict=True):
-        _grown(axis, data, LOG, metric, SEVEN)
-        axis.set_title(f"({letter}) {_named(metric)}", loc="left")
-    legend(figure, axes, note(data[LOG]))
-    return Drawn("002-figure-3", "Ten products of a conversion log: 002 Fig. 3.", figure)
+        _growth(axis, data, LOG, metric, SEVEN)
+        axis.set_title(f"({letter}) {metric_name(metric)}", loc="left")
+    legend(figure, axes, sample_note(data[LOG]))
+    return DrawnFigure("merit-figure-3", "Ten products of a conversion log: merit paper, Fig. 3.", figure)
 
 
-def _figure_steeper(data: Data, number: int, delay: str) -> Drawn:
-    """Figures 4 to 8: a delay, a column an exponent of the merit function."""
-    steepness = exponents(data, delay)
-    figure, axes = panels(2, len(steepness), wide=_WIDTH / max(len(steepness), 2), sharey="row")
-    every = [name(delay, c) for c in steepness]
-    for column, c, one in zip(axes.T, steepness, every, strict=True):
+def _figure_4_to_8(data: Data, number: int, delay: str) -> DrawnFigure:
+    """One delay, one column per exponent of the merit function."""
+    exponents = simulated_exponents(data, delay)
+    labels = SEVEN if delay == "reward-dependent" else FIVE
+    figure, axes = panels(2, len(exponents), width=_PAGE_WIDTH / max(len(exponents), 2), sharey="row")
+    experiments = [experiment_name(delay, c) for c in exponents]
+    for column, c, experiment in zip(axes.T, exponents, experiments, strict=True):
         for axis, metric in zip(column, REGRETS, strict=True):
-            _grown(axis, data, one, metric, SEVEN if delay == "reward-dependent" else FIVE, every)
-            axis.set_ylabel(_titled(metric) if c == steepness[0] else "")
+            _growth(axis, data, experiment, metric, labels, experiments)
+            axis.set_ylabel(_label_in_two_lines(metric) if c == exponents[0] else "")
         column[0].set_title(f"c = {c}", loc="left")
-    legend(figure, axes, note(data[name(delay)]))
-    caption = f"Regrets with the merit 1 + 2μ^c, {DELAYS[delay]}: 002 Fig. {number}."
-    return Drawn(f"002-figure-{number}", caption, figure)
+    legend(figure, axes, sample_note(data[experiment_name(delay)]))
+    caption = f"Regrets with the merit function 1 + 2μ^c, {DELAYS[delay]}: merit paper, Fig. {number}."
+    return DrawnFigure(f"merit-figure-{number}", caption, figure)
 
 
-def _figure_9(data: Data) -> Drawn:
-    figure, axes = panels(1, 1, wide=3.5, high=2.1)
+def _figure_9(data: Data) -> DrawnFigure:
+    figure, axes = panels(1, 1, width=3.5, height=2.1)
     axis = axes[0, 0]
     timed = [(label, False) for label in (*FAIR, *OPTIMISTIC)] + [(label, True) for label in BOXED]
-    for place, (label, searched) in enumerate(timed):
-        runs = [data[timing(label, repeat, searched)] for repeat in range(REPEATS)]
-        each = over_runs("", np.array([[1e9 / one.attrs["rounds_per_second"] for one in runs]]))
-        look = {"color": styles(runs[0])[label]["color"], "hatch": "//" if searched else "", "edgecolor": "white"}
-        axis.barh(place, each.value, 0.7, xerr=CONFIDENCE * each.error, error_kw={"elinewidth": 0.8}, **look)
+    for number, (label, searched) in enumerate(timed):
+        runs = [data[timing_name(label, repeat, searched)] for repeat in range(REPEATS)]
+        times = mean_over_runs("", np.array([[1e9 / one.attrs["rounds_per_second"] for one in runs]]))
+        look: Look = {"color": styles(runs[0])[label]["color"], "edgecolor": "white", "error_kw": {"elinewidth": 0.8}}
+        axis.barh(number, times.value, 0.7, xerr=CONFIDENCE * times.stderr, hatch="//" if searched else "", **look)
     axis.set_yticks(range(len(timed)), [f"{label}, searched" if searched else label for label, searched in timed])
     axis.invert_yaxis()
-    axis.set_xlabel("time of a round of a run (ns)")
-    axis.set_title(f"{runs[0].sizes['seed']} runs at once, mean over {REPEATS} timings", loc="left")
+    axis.set_xlabel("time of one round of one run (ns)")
+    axis.set_title(f"{runs[0].sizes['seed']} runs at once,\nmean over {REPEATS} timings", loc="left")
     caption = (
-        f"Running times, bars: 95 % confidence; searched: where the optimum over the box is looked for on a grid. "
-        f"On {runs[0].attrs['device']}: 002 Fig. 9."
+        "Running times with 95 % confidence intervals; searched: a search on a grid finds the optimum over the box. "
+        f"On {runs[0].attrs['device']}: merit paper, Fig. 9."
     )
-    return Drawn("002-figure-9", caption, figure)
-
-
-def figures(data: Data) -> Iterator[Drawn]:
-    """All figures that there are results for."""
-    yield _figure_1(data)
-    yield _figure_2(data)
-    if LOG in data:
-        yield _figure_3(data)
-    for number, delay in enumerate(DELAYS, start=4):
-        yield _figure_steeper(data, number, delay)
-    yield _figure_9(data)
+    return DrawnFigure("merit-figure-9", caption, figure)

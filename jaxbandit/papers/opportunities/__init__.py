@@ -1,1 +1,1 @@
-"""The paper `opportunities`."""
+"""The opportunities paper: experiments, figures and claims."""

@@ -1,1 +1,1 @@
-"""The paper `penalties`."""
+"""The penalties paper: experiments, figures and claims."""

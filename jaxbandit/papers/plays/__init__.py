@@ -1,1 +1,1 @@
-"""The paper `plays`."""
+"""The plays paper: experiments, figures and claims."""

@@ -1,68 +1,91 @@
-"""Paper 003: its experiments, what they are called, and their sizes."""
+"""The experiments of the plays paper."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from jaxbandit.papers.experiment import Experiment, Sizes, experiment, together
+from jaxbandit.papers.experiment import Changes, Experiment, Sizes, experiment, grid_values
 
 THETAS = {"theta1": "θ₁", "theta2": "θ₂"}
 CS = ("0.05", "0.10", "0.15")
 UCB, KL = OWN = ("Fair-MMAB, UCB1", "Fair-MMAB, KL-UCB")
 RIVALS = ("LFG", "UCB-LP", "UCB-PLLP")
-# Rounds of figures 1 and 2, small ones second. With c = 0.05 a bad arm's bonus, sqrt(2 log t / (c t)) under UCB1, falls
-# below the smallest gap by t = 45,000, and KL-UCB's by 8,000: a factor 4 of t follows in which a bound would show.
+# Rounds of figures 1 and 2 at full and at quick sizes. With c = 0.05 the bonus of a bad arm, sqrt(2 log t / (c t)) with
+# UCB1, falls below the smallest gap by t = 45,000, and with KL-UCB by t = 8,000. The remaining rounds are more than a
+# factor 4 of t, in which a bound would show.
 ROUNDS = {UCB: (384_000, 24_000), KL: (48_000, 6_000)}
-RUNS = {UCB: 200, KL: 600}  # settings do not meet the same draws, and KL-UCB's differ by little
-PAPERS = 10_000  # rounds of the paper's figures, about
+RUNS = {UCB: 200, KL: 600}  # instances have random numbers of their own, and those of KL-UCB differ by little
+FIGURE_ROUNDS = 10_000  # the paper's figures end at about this round
 CASES = [(theta, c) for theta in THETAS for c in CS]  # the instances of figures 1 and 2
-COMPARED = {theta: f"003-3-4-{theta}" for theta in THETAS}
-MANY = {theta: f"003-5-{theta}" for theta in THETAS}
-UNEVEN = {"c4": "003-7-8-c4", "c5": "003-7-9-c5"}
-CAPPED = {c: f"{name}-capped" for c, name in UNEVEN.items()}  # with a largest entry below 1/6, so that J = 1
-CAP = [0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.16]
-SLACK = {theta: f"003-4-slack-{theta}" for theta in THETAS}
+COMPARED = {theta: f"plays-figures-3-4-{theta}" for theta in THETAS}
+LARGE = {theta: f"plays-figure-5-{theta}" for theta in THETAS}  # large fractions
+UNEVEN = {c: f"plays-figures-7-9-{c}" for c in ("c4", "c5")}  # arms with different fractions
+CAPPED = {c: f"{name}-capped" for c, name in UNEVEN.items()}  # the largest fraction 0.16 < 1/6, so that J = 1
+SLACK = {theta: f"plays-slack-{theta}" for theta in THETAS}
 SLACKS = [0.2, 0.3, 0.4, 0.6, 0.8, 1.0]  # eps of UCB-PLLP
 
 
-def grown(base: str, part: int = 1) -> str:
+def growth_name(base: str, part: int = 1) -> str:
     """The experiment of figure 1 or 2, or its first 1/part of the rounds."""
-    return f"003-{OWN.index(base) + 1}" + ("" if part == 1 else f"-part{part}")
-
-
-def _alone(made: Experiment, label: str) -> Experiment:
-    """An experiment with one of its policies."""
-    chosen = [table for table in made.config["policies"] if table["label"] == label]
-    return Experiment(made.name, {**made.config, "policies": chosen})
-
-
-def _rounds(horizon: int, also: list[int]) -> list[str]:
-    """Changes to a horizon and to recorded rounds, those `also` among them; c t is whole at them for every c."""
-    spaced = 20 * np.round(np.geomspace(20, horizon, 160) / 20).astype(int)
-    recorded = np.unique([*spaced, *(t for t in also if t < horizon)]).tolist()
-    return [f"simulation.horizon={horizon}", f"simulation.record={recorded}"]
+    return f"plays-figure-{OWN.index(base) + 1}" + ("" if part == 1 else f"-part{part}")
 
 
 def experiments(sizes: Sizes) -> list[Experiment]:
-    """All of them; figures 1 and 2 over more rounds than the paper's."""
-    made = []
-    for base, (rounds, few) in ROUNDS.items():
-        for part in (1, 4):  # the same runs, since no policy here knows T: growth run by run
-            changes = [f"simulation.seeds={RUNS[base]}", *_rounds(rounds // part, [PAPERS, ROUNDS[KL][0]])]
-            small = _rounds(few // part, [PAPERS, ROUNDS[KL][1]])
-            cases = [experiment(f"003-1-2-{theta}-c{c}", sizes, small, changes) for theta, c in CASES]
-            made.append(_alone(together(cases, grown(base, part)), base))
-    made += [experiment(name, sizes) for names in (COMPARED, MANY, UNEVEN) for name in names.values()]
-    for name, cap in zip(CAPPED.values(), (CAP, CAP[::-1]), strict=True):
-        made.append(experiment(UNEVEN["c4"], sizes, changes=[f"problem.fractions={cap}"], name=name))
-    for theta, name in SLACK.items():
-        eps = [f"policies.4.eps={SLACKS}"]
-        small, changes = ([f"simulation.horizon={n}", f"simulation.record=[{PAPERS}]"] for n in (PAPERS, 4 * PAPERS))
-        made.append(_alone(experiment(COMPARED[theta], sizes, small, [*eps, *changes], name), "UCB-PLLP"))
-    return made
+    """The experiments of figures 1 to 5 and 7 to 9. Figures 1 and 2 have more rounds than the paper's figures."""
+    made = [_growth(sizes, base, part) for base in ROUNDS for part in (1, 4)]
+    for file, names in (("plays/figures-3-4", COMPARED), ("plays/figure-5", LARGE)):
+        made += [experiment(file, sizes, name, point=point) for name, point in _at_means(file, names)]
+    file = "plays/figures-7-9"
+    for name, fractions in zip(
+        [*UNEVEN.values(), *CAPPED.values()], grid_values(file, "problem.fractions"), strict=True
+    ):
+        made.append(experiment(file, sizes, name, point={"problem.fractions": fractions}))
+    return made + _slacks(sizes)
 
 
 def place(name: str) -> str:
-    """An experiment's setting in words."""
-    end = name.removesuffix("-capped").split("-")[-1]
-    return THETAS.get(end, end) + (" with 0.16 for 0.17" if name.endswith("-capped") else "")
+    """The setting of an experiment in words."""
+    setting = name.removesuffix("-capped").split("-")[-1]
+    return THETAS.get(setting, setting) + (" with 0.16 for 0.17" if name.endswith("-capped") else "")
+
+
+def _growth(sizes: Sizes, base: str, part: int) -> Experiment:
+    """Figure 1 or 2. No policy here knows T, so the runs of a part are the beginnings of the full runs."""
+    rounds, few = (rounds // part for rounds in ROUNDS[base])
+    changes = {"simulation.seeds": RUNS[base], **_rounds(rounds, [FIGURE_ROUNDS, ROUNDS[KL][0]])}
+    quick = _rounds(few, [FIGURE_ROUNDS, ROUNDS[KL][1]])
+    return _one_policy(
+        experiment("plays/figures-1-2", sizes, growth_name(base, part), changes=changes, quick=quick), base
+    )
+
+
+def _slacks(sizes: Sizes) -> list[Experiment]:
+    """UCB-PLLP of figure 4 with other slacks and more rounds."""
+    file = "plays/figures-3-4"
+    horizon, quick = ({"simulation.horizon": t, "simulation.record": [FIGURE_ROUNDS]} for t in (40_000, FIGURE_ROUNDS))
+    changes = {"policies.4.eps": SLACKS, **horizon}
+    return [
+        _one_policy(experiment(file, sizes, name, point=point, changes=changes, quick=quick), "UCB-PLLP")
+        for name, point in _at_means(file, SLACK)
+    ]
+
+
+def _at_means(file: str, names: dict[str, str]) -> list[tuple[str, Changes]]:
+    """The points of a grid over theta_1 and theta_2, each with the name of its experiment."""
+    means = grid_values(file, "problem.means")
+    return [(name, {"problem.means": row}) for name, row in zip(names.values(), means, strict=True)]
+
+
+def _one_policy(made: Experiment, label: str) -> Experiment:
+    """The experiment with one of its policies."""
+    policies = [table for table in made.config["policies"] if table["label"] == label]
+    return Experiment(made.name, {**made.config, "policies": policies})
+
+
+def _rounds(horizon: int, also: list[int]) -> dict[str, Any]:
+    """A horizon and recorded rounds, those in `also` among them. c t is a whole number in each of them for every c."""
+    spaced = 20 * np.round(np.geomspace(20, horizon, 160) / 20).astype(int)
+    recorded = np.unique([*spaced, *(t for t in also if t < horizon)]).tolist()
+    return {"simulation.horizon": horizon, "simulation.record": recorded}

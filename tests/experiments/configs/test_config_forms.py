@@ -213,11 +213,11 @@ def test_the_config_that_results_carry_gives_the_same_results(tmp_path, problem,
     np.testing.assert_array_equal(results.pulls, engine.run(again).each(lambda tally: tally.pulls))
 
 
-CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.toml"))
+CONFIGS = sorted((Path(__file__).parents[3] / "configs").rglob("*.toml"))
 
 
-def test_every_paper_so_far_has_its_configs():
-    assert {"000", "001", "002", "003", "004"} <= {path.name[:3] for path in CONFIGS}
+def test_every_paper_has_its_configs():
+    assert {"penalties", "guarantees", "merit", "plays", "opportunities"} <= {path.parent.name for path in CONFIGS}
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def beside_a_log(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("beside_a_log")
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_configs_that_come_along_are_good(path):
     simulation = config.make_plan(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
     assert simulation.metrics

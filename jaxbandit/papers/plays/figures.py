@@ -1,0 +1,118 @@
+"""The figures 1 to 5 and 7 to 9 of the plays paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import xarray as xr
+from matplotlib.axes import Axes
+
+from jaxbandit.experiments.plots.style import styles
+from jaxbandit.papers.drawing import THEORY, Look, bounds, curves, legend, panels, sample_note, shades
+from jaxbandit.papers.experiment import Data, DrawnFigure
+from jaxbandit.papers.plays.experiments import (
+    CAPPED,
+    CASES,
+    COMPARED,
+    CS,
+    FIGURE_ROUNDS,
+    KL,
+    LARGE,
+    OWN,
+    THETAS,
+    UCB,
+    UNEVEN,
+    growth_name,
+    place,
+)
+
+
+def figures(data: Data) -> Iterator[DrawnFigure]:
+    """The figures 1 to 5 and 7 to 9."""
+    yield _figure_1_or_2(data, UCB)
+    yield _figure_1_or_2(data, KL)
+    yield _figure_3_to_5(data, 3, COMPARED, "c_regret", "c-regret of five policies, c = 0.1: plays paper, Fig. 3.")
+    yield _figure_3_to_5(data, 4, COMPARED, "max_deficit", "Largest deficit, c = 0.1: plays paper, Fig. 4.")
+    caption = "Largest deficit under large fractions, J = 2: plays paper, Fig. 5."
+    yield _figure_3_to_5(data, 5, LARGE, "max_deficit", caption)
+    yield _figure_7(data)
+    yield _figure_8_or_9(data, 8, UNEVEN["c4"])
+    yield _figure_8_or_9(data, 9, UNEVEN["c5"])
+
+
+def _panel(axis: Axes, results: xr.Dataset, metric: str, labels: Sequence[str] = (), **look: Any) -> None:
+    """Draw curves over rounds in plain numbers; beside deficits the level below which every arm has its guarantee."""
+    curves(axis, results, metric, labels, **look)
+    axis.ticklabel_format(axis="x", style="plain")
+    if metric == "max_deficit":
+        axis.axhline(1, label="y = 1", zorder=0, **THEORY)
+
+
+def _figure_1_or_2(data: Data, base: str) -> DrawnFigure:
+    """Above the rounds of the paper's figure, below all rounds on a logarithmic axis."""
+    figure, axes = panels(2, 2, width=2.8)
+    results = data[growth_name(base)]
+    looks = shades(styles(results)[base]["color"], len(CS))
+    for number, (theta, c) in enumerate(CASES):
+        above, below = axes[:, list(THETAS).index(theta)]
+        one, own = results.isel(instance=[number]), looks[CS.index(c)]
+        look: Look = {"label": f"c = {c}", "color": own["color"], "linestyle": own["linestyle"]}
+        _panel(above, one.sel(round=slice(None, FIGURE_ROUNDS)), "c_regret", **look)
+        _panel(below, one, "c_regret", **look)
+        above.set_title(THETAS[theta], loc="left")
+    for axis in axes[1]:
+        axis.set_xscale("log")
+        axis.set_xlim(*(float(results["round"][end]) for end in (0, -1)))
+    for axis in axes.flat:
+        axis.set_ylim(bottom=0)
+    for axis in axes[:, 1]:
+        axis.set_ylabel("")
+    number = OWN.index(base) + 1
+    legend(figure, axes, f"{base}, {sample_note(results.isel(instance=[0]))}")
+    caption = (
+        f"c-regret of {base}: above over the first {FIGURE_ROUNDS:,} rounds, below over more rounds on a logarithmic "
+        f"axis: plays paper, Fig. {number}."
+    )
+    return DrawnFigure(f"plays-figure-{number}", caption, figure)
+
+
+def _figure_3_to_5(data: Data, number: int, names: dict[str, str], metric: str, caption: str) -> DrawnFigure:
+    """One panel for θ₁ and one for θ₂."""
+    figure, axes = panels(1, 2, width=2.8, height=2.0)
+    for axis, (theta, name) in zip(axes[0], names.items(), strict=True):
+        _panel(axis, data[name], metric)
+        if metric == "c_regret":
+            bounds(axis, data, name, metric)
+        axis.set_title(THETAS[theta], loc="left")
+    axes[0, 1].set_ylabel("")
+    legend(figure, axes, sample_note(data[names["theta1"]]))
+    return DrawnFigure(f"plays-figure-{number}", caption, figure)
+
+
+def _figure_7(data: Data) -> DrawnFigure:
+    figure, axes = panels(1, 2, width=2.8, height=2.0)
+    for axis, base in zip(axes[0], OWN, strict=True):
+        looks = shades(styles(data[UNEVEN["c4"]])[base]["color"], 2)[::-1]
+        for names, dashes in ((UNEVEN, "-"), (CAPPED, "--")):
+            for name, look in zip(names.values(), looks, strict=True):
+                own: Look = {"label": place(name), "color": look["color"], "linestyle": dashes}
+                _panel(axis, data[name], "c_regret", [base], **own)
+        axis.set_title(base, loc="left")
+        axis.set_ylim(bottom=0)
+    axes[0, 1].set_ylabel("")
+    legend(figure, axes, f"θ₁, {sample_note(data[UNEVEN['c4']])}", 4)
+    caption = (
+        "c-regret where arms have different fractions, and where none of these is 1/6 or more: plays paper, Fig. 7."
+    )
+    return DrawnFigure("plays-figure-7", caption, figure)
+
+
+def _figure_8_or_9(data: Data, number: int, name: str) -> DrawnFigure:
+    figure, axes = panels(1, 2, width=2.8, height=2.0)
+    for axis, metric in zip(axes[0], ("c_regret", "max_deficit"), strict=True):
+        _panel(axis, data[name], metric)
+    bounds(axes[0, 0], data, name, "c_regret")
+    legend(figure, axes, f"θ₁, {place(name)}, {sample_note(data[name])}")
+    caption = f"c-regret and largest deficit for {place(name)}: plays paper, Fig. {number}."
+    return DrawnFigure(f"plays-figure-{number}", caption, figure)
