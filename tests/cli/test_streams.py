@@ -143,7 +143,7 @@ LONG = "x" * 256
         f"run small.toml --out {LONG}/made",
         f"run small.toml --out {'/'.join(['x' * 200] * 20)}",
         f"tune tune.toml --out {LONG}",
-        f"reproduce 000 --quick --out {LONG}",
+        f"reproduce penalties --quick --out {LONG}",
         f"resume {LONG}",
         f"run {LONG}.toml",
     ],
