@@ -30,7 +30,7 @@ def fair_allocation(means: ArrayLike, fractions: ArrayLike, plays: int = 1) -> n
         Shares from tau_k to 1, float64 `[K, J]`, summing to L.
 
     Example:
-        >>> fair_allocation(np.array([[0.9], [0.5]]), np.array([[0.1], [0.2]])).ravel().tolist()
+        >>> fair_allocation(np.array([[0.9], [0.5]]), np.array([[0.1], [0.2]])).ravel().round(6).tolist()
         [0.8, 0.2]
     """
     means = np.asarray(means, np.float64)
@@ -89,7 +89,7 @@ def penalized_allocation(means: ArrayLike, fractions: ArrayLike, penalties: Arra
 
     Example:
         >>> arms = np.array([[0.9], [0.5], [0.1]]), np.array([[0.1], [0.2], [0.3]]), np.full((3, 1), 0.5)
-        >>> penalized_allocation(*arms).ravel().tolist()
+        >>> penalized_allocation(*arms).ravel().round(6).tolist()
         [0.8, 0.2, 0.0]
     """
     means = np.asarray(means, np.float64)

@@ -1,4 +1,4 @@
-"""The metrics of the five papers for one run, in exact fractions, written from the papers alone."""
+"""The metrics of the papers for one run, in exact fractions, written from the papers alone."""
 
 import math
 from fractions import Fraction
@@ -11,26 +11,27 @@ ALL = ["regret", "penalized_regret", "r_regret", "c_regret", "unfairness", "max_
 
 
 def exact(counts, t, mu, tau, A, plays):
-    """SPEC section 4 for one run at round t: every metric by name, a Fraction."""
+    """Every metric of one run at round t, by name, as a Fraction."""
     arms = range(len(mu))
     gap = [max(mu) - m for m in mu]
-    behind = [tau[k] * t - counts[k] for k in arms]
-    missed = [max(d, Fraction(0)) for d in behind]
+    deficits = [tau[k] * t - counts[k] for k in arms]
+    missed = [max(d, Fraction(0)) for d in deficits]
     order = sorted(arms, key=lambda k: (-mu[k], k))
+    last = mu[order[plays - 1]]  # the L-th largest mean
     optimum = sum(min(gap[k], A[k]) * tau[k] * t for k in arms)
     return {
         "regret": t * sum(sorted(mu)[-plays:]) - sum(mu[k] * counts[k] for k in arms),
         "penalized_regret": sum(gap[k] * counts[k] + A[k] * missed[k] for k in arms) - optimum,
         "r_regret": sum(gap[k] * (counts[k] - tau[k] * t) for k in arms),
-        "c_regret": sum((mu[i] - mu[order[plays - 1]]) * (t - counts[i]) for i in order[:plays])
-        + sum((mu[order[plays - 1]] - mu[j]) * (counts[j] - math.floor(tau[j] * t)) for j in order[plays:]),
+        "c_regret": sum((mu[i] - last) * (t - counts[i]) for i in order[:plays])
+        + sum((last - mu[j]) * (counts[j] - math.floor(tau[j] * t)) for j in order[plays:]),
         "unfairness": sum(missed),
-        "max_deficit": max(behind),
+        "max_deficit": max(deficits),
     }
 
 
 def exact_of(problem, instance, counts, t):
-    """`exact` with the numbers of one instance of a problem, as they are: floats are ratios too."""
+    """`exact` with the numbers of one instance of a problem as they are: floats are ratios too."""
     j = instance if problem.instances > 1 else 0
     mu, tau, A = (
         [Fraction(x) for x in np.broadcast_to(values, problem.means.shape)[:, j]]
@@ -40,6 +41,7 @@ def exact_of(problem, instance, counts, t):
 
 
 def quota_at(fractions, rounds):
+    """The `Quota` of some rounds, arrays `[R, K, J or 1]`."""
     rows = [QuotaTable(fractions, 1).rows(int(t), 1) for t in rounds]
     return Quota(
         *(np.concatenate([getattr(row, name) for row in rows]) for name in ("floor", "fraction", "fraction_rank"))

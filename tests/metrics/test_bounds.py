@@ -1,4 +1,4 @@
-"""Bounds of the five papers against the papers, arm by arm; in limits; what is refused."""
+"""Bounds of the five papers against the papers, arm by arm; in limits; with bad arguments."""
 
 import doctest
 import importlib
@@ -13,7 +13,7 @@ import reference_bounds as paper
 import jaxbandit as jb
 from jaxbandit.metrics import bounds as theory
 from jaxbandit.metrics.bounds import table
-from jaxbandit.metrics.bounds.plays import settled
+from jaxbandit.metrics.bounds.plays import first_learned_round
 
 EXACT = 1e-10  # relative; sums may run in another order
 K, J = 5, 6
@@ -56,7 +56,7 @@ def test_penalized_regret_and_selections_are_those_of_the_paper():
 
 def test_assumptions_are_those_of_the_paper():
     rounds = [100, 10**4, 10**6]
-    found = table.hard_threshold_assumes(MU, TAU, PRICE, rounds)
+    found = table.hard_threshold_assumptions_hold(MU, TAU, PRICE, rounds)
     np.testing.assert_array_equal(found, each(paper.assumes, MU, TAU, PRICE, rounds=rounds))
     assert found.any()
     assert not found.all()
@@ -74,18 +74,18 @@ def test_deficits_follow_the_recursion_of_the_paper():
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (table.hard_threshold_worst_regret(TAU, PRICE, ROUNDS), each(paper.worst_penalized, TAU, PRICE)),
+        (table.hard_threshold_worst_case_regret(TAU, PRICE, ROUNDS), each(paper.worst_penalized, TAU, PRICE)),
         (
-            table.hard_threshold_noncritical_least(MU, TAU, PRICE, ROUNDS),
+            table.hard_threshold_noncritical_lower_bound(MU, TAU, PRICE, ROUNDS),
             each(paper.noncritical_least, MU, TAU, PRICE),
         ),
-        (table.hard_threshold_critical_least(MU, TAU, PRICE, ROUNDS), each(paper.critical_least, MU, TAU, PRICE)),
+        (table.hard_threshold_critical_lower_bound(MU, TAU, PRICE, ROUNDS), each(paper.critical_least, MU, TAU, PRICE)),
         (
-            table.penalized_regret_least(TAU, PRICE, ROUNDS, sd=0.7),
+            table.penalized_regret_lower_bound(TAU, PRICE, ROUNDS, sd=0.7),
             each(lambda tau, A, T: paper.penalized_least(tau, A, T, 0.7), TAU, PRICE),
         ),
         (table.fair_ucb_regret(MU, TAU, ROUNDS), each(paper.fair_ucb, MU, TAU)),
-        (table.fair_worst_regret(MU, TAU, ROUNDS), each(paper.worst_fair, MU, TAU)),
+        (table.fair_worst_case_regret(MU, TAU, ROUNDS), each(paper.worst_fair, MU, TAU)),
         (table.ucb1_regret(MU, ROUNDS), each(paper.fair_ucb, MU, 0 * TAU)),
     ],
     ids=["000 T4", "000 T5", "000 T6", "000 T7", "001 T3", "001 T5", "001 T7"],
@@ -102,7 +102,7 @@ def test_exact_fractions_are_taken_as_a_problem_holds_them():
 
 
 def test_what_a_policy_lacks_raises_the_worst_fair_regret():
-    more = table.fair_worst_regret(MU, TAU, [50], lacking=2.0) - table.fair_worst_regret(MU, TAU, [50])
+    more = table.fair_worst_case_regret(MU, TAU, [50], missed_rounds=2.0) - table.fair_worst_case_regret(MU, TAU, [50])
     np.testing.assert_allclose(more, 2 * (MU.max(axis=0) - MU.min(axis=0))[None])
 
 
@@ -135,8 +135,8 @@ def test_instances_of_several_plays_are_each_on_its_own():
 def test_the_rounds_of_learning_are_the_first_that_suffice(a):
     levels = [1e-4, 0.003, 0.02, 0.3, 5.0]
     expected = [paper.start(level, a, 4.5) for level in levels]
-    assert settled(levels, a, 4.5).tolist() == expected
-    assert settled([0.0, 1e-12], a, 4.5).tolist() == [math.inf, pytest.approx(3e13, rel=0.4)]
+    assert first_learned_round(levels, a, 4.5).tolist() == expected
+    assert first_learned_round([0.0, 1e-12], a, 4.5).tolist() == [math.inf, pytest.approx(3e13, rel=0.4)]
 
 
 def test_the_tail_of_late_rounds_is_that_of_the_sum():
@@ -191,9 +191,9 @@ def test_rates_under_delay_are_least_over_the_quantile(name):
     }
     least = {name: paper.over_quantiles(cost, cdfs, T) for name, cost in costs.items()}
     found = {
-        "8 reward": table.biased_reward_regret(*on),
-        "8 fairness": table.biased_fairness_regret(*fair),
-        "9": table.biased_thompson_regret(*fair),
+        "8 reward": table.op_fcucb_d_reward_regret(*on),
+        "8 fairness": table.op_fcucb_d_fairness_regret(*fair),
+        "9": table.op_fcts_d_regret(*fair),
     }
     if name != "reward-dependent":
         found["6"] = table.merit_reward_regret(*on)
@@ -211,10 +211,10 @@ def test_the_steepness_of_a_merit_function_is_found():
         def value(self, mu):
             return jnp.where(mu > 0.3, 1.5, 1.0)
 
-    assert table.steepness(Bump()) == pytest.approx((0.5, 1.0))
-    assert table.steepness(Step())[1] > 1000  # no Lipschitz constant holds
+    assert table.merit_constants(Bump()) == pytest.approx((0.5, 1.0))
+    assert table.merit_constants(Step())[1] > 1000  # no Lipschitz constant holds
     power = jb.Problem([0.5], merit={"kind": "power", "scale": 3.5, "exponent": 8.0}).merit
-    assert table.steepness(power) == pytest.approx((1.0, 28.0))
+    assert table.merit_constants(power) == pytest.approx((1.0, 28.0))
 
 
 @pytest.mark.parametrize("slope", [0.05, 0.25, 2.0])
@@ -225,7 +225,7 @@ def test_utility_regrets_are_those_of_the_paper(slope):
     np.testing.assert_allclose(table.self_regulated_utility_regret(4, slope, T), expected, EXACT)
     for c in (0.3, 2.0, 6.0):
         expected = [paper.utility_least(4, t, slope, c) for t in T]
-        found = table.utility_regret_least(4, T, scale=slope, c=c)
+        found = table.utility_regret_lower_bound(4, T, scale=slope, c=c)
         np.testing.assert_allclose(found, expected, EXACT, atol=1e-9)
 
 
@@ -264,7 +264,7 @@ def test_rates_under_delay_in_the_limits():
         problem = jb.Problem([0.9, 0.5, 0.2], plays=2, delay=delay)
         return [
             function(problem.delay, problem.means, 2, [10, 400]).tolist()
-            for function in (table.merit_reward_regret, table.biased_reward_regret)
+            for function in (table.merit_reward_regret, table.op_fcucb_d_reward_regret)
         ]
 
     none = rates("none")
@@ -286,7 +286,7 @@ def test_long_horizons_go_through_many_delays():
 def test_the_lower_bound_on_utility_is_highest_where_its_cases_meet():
     K, L = 6, 2.0
     best = (K**2 / (4 * L)) ** (1 / 3)
-    values = [table.utility_regret_least(K, [1000], L, c).item() for c in (0.5 * best, best, 2 * best)]
+    values = [table.utility_regret_lower_bound(K, [1000], L, c).item() for c in (0.5 * best, best, 2 * best)]
     assert values[1] == max(values)
     assert values[0] == 0.0
 
@@ -294,10 +294,10 @@ def test_the_lower_bound_on_utility_is_highest_where_its_cases_meet():
 def test_bounds_without_constants_say_when_they_say_nothing():
     assert np.isinf(table.etc_utility_regret(4, 0.0, [100])).all()
     assert np.isfinite(table.self_regulated_utility_regret(4, 0.0, [100])).all()
-    few = table.penalized_regret_least([[0.1], [0.1]], [[0.5], [0.5]], [1, 2, 3], sd=1.0)
+    few = table.penalized_regret_lower_bound([[0.1], [0.1]], [[0.5], [0.5]], [1, 2, 3], sd=1.0)
     assert few.ravel()[0] == 0.0
     assert few.ravel()[2] > 0.0
-    assert np.isinf(table.hard_threshold_worst_regret([[0.1], [0.1]], [[0.5], [0.5]], [1])).all()
+    assert np.isinf(table.hard_threshold_worst_case_regret([[0.1], [0.1]], [[0.5], [0.5]], [1])).all()
 
 
 def test_owed_rounds_leave_no_regret_that_is_certain():
@@ -307,7 +307,7 @@ def test_owed_rounds_leave_no_regret_that_is_certain():
     in_turn = np.full((arms, 1), T / arms)
     most = (in_turn - tau * T).sum()  # gaps are at most 1
     assert most == pytest.approx(1.0)
-    assert table.penalized_regret_least(tau, np.ones((arms, 1)), [T]).item() < most
+    assert table.penalized_regret_lower_bound(tau, np.ones((arms, 1)), [T]).item() < most
     assert (1 - 2 * tau.max()) * math.sqrt((arms - 1) * T / 2) / (8 * math.e) > 12 * most
 
 
@@ -329,11 +329,14 @@ TWO = [[0.9], [0.5]], [[0.1], [0.1]], [[0.5], [0.5]]
         (lambda: table.fair_ucb_regret(TWO[0], [[-0.1], [0.1]], [10]), r"fractions = .*numbers >= 0"),
         (lambda: table.fair_learn_deficit([[0.1], [0.2]]), r"fractions = .*0 or all equal"),
         (lambda: table.fair_learn_deficit([[0.5], [0.0]]), r"fractions = .*below 1/K = 1/2"),
-        (lambda: table.fair_worst_regret(*TWO[:2], [10], lacking=-1), r"lacking = -1: must be a number >= 0"),
+        (
+            lambda: table.fair_worst_case_regret(*TWO[:2], [10], missed_rounds=-1),
+            r"missed_rounds = -1: must be a number >= 0",
+        ),
         (lambda: table.hard_threshold_regret(*TWO[:2], [[-1], [0]], [10]), r"penalties = .*numbers >= 0"),
         (lambda: table.hard_threshold_regret(*TWO, [10], constant=[1, 2]), r"constant = \[1, 2\]"),
         (lambda: table.hard_threshold_deficits(TWO[0], [[1.0]], [10]), r"penalties = .*\[2, J or 1\]"),
-        (lambda: table.penalized_regret_least(*TWO[1:], [10], sd="wide"), r"sd = 'wide'"),
+        (lambda: table.penalized_regret_lower_bound(*TWO[1:], [10], sd="wide"), r"sd = 'wide'"),
         (lambda: table.fair_mmab_deficit([[0.5], [0.1], [0.2], [0.2]], 2), r"fractions = .*below L/K = 0\.5"),
         (lambda: table.fair_mmab_ucb1_regret(*TWO[:2], 2), r"plays = 2: must be a whole number from 1 to 1"),
         (lambda: table.fair_mmab_ucb1_regret(TWO[0], [[0.5], [0.1]], 1), r"below 1/\(K-L\+1\) = 0\.5"),
@@ -341,7 +344,7 @@ TWO = [[0.9], [0.5]], [[0.1], [0.1]], [[0.5], [0.5]]
         (lambda: table.fair_mmab_kl_ucb_regret(*TWO[:2], 1, a=-1), r"a = -1"),
         (lambda: table.etc_utility_regret(1, 0.5, [10]), r"arms = 1: must be a whole number >= 2"),
         (lambda: table.etc_utility_regret(3, -0.5, [10]), r"lipschitz = -0\.5"),
-        (lambda: table.utility_regret_least(3, [10], c=0), r"c = 0: must be a number above 0"),
+        (lambda: table.utility_regret_lower_bound(3, [10], c=0), r"c = 0: must be a number above 0"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):
@@ -360,11 +363,13 @@ def test_examples_run():
     assert tried > 20
 
 
-def test_every_bound_says_what_it_is():
-    for name in vars(table):
-        function = getattr(table, name)
-        if callable(function) and getattr(function, "__module__", "").startswith("jaxbandit.metrics.bounds."):
-            if function.__module__ == table.__name__:
-                continue
-            assert "Example:" in function.__doc__, name
-            assert any(f"00{i} " in function.__doc__ for i in range(5)), name
+def test_every_bound_names_its_paper_and_has_an_example():
+    modules = ("guarantees", "merit", "opportunities", "penalties", "plays")
+    functions = [
+        value for value in vars(table).values() if getattr(value, "__module__", "").rpartition(".")[2] in modules
+    ]
+    assert len(functions) > 20
+    for function in functions:
+        paper = function.__module__.rpartition(".")[2]
+        assert "Example:" in function.__doc__, function
+        assert f"Source: {paper} paper" in function.__doc__, function

@@ -30,13 +30,14 @@ def instances(draw):
 
 
 def loss(y, mu, tau, A):
-    """000 eq. 6, a round."""
+    """The loss per round of the shares y (penalties paper, eq. 6)."""
     return float(np.sum((mu.max() - mu) * y + A * np.maximum(tau - y, 0)))
 
 
 @given(instances())
 @settings(deadline=None, max_examples=100)
-def test_the_penalized_allocation_solves_000_eq_6(instance):
+def test_the_penalized_allocation_solves_its_linear_program(instance):
+    """Penalties paper, eq. 6."""
     mu, tau, A = instance
     K = len(mu)
     y = penalized_allocation(mu, tau, A)
@@ -55,7 +56,7 @@ def test_the_penalized_allocation_solves_000_eq_6(instance):
 
 @given(instances())
 @settings(deadline=None, max_examples=100)
-def test_the_fair_allocation_earns_most_of_all_that_are_fair(instance):
+def test_the_fair_allocation_earns_the_most_of_all_fair_allocations(instance):
     mu, tau, _ = instance
     K = len(mu)
     y = fair_allocation(mu, tau)
@@ -83,38 +84,38 @@ def several_plays(draw):
 
 @given(several_plays(), st.integers(1, 10**6))
 @settings(deadline=None, max_examples=150)
-def test_several_plays_earn_most_of_all_that_are_fair(instance, rounds):
-    """Against the linear program over all sets of L arms, 003 eq. 3-6: `fair_allocation` and, in whole rounds,
-    `fair_counts`, whose optimum 003 eq. 1 is no less."""
+def test_fair_allocations_of_several_plays_solve_the_program_over_sets_of_arms(instance, rounds):
+    """Plays paper, eq. 3 to 6, over all sets of L arms: `fair_allocation` and, in whole rounds, `fair_counts`, whose
+    optimum (eq. 1) is at least as large."""
     mu, tau, plays = instance
     arms = len(mu)
     sets = list(itertools.combinations(range(arms), plays))
     holds = np.array([[k in chosen for chosen in sets] for k in range(arms)], float)
-    owed = np.array([float(x) for x in tau])
-    solved = linprog(-mu @ holds, A_ub=-holds, b_ub=1e-12 - owed, A_eq=np.ones((1, len(sets))), b_eq=[1])
+    lower = np.array([float(x) for x in tau])
+    solved = linprog(-mu @ holds, A_ub=-holds, b_ub=1e-12 - lower, A_eq=np.ones((1, len(sets))), b_eq=[1])
     assert solved.status == 0
-    y = fair_allocation(mu[:, None], owed[:, None], plays)[:, 0]
+    y = fair_allocation(mu[:, None], lower[:, None], plays)[:, 0]
     assert y.sum() == pytest.approx(plays, abs=1e-13)
-    assert np.all(y >= owed - 1e-14)
+    assert np.all(y >= lower - 1e-14)
     assert np.all(y <= 1 + 1e-14)
     assert mu @ y == pytest.approx(-solved.fun, abs=1e-9)
 
-    whole = fair_counts(mu[:, None], np.array(tau, object)[:, None], plays, rounds)[:, 0]
-    assert whole.dtype == np.int64
-    assert whole.sum() == plays * rounds
-    assert all(math.floor(x * rounds) <= n <= rounds for x, n in zip(tau, whole.tolist(), strict=True))
-    assert mu @ whole >= mu @ y * rounds - 1e-7 * rounds
+    counts = fair_counts(mu[:, None], np.array(tau, object)[:, None], plays, rounds)[:, 0]
+    assert counts.dtype == np.int64
+    assert counts.sum() == plays * rounds
+    assert all(math.floor(x * rounds) <= n <= rounds for x, n in zip(tau, counts.tolist(), strict=True))
+    assert mu @ counts >= mu @ y * rounds - 1e-7 * rounds
 
 
-def test_the_optimum_of_003_theorem_3_1_by_hand():
-    """K = 8, L = 3, theta1, tau = .1: arms 0 and 1 always, arm 2 what the five others leave of the third play."""
+def test_the_allocation_of_three_plays_by_hand():
+    """K = 8, L = 3, tau = 0.1: arms 0 and 1 are always played, arm 2 gets what the others leave of the third play."""
     mu, tau = np.array([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]]).T, np.full((8, 1), 0.1)
     np.testing.assert_allclose(fair_allocation(mu, tau, 3).ravel(), [1, 1, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     exact_tau = np.full((8, 1), Fraction(1, 10), object)
     assert fair_counts(mu, exact_tau, 3, 99).ravel().tolist() == [99, 99, 54, 9, 9, 9, 9, 9]
 
 
-def test_c_regret_of_the_optimum_is_nothing():
+def test_the_c_regret_of_the_optimal_counts_is_0():
     problem = jb.Problem([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], plays=3, fractions=0.1)
     rounds = np.array([99, 1000])
     best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
@@ -126,7 +127,7 @@ def test_c_regret_of_the_optimum_is_nothing():
 
 @given(instances(), st.lists(st.integers(1, 10**6), min_size=1, max_size=3))
 @settings(deadline=None, max_examples=30)
-def test_the_least_loss_is_linear_in_the_rounds(instance, rounds):
+def test_the_optimal_loss_is_linear_in_the_rounds(instance, rounds):
     mu, tau, A = instance
     t = np.array(rounds, float)
     gaps = mu.max(axis=0) - mu
@@ -135,23 +136,23 @@ def test_the_least_loss_is_linear_in_the_rounds(instance, rounds):
 
 
 @pytest.mark.parametrize("one", [0, 1])
-def test_allocations_take_one_column_for_all_instances(one):
+def test_allocations_accept_one_column_for_all_instances(one):
     mu = np.array([[0.9, 0.2], [0.5, 0.8], [0.1, 0.7]])
     tau, A = (
         (np.array([[0.1], [0.3], [0.2]]), np.full((3, 2), 0.3)) if one else (np.full((3, 2), 0.2), np.full((3, 1), 0.3))
     )
-    whole = np.broadcast_to(tau, mu.shape), np.broadcast_to(A, mu.shape)
-    np.testing.assert_array_equal(penalized_allocation(mu, tau, A), penalized_allocation(mu, *whole))
-    np.testing.assert_array_equal(fair_allocation(mu, tau), fair_allocation(mu, whole[0]))
+    full = np.broadcast_to(tau, mu.shape), np.broadcast_to(A, mu.shape)
+    np.testing.assert_array_equal(penalized_allocation(mu, tau, A), penalized_allocation(mu, *full))
+    np.testing.assert_array_equal(fair_allocation(mu, tau), fair_allocation(mu, full[0]))
 
 
-def test_the_prophet_of_000_by_hand():
-    """Gaps 0, .4, .8 with A = .5: arm 1 is critical and gets its share, arm 2 is not and gets nothing."""
+def test_the_penalized_allocation_by_hand():
+    """Gaps 0, 0.4 and 0.8 with A = 0.5: arm 1 is critical and gets its fraction, arm 2 is not and gets nothing."""
     mu, tau = np.array([[0.9], [0.5], [0.1]]), np.array([[0.05], [0.2], [0.3]])
     np.testing.assert_allclose(penalized_allocation(mu, tau, np.full((3, 1), 0.5)).ravel(), [0.8, 0.2, 0])
     np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.5, 0.2, 0.3])
 
 
-def test_of_several_best_arms_the_lowest_takes_what_is_left():
+def test_the_lowest_of_several_best_arms_gets_what_is_left():
     mu, tau = np.array([[0.3], [0.7], [0.7]]), np.array([[0.1], [0.1], [0.2]])
     np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.1, 0.7, 0.2])

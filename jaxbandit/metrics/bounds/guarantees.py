@@ -1,34 +1,38 @@
-"""Paper 001: policies that give every arm its fraction of the rounds.
+"""The guarantees paper: policies that give every arm its fraction of the rounds.
 
-All under rewards in [0, 1] (or of tails no heavier: Gaussian with sd at most 1/2), one play a round, no delay, every
-arm always there, and the policies' default parameters. Regrets are in units of reward.
+Patil, Ghalme, Nair and Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees".
+
+All bounds assume rewards in [0, 1] (or no heavier tails: Gaussian with sd <= 1/2), one play per round, no delay, all
+arms always available, and the policies' default parameters. Regrets are in units of reward.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.metrics.bounds import inputs
-from jaxbandit.metrics.bounds.inputs import over
+from jaxbandit.metrics.bounds.inputs import divide_by_gap
 
 
-def fair_ucb_regret(means: Any, fractions: Any, rounds: Any) -> np.ndarray:
-    """An upper bound on the expected r-regret of `fucb`, and of `t-fucb` at its horizon (001 Theorems 2 and 3).
+def fair_ucb_regret(means: ArrayLike, fractions: ArrayLike, rounds: ArrayLike) -> np.ndarray:
+    """Upper bound on the expected r-regret of `fucb`, and of `t-fucb` at its horizon.
+
+    Source: guarantees paper, Theorems 2 and 3.
 
     Args:
-        means: mu, `[K, J]`, from 0 to 1: K arms, J instances.
+        means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
         fractions: tau, `[K, J]` or `[K, 1]`, summing to less than 1.
-        rounds: t, `[R]`, whole numbers >= 1; the horizon for `t-fucb`.
+        rounds: t, `[R]`, whole numbers >= 1; for `t-fucb` the horizon.
 
     Returns:
         `[R, J]`, float64.
 
     Raises:
-        InputError: arguments of another shape or range.
+        InputError: an argument has another shape or is out of range.
 
     Example:
         >>> fair_ucb_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
@@ -37,21 +41,24 @@ def fair_ucb_regret(means: Any, fractions: Any, rounds: Any) -> np.ndarray:
     mu = inputs.means(means)
     tau = inputs.fractions(fractions, len(mu))
     gap, t = mu.max(axis=0) - mu, inputs.rounds(rounds)[:, None, None]
-    beyond = np.maximum(over(8 * np.log(t), gap) - gap * tau * t, 0.0)
-    return np.where(gap > 0, beyond, 0.0).sum(axis=1) + (1 + math.pi**2 / 3) * gap.sum(axis=0)  # 001 Theorem 3
+    explored = np.maximum(divide_by_gap(8 * np.log(t), gap) - gap * tau * t, 0.0)
+    return np.where(gap > 0, explored, 0.0).sum(axis=1) + (1 + math.pi**2 / 3) * gap.sum(axis=0)  # Theorem 3
 
 
-def ucb1_regret(means: Any, rounds: Any) -> np.ndarray:
-    """An upper bound on the expected regret of `ucb1` (001 Theorem 7; Auer et al. 2002, Theorem 1).
+def ucb1_regret(means: ArrayLike, rounds: ArrayLike) -> np.ndarray:
+    """Upper bound on the expected regret of `ucb1`: `fair_ucb_regret` without fractions.
+
+    Source: guarantees paper, Theorem 7 (Auer et al. 2002, Theorem 1).
 
     Args:
-        means, rounds: as for `fair_ucb_regret`, of which this is the case without fractions.
+        means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
+        rounds: t, `[R]`, whole numbers >= 1.
 
     Returns:
         `[R, J]`, float64.
 
     Raises:
-        InputError: arguments of another shape or range.
+        InputError: an argument has another shape or is out of range.
 
     Example:
         >>> ucb1_regret([[0.9], [0.5]], [1000]).round(2).tolist()
@@ -60,19 +67,22 @@ def ucb1_regret(means: Any, rounds: Any) -> np.ndarray:
     return fair_ucb_regret(means, np.zeros((len(np.asarray(means)), 1)), rounds)
 
 
-def fair_learn_deficit(fractions: Any) -> np.ndarray:
-    """What tau_k t - N_k(t) stays below for every arm, round and run of `fair-learn` over any index (001 Theorem 4).
+def fair_learn_deficit(fractions: ArrayLike) -> np.ndarray:
+    """Upper bound on the deficit tau_k t - N_k(t) of every arm in every round and run of `fair-learn` over any index.
 
-    K tau rounds, which is below 1: arm k has had floor(tau t) of t rounds. The theorem's definition asks for at most 1.
+    The bound is K tau rounds, which is less than 1, so every arm always has floor(tau t) selections. The paper's
+    definition of fairness allows a deficit of 1.
+
+    Source: guarantees paper, Theorem 4.
 
     Args:
-        fractions: tau, `[K, J]`; those of an instance that are not 0 are equal, and below 1/K.
+        fractions: tau, `[K, J]`; in each instance they are 0 or all equal, and below 1/K.
 
     Returns:
-        `[J]`, float64, rounds.
+        `[J]`, float64, in rounds.
 
     Raises:
-        InputError: fractions that differ, or are 1/K or more.
+        InputError: fractions that differ, or that are 1/K or more.
 
     Example:
         >>> fair_learn_deficit([[0.2], [0.2], [0.2]]).round(2).tolist()
@@ -81,30 +91,36 @@ def fair_learn_deficit(fractions: Any) -> np.ndarray:
     tau = inputs.fractions(fractions, len(np.asarray(fractions)))
     most = tau.max(axis=0)
     if np.any((tau != most) & (tau > 0)) or np.any(most * len(tau) >= 1):
-        words = f"fractions that are 0 or all equal, below 1/K = 1/{len(tau)} (001 Theorem 4)"
+        words = f"fractions that are 0 or all equal, and below 1/K = 1/{len(tau)} (guarantees paper, Theorem 4)"
         raise InputError("fractions", tau.T.tolist(), words)
     return len(tau) * most  # App. A, Lemma 1
 
 
-def fair_worst_regret(means: Any, fractions: Any, rounds: Any, lacking: float = 0.0) -> np.ndarray:
-    """What the expected r-regret of no fair policy exceeds: the largest gap times t (1 - sum tau) (001 Theorem 5).
+def fair_worst_case_regret(
+    means: ArrayLike, fractions: ArrayLike, rounds: ArrayLike, missed_rounds: float = 0.0
+) -> np.ndarray:
+    """Upper bound on the expected r-regret of every fair policy: the largest gap times t (1 - sum tau).
+
+    Source: guarantees paper, Theorem 5.
 
     Args:
-        means, fractions, rounds: as for `fair_ucb_regret`.
-        lacking: E sum_k (tau_k t - N_k(t))+, the rounds that the policy leaves arms short by, for which it is raised.
-            The theorem is for none; under `fucb`, as rounds are whole, it is less than 1 an arm.
+        means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
+        fractions: tau, `[K, J]` or `[K, 1]`, summing to less than 1.
+        rounds: t, `[R]`, whole numbers >= 1.
+        missed_rounds: E sum_k (tau_k t - N_k(t))+, the rounds that the policy leaves arms short of their quotas. The
+            theorem assumes none, and this number is added to t (1 - sum tau). It is below 1 per arm under `fucb`.
 
     Returns:
         `[R, J]`, float64.
 
     Raises:
-        InputError: arguments of another shape or range.
+        InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> fair_worst_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
+        >>> fair_worst_case_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
         [[320.0]]
     """
     mu = inputs.means(means)
     tau = np.broadcast_to(inputs.fractions(fractions, len(mu)), mu.shape)
-    free = inputs.rounds(rounds)[:, None] * (1 - tau.sum(axis=0)) + inputs.number(lacking, "lacking")
-    return (mu.max(axis=0) - mu.min(axis=0)) * free
+    unreserved = inputs.rounds(rounds)[:, None] * (1 - tau.sum(axis=0)) + inputs.number(missed_rounds, "missed_rounds")
+    return (mu.max(axis=0) - mu.min(axis=0)) * unreserved

@@ -1,91 +1,104 @@
-"""Paper 004: the regret in utility of policies that weigh opportunities against the price of withholding them.
+"""The opportunities paper: the utility regret of policies that weigh opportunities against their transfer costs.
 
-All under rewards in [0, 1], one play a round, no delay, every arm always there. The theorems hide constants: what is
-computed is their rate times a `constant`. The policies plan for the horizon T: a bound is for round T alone. Regrets
-are in units of reward.
+Ron, Ben-Porat and Shalit, "Corporate social responsibility via multi-armed bandits".
+
+All bounds assume rewards in [0, 1], one play per round, no delay, and all arms always available. The theorems hide
+constants: the functions compute their rates, times a `constant`. The policies plan for the horizon T, so a bound holds
+at round T only. Regrets are in units of reward.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.metrics.bounds import inputs
 
 
-def etc_utility_regret(arms: int, lipschitz: float, horizons: Any, constant: float = 1.0) -> np.ndarray:
-    """The rate of the utility regret of `fairness-aware-etc` (004 Theorem 1).
+def etc_utility_regret(arms: int, lipschitz: float, horizons: ArrayLike, constant: float = 1.0) -> np.ndarray:
+    """Rate of the utility regret of `fairness-aware-etc`: (K L^(2/3) + L^(-1/3)) T^(2/3) log(T)^(1/3).
 
-    (K L^(2/3) + L^(-1/3)) T^(2/3) log(T)^(1/3), for N = 8 (L T)^(2/3) log(T)^(1/3) plays of each arm.
+    The policy explores with N = 8 (L T)^(2/3) log(T)^(1/3) plays of each arm.
+
+    Source: opportunities paper, Theorem 1. The paper prints the rate without L^(-1/3). But the mean of an arm is known
+    to L^(-1/3) T^(-1/3) log(T)^(1/3) only (App. A.2), and the arm is played up to T times. The two rates agree at
+    L = 1/K, the Lipschitz constant of the linear fairness function.
 
     Args:
         arms: K.
-        lipschitz: L_f, from l1 to l1, >= 0; infinite where it is 0: nothing is explored then.
+        lipschitz: L, the Lipschitz constant of the fairness function in the l1 norm, >= 0. Without it (0) the policy
+            does not explore, and the bound is infinite.
         horizons: T, `[R]`, whole numbers >= 1.
-        constant: what the theorem hides.
+        constant: the constant that the theorem hides.
 
     Returns:
         `[R]`, float64.
 
     Raises:
-        InputError: arguments of another shape or range.
+        InputError: an argument has another shape or is out of range.
 
     Example:
         >>> etc_utility_regret(4, 0.25, [1000]).round(1).tolist()
         [604.6]
     """
     slope = inputs.number(lipschitz, "lipschitz")
-    # Printed without L^(-1/3): the last arm is known to L^(-1/3) T^(-1/3) log(T)^(1/3) (App. A.2) and played up to T
-    # times. The two agree at L = 1/K, that of the linear function.
     factor = _arms(arms) * slope ** (2 / 3) + (slope ** (-1 / 3) if slope > 0 else np.inf)
     return _scaled(factor, horizons, constant)
 
 
-def self_regulated_utility_regret(arms: int, lipschitz: float, horizons: Any, constant: float = 1.0) -> np.ndarray:
-    """The rate of the utility regret of `self-regulated` with its default alpha and beta (004 Theorem 2).
+def self_regulated_utility_regret(
+    arms: int, lipschitz: float, horizons: ArrayLike, constant: float = 1.0
+) -> np.ndarray:
+    """Rate of the utility regret of `self-regulated`: K max(1, (K L)^(2/3)) T^(2/3) log(T)^(1/3).
 
-    K max(1, (K L)^(2/3)) T^(2/3) log(T)^(1/3), for a black box whose own regret is no larger.
+    It holds for the default alpha and beta and for a black box whose own regret is no larger.
+
+    Source: opportunities paper, Theorem 2. The paper prints the rate without the maximum with 1. But phase 1 costs
+    K T beta (App. A.4), which is more where K L < 1.
 
     Args:
-        arms, lipschitz, horizons, constant: as for `etc_utility_regret`; L_f may be 0.
+        arms: K.
+        lipschitz: L, the Lipschitz constant of the fairness function in the l1 norm, >= 0.
+        horizons: T, `[R]`, whole numbers >= 1.
+        constant: the constant that the theorem hides.
 
     Returns:
         `[R]`, float64.
 
     Raises:
-        InputError: arguments of another shape or range.
+        InputError: an argument has another shape or is out of range.
 
     Example:
         >>> self_regulated_utility_regret(4, 0.25, [1000]).round(1).tolist()
         [761.8]
     """
     K, slope = _arms(arms), inputs.number(lipschitz, "lipschitz")
-    # Printed without the 1, which is what phase 1 costs, K T beta (App. A.4): it is more where K L < 1.
     return _scaled(K * max(1.0, (K * slope) ** (2 / 3)), horizons, constant)
 
 
-def utility_regret_least(arms: int, horizons: Any, scale: float = 1.0, c: float = 1.0) -> np.ndarray:
-    """What the utility regret of any policy exceeds on one of `instances.lower_bound_family` (004 Theorem 3, App. A.3).
+def utility_regret_lower_bound(arms: int, horizons: ArrayLike, scale: float = 1.0, c: float = 1.0) -> np.ndarray:
+    """Lower bound on the utility regret of any policy on some instance of `jb.instances.lower_bound_family`.
 
-    min((K-1) / (16 c^2), c L / (4 K) - 1 / (16 c^2)) T^(2/3), to leading order and up to the chance, 1 in 100 in
-    App. A.3, that samples mislead.
+    min((K-1) / (16 c^2), c L / (4 K) - 1 / (16 c^2)) T^(2/3), to leading order, and apart from the chance of 1 in 100
+    (App. A.3) that the samples mislead.
+
+    Source: opportunities paper, Theorem 3 and App. A.3.
 
     Args:
         arms: K, at least 2.
         horizons: T, `[R]`, whole numbers >= 1.
         scale: L of the family.
-        c: how far apart the family's means are, eps = c T^(-1/3), above 0.
+        c: the distance eps = c T^(-1/3) between the means of the family, above 0.
 
     Returns:
-        `[R]`, float64; 0 where c is so small that it says nothing.
+        `[R]`, float64; 0 where c is so small that the theorem says nothing.
 
     Raises:
-        InputError: arguments of another shape or range.
+        InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> utility_regret_least(2, [1000, 8000], scale=2.0, c=1.0).round(3).tolist()
+        >>> utility_regret_lower_bound(2, [1000, 8000], scale=2.0, c=1.0).round(3).tolist()
         [6.25, 25.0]
     """
     K, slope, distance = _arms(arms), inputs.number(scale, "scale"), inputs.number(c, "c")
@@ -96,13 +109,13 @@ def utility_regret_least(arms: int, horizons: Any, scale: float = 1.0, c: float 
     return max(min(explored, withheld), 0.0) * inputs.rounds(horizons) ** (2 / 3)
 
 
-def _arms(value: Any) -> int:
+def _arms(value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
         raise InputError("arms", value, "a whole number >= 2")
     return int(value)
 
 
-def _scaled(factor: float, horizons: Any, constant: float) -> np.ndarray:
+def _scaled(factor: float, horizons: ArrayLike, constant: float) -> np.ndarray:
     """constant factor T^(2/3) log(T)^(1/3), `[R]`, with log(T) at least 1."""
     t = inputs.rounds(horizons)
     return inputs.number(constant, "constant") * factor * (t**2 * np.log(np.maximum(t, np.e))) ** (1 / 3)

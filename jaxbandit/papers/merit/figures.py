@@ -59,8 +59,7 @@ def _theory(axis: Axes, data: Data, experiment: str, metric: str) -> None:
             value = bound.value(problem, int(rounds[-1]), rounds)[:, 0]
             value = np.minimum.accumulate(value[::-1])[::-1]  # these regrets never fall: bounds on later ones hold too
             end = float(final_values(results, metric, label).mean()) / 2
-            theorem = bound.source[bound.source.index("Theorem") :]
-            theory(axis, rounds, end * value / value[-1], f"growth by {theorem} ({label})")
+            theory(axis, rounds, end * value / value[-1], f"growth by {bound.theorem} ({label})")
             return
 
 
