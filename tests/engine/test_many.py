@@ -65,7 +65,7 @@ def assert_same(row, alone):
 
 
 def assert_points(kind, problem=EVERYTHING, **setting):
-    """Three points over all parameters of a policy at once: one group, and each as it is alone."""
+    """Three points over all parameters of a policy at once: one stack, and each point as it is alone."""
     names = numbers_of(kind)
     tables = [
         {"kind": kind, "label": label, **{name: NUMBERS[name][i] for name in names}} for i, label in enumerate("abc")
@@ -118,10 +118,10 @@ def put(problem, key, value):
     return changed
 
 
-def assert_grid(key, values, problem, kind, groups, **setting):
+def assert_grid(key, values, problem, kind, stacks, **setting):
     grid = {"problem": put({}, key, values)}
     simulation, many = simulated(problem, [{"kind": kind}], grid, **setting)
-    assert len(simulation.stacks) == groups
+    assert len(simulation.stacks) == stacks
     assert many.sizes["policy"] == len(values)
     for i, value in enumerate(values):
         assert_same(many.isel(policy=[i]), simulated(put(problem, key, value), [{"kind": kind}], **setting)[1])
@@ -129,7 +129,7 @@ def assert_grid(key, values, problem, kind, groups, **setting):
 
 GAUSSIAN, BARE = {**FAIR, "reward": "gaussian"}, {"means": MEANS, "fractions": 0.1}
 LATE = {**FAIR, "delay": {"kind": "geometric", "p": 0.5}}
-# Key, values, problem, policy, and groups: 1, but where an availability of 1, the reach of a calendar, an exponent or L
+# Key, values, problem, policy, and stacks: 1, but where an availability of 1, the reach of a calendar, an exponent or L
 # make another program
 OVER_PROBLEMS = [
     ("penalties", [0, 0.25, [0.1, 0.2, 0.3, 0.4]], FAIR, "hard-threshold-ucb", 1),
@@ -165,9 +165,9 @@ def test_a_grid_over_fractions_and_means_is_as_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "values", "problem", "kind", "groups"), OVER_PROBLEMS)
-def test_a_grid_over_the_problem_is_as_alone(key, values, problem, kind, groups):
-    assert_grid(key, values, problem, kind, groups)
+@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), OVER_PROBLEMS)
+def test_a_grid_over_the_problem_is_as_alone(key, values, problem, kind, stacks):
+    assert_grid(key, values, problem, kind, stacks)
 
 
 def test_a_grid_is_one_program_whatever_its_numbers():
@@ -204,8 +204,8 @@ class AloneFromTheStart(jb.Index):
 
 
 def of_instances(*policies):
-    entries = [Configuration(str(number), policy, str(number)) for number, policy in enumerate(policies)]
-    simulation = make_plan(jb.Problem(**FAIR), entries, SimulationSettings(150, 5, record=10))
+    configurations = [Configuration(str(number), policy, str(number)) for number, policy in enumerate(policies)]
+    simulation = make_plan(jb.Problem(**FAIR), configurations, SimulationSettings(150, 5, record=10))
     return simulation, dataset.dataset(simulation, engine.run(simulation), {})
 
 

@@ -120,7 +120,7 @@ def test_compilation_that_is_interrupted_drops_what_waits(chunks_of, tmp_path, m
 
 
 def test_seconds_add_up(whole, chunks_of, tmp_path, monkeypatch):
-    """A clock that ticks once a block: what is told of time is that of the blocks, each counted once."""
+    """A clock that ticks once per block: the reported time is that of the blocks, each counted once."""
     ticks, simulate_block = [0.0], engine.simulate_block
 
     def slow(*arguments):

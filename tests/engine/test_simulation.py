@@ -114,7 +114,7 @@ def test_blocks_of_one_simulation_share_a_program():
 
 
 def test_recorders_compile_beside_engines_what_they_then_use():
-    """What stands for a stretch before one is played has its shapes: nothing is compiled again."""
+    """An empty chunk has the shapes of a played one: nothing is compiled again."""
     problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=0.05, merit="power")
     plan = make_plan(
         problem,
@@ -124,9 +124,9 @@ def test_recorders_compile_beside_engines_what_they_then_use():
     recorder._metrics_at.clear_cache()
     compilation._compile_recorder(plan, 0)
     assert recorder._metrics_at._cache_size() == 1
-    outcome = simulation.run(plan)
+    result = simulation.run(plan)
     assert recorder._metrics_at._cache_size() == 1
-    assert outcome.statistics[0].curves["regret"].mean(19)[0, -1] > 0
+    assert result.statistics[0].curves["regret"].mean(19)[0, -1] > 0
 
 
 def test_a_failure_stops_the_others_and_an_interruption_is_passed_on(monkeypatch):

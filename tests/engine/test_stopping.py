@@ -129,11 +129,11 @@ def test_where_more_do_not_fit_the_results_are_kept(tmp_path, capsys, monkeypatc
     (tmp_path / "config.toml").write_text(TOML.format(until='until = "stderr<1e-9"'))
     real, asked = memory.check_results, []
 
-    def full(groups, forms, seeds):
+    def full(stacks, shapes, seeds):
         asked.append(seeds)
         if seeds > 1000:
             monkeypatch.setattr(memory, "host_bytes", lambda: 1 << 10)
-        real(groups, forms, seeds)
+        real(stacks, shapes, seeds)
 
     monkeypatch.setattr(memory, "check_results", full)
     assert main(["run", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out")]) == 1

@@ -76,11 +76,11 @@ def kinds():
 def names(family):
     """The registered names of a family, but for those of tests and of the papers' own experiments."""
 
-    def ours(entry):
-        module = getattr(entry, "policy", entry).__module__
+    def ours(registered):
+        module = getattr(registered, "policy", registered).__module__
         return module.startswith("jaxbandit.") and not module.startswith("jaxbandit.papers.")
 
-    return [name for name, entry in family.registry.items() if ours(entry)]
+    return [name for name, registered in family.registry.items() if ours(registered)]
 
 
 def has_many_plays(kind):

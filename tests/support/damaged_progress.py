@@ -20,9 +20,9 @@ from jaxbandit.engine.host.checkpoint import FOLDER
 from jaxbandit.experiments.configs.config import make_plan
 
 
-def content(outcome):
-    """All that an outcome holds, by name."""
-    return {f"{n} {key}": a for n, t in enumerate(outcome.statistics) for key, a in t.arrays(full=True).items()}
+def content(result):
+    """All arrays of a result, by name."""
+    return {f"{n} {key}": a for n, t in enumerate(result.statistics) for key, a in t.arrays(full=True).items()}
 
 
 class Kept:
@@ -63,18 +63,18 @@ class Kept:
             warnings.simplefilter("ignore", UserWarning)
             patch.setattr(engine, "simulate_block", watched)
             try:
-                outcome = engine.run(self.own, keep=self.out)
+                result = engine.run(self.own, keep=self.out)
             except (jb.InputError, WriteError) as error:
                 told = str(error)
                 assert told.count("\n") == 0
                 assert before.items() <= contents(self.out).items()
                 return None
-        made = content(outcome)
+        made = content(result)
         assert made.keys() == self.right.keys()
         for name, array in made.items():
             np.testing.assert_array_equal(array, self.right[name], err_msg=name, strict=True)
         assert not self.witness.exists()
-        assert 0 < outcome.run_seconds < 1000
+        assert 0 < result.run_seconds < 1000
         return count[0]
 
     def forge(self, name, rest):
