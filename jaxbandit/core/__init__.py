@@ -1,1 +1,1 @@
-"""What knows of no bandits: errors, components, exact numbers, random numbers, files."""
+"""Code that is independent of bandits: errors, components, exact numbers, random numbers, files, XLA."""

@@ -35,7 +35,7 @@ def to_python(value: Any) -> Any:
     return to_python(converted) if isinstance(converted, list) and array.dtype == object else converted
 
 
-def is_key(value: object) -> bool:
+def is_key(value: object) -> TypeGuard[jax.Array]:
     """Whether the value is a key of `jax.random.key`, or an array of such keys."""
     return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 

@@ -9,7 +9,7 @@ from scipy import stats
 from jaxbandit.core import prng
 from jaxbandit.core.prng import Stream, run_keys, threefry2x32
 
-# Known-answer vectors of Random123 (Salmon et al. 2011): rounds, counter, key, words.
+# The published test vectors of Random123 (Salmon et al. 2011): rounds, counter, key, words.
 KNOWN = [
     (13, (0, 0), (0, 0), (0x9D1C5EC6, 0x8BD50731)),
     (13, (0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0xFD36D048, 0x2D17272C)),
@@ -33,17 +33,25 @@ def stream(runs, t=1, purpose=prng.POLICY, key=0):
     return Stream((jnp.asarray(k0), jnp.asarray(k1)), jnp.uint32(t), purpose)
 
 
+# Compiled: operation by operation the draws would take ten times as long.
+words, uniform, normal = (
+    jax.jit(lambda s, slots, attempt=0, draw=draw: draw(s, slots, attempt), static_argnums=1)
+    for draw in (Stream.words, Stream.uniform, Stream.normal)
+)
+beta, small_beta = jax.jit(Stream.beta), jax.jit(Stream.small_beta)
+
+
 def test_no_two_purposes_rounds_slots_attempts_or_runs_share_words():
     seen = set()
     for purpose in (0, 3, prng.POLICY, prng.POLICY + 1):
         for t in (1, 2, 77):
             for attempt in (0, 1, 255):
-                w0, w1 = stream(5, t, purpose).words(4, attempt)
+                w0, w1 = words(stream(5, t, purpose), 4, attempt)
                 seen |= {(int(a), int(b)) for a, b in zip(np.ravel(w0), np.ravel(w1), strict=True)}
     assert len(seen) == 4 * 3 * 3 * 20
 
 
-def test_a_run_has_its_numbers_whatever_stands_beside_it():
+def test_a_run_draws_the_same_numbers_beside_any_other_runs():
     few = run_keys(7, np.array(3), np.arange(10, 12))
     many = run_keys(7, np.arange(5)[:, None], np.arange(40))
     for a, b in zip(few, many, strict=True):
@@ -53,23 +61,23 @@ def test_a_run_has_its_numbers_whatever_stands_beside_it():
     )
 
 
-@pytest.mark.parametrize("method", ["uniform", "normal"])
-def test_an_arm_draws_for_a_play_what_all_arms_draw_together(method):
-    """Alone or beside others, and whichever the slot: the numbers of arm k's n-th play are the same."""
+@pytest.mark.parametrize("draw", [uniform, normal], ids=["uniform", "normal"])
+def test_an_arm_draws_for_a_play_what_all_arms_draw_together(draw):
+    """The numbers of arm k's n-th play are the same alone and beside other arms, and for any number of slots."""
     arms, runs = 3, 5
     base = stream(runs)
-    number = jnp.asarray(np.random.default_rng(0).integers(0, 9, (arms, runs)), jnp.int32)
-    together = np.asarray(getattr(base.for_play(number, None, arms), method)(2 * arms))
-    first = np.asarray(getattr(base.for_play(number, None, arms), method)(arms))
+    number = np.random.default_rng(0).integers(0, 9, (arms, runs)).astype(np.int32)
+    together = np.asarray(draw(base.for_play(number, None, arms), 2 * arms))
+    first = np.asarray(draw(base.for_play(number, None, arms), arms))
     np.testing.assert_array_equal(first, together[:arms])
     for k in range(arms):
-        arm = jnp.full((1, runs), k, jnp.int32)
-        alone = np.asarray(getattr(base.for_play(number[k : k + 1], arm, arms), method)(2))
+        arm = np.full((1, runs), k, np.int32)
+        alone = np.asarray(draw(base.for_play(number[k : k + 1], arm, arms), 2))
         np.testing.assert_array_equal(alone, together[[k, arms + k]])
     assert len(np.unique(together[:arms].T, axis=0)) == runs
 
 
-def test_a_key_of_jax_random_will_do():
+def test_keys_of_jax_random_are_accepted():
     a = run_keys(jax.random.key(3), np.array(0), np.arange(2))
     b = run_keys(jax.random.key(4), np.array(0), np.arange(2))
     assert not np.array_equal(a[0], b[0])
@@ -81,19 +89,19 @@ def test_other_keys_are_refused(key):
         run_keys(key, np.arange(1), np.arange(1))
 
 
-def test_uniform_and_normal_are_what_they_say():
+def test_uniform_and_normal_numbers_have_their_distributions():
     s = stream(20000)
-    assert stats.kstest(np.ravel(s.uniform(5)), "uniform").pvalue > ALARM
-    assert stats.kstest(np.ravel(s.normal(5)), "norm").pvalue > ALARM
-    u = np.asarray(s.uniform(5))
+    u = np.ravel(uniform(s, 5))
+    assert stats.kstest(u, "uniform").pvalue > ALARM
+    assert stats.kstest(np.ravel(normal(s, 5)), "norm").pvalue > ALARM
     assert u.min() >= 0
     assert u.max() < 1
 
 
-def test_float64_numbers_begin_as_the_float32_ones():
-    single = np.asarray(stream(1000).uniform(3))
+def test_float64_numbers_begin_with_the_bits_of_float32_numbers():
+    single = np.asarray(uniform(stream(1000), 3))
     with jax.enable_x64(True):
-        double = np.asarray(stream(1000).uniform(3))
+        double = np.asarray(uniform(stream(1000), 3))
     assert double.dtype == np.float64
     assert np.all((double >= single) & (double < single + 2.0**-24))
 
@@ -101,14 +109,13 @@ def test_float64_numbers_begin_as_the_float32_ones():
 @pytest.mark.parametrize("a", [0.01, 0.3, 1.0, 1.5, 7.0, 300.0, 2e5])
 @pytest.mark.parametrize("b", [0.02, 1.0, 4.0, 1000.0])
 def test_beta_draws_are_beta(a, b):
-    method = "beta" if min(a, b) >= 1 else "small_beta"
-    draw = jax.jit(lambda s, a, b: getattr(s, method)(a, b))
-    x = np.ravel(draw(stream(20000, key=11), jnp.full((2, 1), a), jnp.full((2, 1), b)))
+    draw = beta if min(a, b) >= 1 else small_beta
+    x = np.ravel(draw(stream(20000, key=11), np.full((2, 1), a, np.float32), np.full((2, 1), b, np.float32)))
     assert np.all((x >= 0) & (x <= 1))
-    # A float stands for the numbers that round to it: near 1 they lie 6e-8 apart, which 40000 draws would notice.
+    # Near 1 neighbouring floats are 6e-8 apart, which 40000 draws would show: spread each over its interval.
     spread = np.random.default_rng(0).uniform(-0.5, 0.5, x.shape) * np.spacing(x).astype(float)
     smeared = np.clip(x.astype(float) + spread, 0, 1)
-    ends = np.array([1e-30, 1 - 1e-5])  # beyond, float32 has no room
+    ends = np.array([1e-30, 1 - 1e-5])  # beyond these float32 has too few numbers
     inside = (x > ends[0]) & (x < ends[1])
     low, high = stats.beta.cdf(ends, a, b)
     share = high - low
@@ -122,3 +129,17 @@ def test_random_instances_do_not_change_when_there_are_more():
     few, many = prng.uniform_table(5, 3, 4), prng.uniform_table(5, 30, 4)
     np.testing.assert_array_equal(few, many[:3])
     assert stats.kstest(prng.uniform_table(5, 300, 20).ravel(), "uniform").pvalue > ALARM
+
+
+def test_the_remainder_of_a_logarithm():
+    remainder = jax.jit(prng._log1p_remainder)
+    small = np.float32([-0.02, -1e-3, 1e-5, 0.01, 0.0])
+    y = np.concatenate([np.linspace(-0.999, 2.7, 5001), [-0.25, 0.25]]).astype(np.float32)
+    found = np.asarray(remainder(np.concatenate([y, small])))
+    wide = y.astype(np.longdouble)
+    exact = (np.log1p(wide) - wide + wide**2 / 2 - wide**3 / 3).astype(float)
+    far, near = np.abs(y) >= 0.25, (np.abs(y) < 0.25) & (np.abs(y) > 0.02)
+    np.testing.assert_allclose(found[: len(y)][near], exact[near], rtol=1e-6)
+    np.testing.assert_allclose(found[: len(y)][far], exact[far], atol=2e-6)
+    leading = -(small.astype(float) ** 4) / 4 + small.astype(float) ** 5 / 5 - small.astype(float) ** 6 / 6
+    np.testing.assert_allclose(found[len(y) :], leading, rtol=1e-4)

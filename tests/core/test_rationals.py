@@ -1,4 +1,4 @@
-"""tau t in integers against Python's fractions."""
+"""Exact fractions of rounds, against Python's fractions."""
 
 import math
 from decimal import Decimal
@@ -25,7 +25,7 @@ def test_a_number_is_the_decimal_that_was_written(written):
 
 
 @pytest.mark.parametrize("bad", ["0.1", None, float("nan"), float("inf"), True, [0.1]])
-def test_what_is_no_number_is_refused(bad):
+def test_values_that_are_no_finite_numbers_are_refused(bad):
     with pytest.raises(ValueError, match=r"tau (= .*|is missing): must be finite numbers"):
         exact_fraction(bad, "tau")
 
@@ -39,19 +39,20 @@ def test_quotas_are_exact(rows, first):
         exact = fractions * (first + i)
         for (k, j), value in np.ndenumerate(exact):
             assert quota.floor[i, k, j] == math.floor(value)
-            rest = value - math.floor(value)
-            assert Fraction(float(quota.fraction[i, k, j])) == pytest.approx(rest, abs=1e-15)
-            assert (quota.fraction[i, k, j] > 0) == (rest > 0)
+            part = value - math.floor(value)
+            assert Fraction(float(quota.fraction[i, k, j])) == pytest.approx(part, abs=1e-15)
+            assert (quota.fraction[i, k, j] > 0) == (part > 0)
             for other in range(3):
-                mine, its = quota.fraction_rank[i, k, j], quota.fraction_rank[i, other, j]
-                assert np.sign(mine - its) == _sign(rest - exact[other, j] % 1)
+                difference = quota.fraction_rank[i, k, j] - quota.fraction_rank[i, other, j]
+                assert np.sign(difference) == _sign(part - exact[other, j] % 1)
 
 
 def _sign(value):
     return (value > 0) - (value < 0)
 
 
-def test_the_spec_s_own_examples():
+def test_products_that_floats_round_wrongly():
+    """0.29 x 100 is 28.999999999999996 in float64, and 0.07 x 100 is 7.000000000000001."""
     rows = QuotaTable(exact_fractions([[0.29, 0.07]], "tau").T, 101).rows(0, 101)
     assert rows.floor[100, 0, 0] == 29
     assert rows.fraction[100, 0, 0] == 0
@@ -66,7 +67,7 @@ def test_rounding_down_never_goes_up(value):
 
 
 @given(st.fractions(0, 1000, max_denominator=10**12))
-def test_split_adds_up(value):
-    whole, rest = floor_and_fraction(value)
-    assert whole == math.floor(value)
-    assert 0 <= value - whole - Fraction(rest) < 1e-15
+def test_floor_and_fraction_add_up(value):
+    floor, fraction = floor_and_fraction(value)
+    assert floor == math.floor(value)
+    assert 0 <= value - floor - Fraction(fraction) < 1e-15

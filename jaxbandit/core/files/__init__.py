@@ -1,1 +1,1 @@
-"""Files that are written atomically, their names and checksums, and output streams."""
+"""Atomic writes, names and checksums of files, and output streams."""

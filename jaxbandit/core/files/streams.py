@@ -1,4 +1,4 @@
-"""The standard streams of a command: closed, of an encoding that lacks characters, or a pipe that nobody reads."""
+"""The standard streams of a command, which may be closed, lack characters, or be pipes that nobody reads."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jaxbandit.core.errors import WriteError
 
 @contextlib.contextmanager
 def usable_streams() -> Iterator[None]:
-    """Within, there are streams, and they take any text: what they cannot show they show as `?`."""
-    _occupy()
+    """Within this context the standard streams are open and accept any text; unknown characters become `?`."""
+    _occupy_closed_descriptors()
     before = sys.stdout, sys.stderr
     with contextlib.ExitStack() as stack:
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # it was closed
+            if getattr(sys, name) is None:  # the stream is closed
                 setattr(sys, name, stack.enter_context(open(os.devnull, "w", encoding="utf-8")))
-        with _replacing(sys.stdout), _replacing(sys.stderr):
+        with _replacing_errors(sys.stdout), _replacing_errors(sys.stderr):
             try:
                 yield
             finally:
@@ -31,10 +31,10 @@ def usable_streams() -> Iterator[None]:
 
 
 def print_lines(*lines: str) -> None:
-    """Print to standard output. Where nobody reads it any more the command goes on without.
+    """Print lines to standard output. If its reader has closed the pipe, nothing is printed from then on.
 
     Raises:
-        WriteError: it cannot be written.
+        WriteError: standard output cannot be written to.
     """
     try:
         print(*lines, sep="\n", flush=True)
@@ -44,25 +44,26 @@ def print_lines(*lines: str) -> None:
             raise WriteError(Path("standard output"), error) from None
 
 
-def print_error(words: str) -> None:
-    """Print one line to standard error; where that fails nobody can be told."""
+def print_error(message: str) -> None:
+    """Print `jaxbandit: message` to standard error, if possible."""
     try:
-        print(f"jaxbandit: {words}", file=sys.stderr, flush=True)
+        print(f"jaxbandit: {message}", file=sys.stderr, flush=True)
     except OSError:
         _mute(sys.stderr)
 
 
-def _occupy() -> None:
-    """Give the numbers of closed streams to nothing, or the next file that is opened has what libraries print."""
+def _occupy_closed_descriptors() -> None:
+    """Open the null device for closed streams; else the next opened file would get what libraries print."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor
 
 
 @contextlib.contextmanager
-def _replacing(stream: TextIO) -> Iterator[None]:
+def _replacing_errors(stream: TextIO) -> Iterator[None]:
+    """Within this context, characters that the encoding of a stream lacks are printed as `?`."""
     if not isinstance(stream, io.TextIOWrapper):
         yield
         return
@@ -71,7 +72,7 @@ def _replacing(stream: TextIO) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError, ValueError):  # closed meanwhile
+        with contextlib.suppress(OSError, ValueError):  # closed in the meantime
             stream.reconfigure(errors=before)
 
 
@@ -83,8 +84,8 @@ def _flush(stream: TextIO) -> None:
 
 
 def _mute(stream: TextIO) -> None:
-    """Let a stream lead nowhere, so that what is left in it does not fail when Python ends."""
-    with contextlib.suppress(OSError, ValueError):  # no stream of the system's
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+    """Redirect a stream to the null device, so that flushing its buffer at the end of Python does not fail."""
+    with contextlib.suppress(OSError, ValueError):  # the stream has no file descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

@@ -1,1 +1,1 @@
-"""What XLA has to be told so that it computes the same bits for any shape, and one kernel per call on CPU."""
+"""Control of the XLA compiler: the same bits for blocks of any shape, and one kernel per call on CPU."""

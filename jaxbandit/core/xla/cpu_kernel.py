@@ -1,8 +1,9 @@
-"""A whole program as one kernel, on CPU.
+"""A complete program as one kernel, on CPU.
 
-XLA's CPU client launches a kernel for each fusion of a round and splits the larger ones over its threads, where the
-parts wait for each other. A loop it takes for small it emits as one function instead: nothing is launched or waited
-for, and a block keeps to its core. XLA marks the call that holds such a loop; marked by us, any call is emitted so.
+XLA's CPU client launches one kernel for each fused part of a round, and splits large kernels over its threads, which
+then wait for each other. A loop that XLA considers small is compiled to one function instead: no kernel is launched,
+nothing waits, and a block stays on its core. XLA marks the call of such a function with an attribute. This module sets
+the attribute itself, so that any program is compiled like this.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from jaxbandit.core.xla.reductions import RowReductions
 from jaxbandit.core.xla.rewriting import rewrite
 from jaxbandit.core.xla.square_roots import SquareRoots
 
-# Vectors of 512 bits where the machine has them, and no sums by a library, which a kernel cannot call
+# Vectors of 512 bits where the processor has them; and no library calls for sums, which a kernel cannot make
 _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
 
 # fmt: off
-# What can be emitted so; a program with anything else (a sort, a scatter, a product of matrices) is left as it is.
+# The operations that such a kernel can contain. Programs with others (sort, scatter, matrix product) stay as they are.
 _EMITTED = frozenset((
     "abs", "add", "and", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp",
     "closed_call", "concatenate", "cond", "convert_element_type", "copy", "copy_p", "cos", "cumsum",
@@ -46,15 +47,19 @@ _within: ContextVar[bool] = ContextVar("_within", default=False)
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """`jax.jit(function, **options)`, where `function` has parts that are `one_kernel`."""
+    """`jax.jit(function, **options)`, for a function that calls functions made by `as_one_kernel`."""
     on_cpu = jax.default_backend() == "cpu"
     return jax.jit(function, compiler_options=_OPTIONS if on_cpu else None, **options)
 
 
 def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, on CPU as one kernel where all it does can be emitted so; else as it is.
+    """`function`, on CPU as one kernel if a kernel can contain all its operations.
 
-    It takes and returns trees of arrays; called within what is `compiled`.
+    Args:
+        function: takes and returns trees of arrays, with at least two arrays in the result.
+
+    Returns:
+        A function, to be called in a function that `compiled` compiles.
     """
 
     @functools.wraps(function)
@@ -72,8 +77,8 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         def kernel(*leaves: Array) -> list[Array]:
             return [*run(*leaves), hidden_true(*leaves)]
 
-        # XLA fails on an argument that is never read, and on a single result that is split over its threads: so all are
-        # read for one more result, which another one is made to depend on.
+        # XLA fails if an argument is never read, or if a single result is split over its threads. So one more result
+        # reads all arguments, and another result depends on it.
         *results, read = (_marked(result) for result in kernel(*jax.tree.leaves(arguments)))
         least = min(range(len(results)), key=lambda n: results[n].size)
         results[least] = jnp.where(read, results[least], jnp.zeros_like(results[least]))
@@ -83,28 +88,28 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
-    """`book` with `values` added at places that are within it and differ.
+    """`book` with `values` added at some places, which lie within it and differ.
 
     Args:
-        book: `[..., *runs]`.
-        where: one int32 index an axis before the runs, each `[n, *runs]`.
+        book: an array `[..., *runs]`.
+        where: one array of int32 indices, `[n, *runs]`, per axis before the runs.
         values: `[n, *runs]`.
 
     Returns:
-        Like `book`.
+        An array of the shape and dtype of `book`.
     """
     runs = values.shape[1:]
     if not _within.get():
         each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]
         return book.at[(*where, *each)].add(values, mode="promise_in_bounds", unique_indices=True)
-    # A kernel has no scatter, but what a scatter is: one place after the other.
+    # A kernel cannot contain a scatter, so the values are added one after the other.
 
     def add(i: Array, book: Array) -> Array:
-        run = _unravelled(i.astype(jnp.int32), runs)  # a loop counts in int64 where there is float64
+        run = _unravelled(i.astype(jnp.int32), runs)  # the loop index is int64 if x64 is enabled
         for n in range(len(values)):
             *place, value = (column[(n, *run)] for column in (*where, values))
-            held = lax.dynamic_slice(book, (*place, *run), (1,) * book.ndim)
-            book = lax.dynamic_update_slice(book, held + value, (*place, *run))
+            before = lax.dynamic_slice(book, (*place, *run), (1,) * book.ndim)
+            book = lax.dynamic_update_slice(book, before + value, (*place, *run))
         return book
 
     return lax.fori_loop(0, values[0].size, add, book)
@@ -121,6 +126,7 @@ def _unravelled(i: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
 
 @contextlib.contextmanager
 def _inside() -> Iterator[None]:
+    """Within, functions are traced for a kernel."""
     token = _within.set(True)
     try:
         yield
@@ -129,16 +135,17 @@ def _inside() -> Iterator[None]:
 
 
 def _marked(result: Array) -> Array:
+    """The result with the attributes that make XLA compile the call as one function."""
     return set_xla_metadata(result, inlineable="false", xla_cpu_small_call="true")
 
 
 def unsupported_operations(program: ClosedJaxpr) -> set[str]:
-    """The names of what a program does that a kernel cannot."""
+    """The names of the operations of a program that a kernel cannot contain."""
     return set(_primitives(program.jaxpr)) - _EMITTED
 
 
 def _primitives(jaxpr: Any) -> Iterator[str]:
-    """The names of all that a program does, and what it calls does."""
+    """The names of all operations of a program and of the programs in it."""
     for equation in jaxpr.eqns:
         yield equation.primitive.name
         for value in equation.params.values():

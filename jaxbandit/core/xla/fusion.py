@@ -1,10 +1,11 @@
-"""What XLA is to compute once, or only where it is needed.
+"""Values that XLA shall compute once, or only where they are needed.
 
-XLA's CPU compiler fuses what a round computes for a run, `[1, *runs]`, into what follows for every arm, `[K, *runs]`,
-and computes it K times. Only control flow stands between computations, so such a value is computed in a branch.
+XLA's CPU compiler fuses the computation of a value per run, `[1, *runs]`, into a later computation per arm,
+`[K, *runs]`, and then computes the value K times. Only control flow prevents such a fusion, so the value is computed in
+a branch.
 
-Elsewhere a branch on a computed truth has the host wait for the device, round after round, which costs more than what
-is spared: there what may not be needed is computed, and selected.
+On other devices a branch on a computed condition makes the host wait for the device in every round, which costs more
+than it saves. There both results are computed, and one is selected.
 """
 
 from __future__ import annotations
@@ -21,37 +22,38 @@ Tree = TypeVar("Tree")
 
 
 def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
-    """What `compute` returns, on CPU not fused with what uses it; elsewhere just that.
+    """`compute()`, on CPU not fused with the computations that use the result.
 
     Args:
-        compute: of no arguments.
-        witness: any array that is not a constant: from it comes a truth that XLA cannot see.
+        compute: a function without arguments that returns a tree of arrays.
+        witness: any array that is not a constant; `hidden_true` needs it.
     """
     if jax.default_backend() != "cpu":
         return compute()
-    made: list[Tree] = []
+    results: list[Tree] = []
 
     def branch() -> Tree:
-        made.append(compute())
-        return made[-1]
+        results.append(compute())
+        return results[-1]
 
-    def never() -> Tree:  # traced second
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), made[-1])
+    def never() -> Tree:  # is traced after `branch`
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), results[-1])
 
     return lax.switch((~hidden_true(witness)).astype(jnp.int32), (branch, never))
 
 
 def cond_fused(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
-    """`yes()` where `needed`, a scalar, else `no()`: on CPU only that; elsewhere both, of which one is selected."""
+    """`yes()` if `needed`, a bool scalar, else `no()`. On CPU only one is computed, on other devices both."""
     if jax.default_backend() == "cpu":
         return lax.cond(needed, yes, no)
     return jax.tree.map(functools.partial(jnp.where, needed), yes(), no())
 
 
 def cond_update(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tree:
-    """`change(tree)` where `needed`, a scalar, else `tree`: on CPU by a loop, whose arrays stay where they are.
+    """`change(tree)` if `needed`, a bool scalar, else `tree`. On other devices than CPUs, `change` is always computed.
 
-    A branch that returns what it was given copies it. Elsewhere `change` is computed all the same.
+    On CPU this is a loop of one or no round, which updates the arrays in place; a branch that returns its argument
+    would copy it.
     """
     if jax.default_backend() != "cpu":
         return cond_fused(needed, lambda: change(tree), lambda: tree)
@@ -59,13 +61,13 @@ def cond_update(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tr
 
 
 def hidden_true(*witnesses: Array) -> Array:
-    """True, a scalar, in a way that XLA does not see: it depends on the first entry of each of some arrays."""
+    """True, a bool scalar, computed from the first entry of each array, so that XLA cannot replace it by a constant."""
     words = [_word(array.ravel()[0]) for array in witnesses]
     return lax.population_count(functools.reduce(lax.bitwise_xor, words)) <= 64
 
 
 def _word(value: Array) -> Array:
-    """The bits of a number, or half of them, int32."""
+    """The bits of a number, or half of the bits of a 64-bit number, int32."""
     if value.dtype.itemsize == 8:
         return lax.bitcast_convert_type(value, jnp.int32)[0]
     if value.dtype.itemsize == 4:

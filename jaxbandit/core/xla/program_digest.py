@@ -1,7 +1,7 @@
-"""Programs of JAX (jaxprs) as digests: alike for programs that compute alike, in any process.
+"""Digests of JAX programs (jaxprs): equal for programs that compute the same, in any process.
 
-Names of variables, functions and source lines count for nothing; operations, their parameters, shapes, dtypes and the
-bytes of constants do.
+A digest depends on the operations, their parameters, the shapes and dtypes, and the bytes of constants. It does not
+depend on names of variables and functions or on source lines.
 """
 
 from __future__ import annotations
@@ -19,47 +19,50 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.typing import ArrayLike
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
-_SILENT = frozenset(("name", "debug_info", "ctx_mesh"))  # parameters that say nothing of what is computed
+_IGNORED = frozenset(("name", "debug_info", "ctx_mesh"))  # parameters that do not affect the results
 
 
 class OpaqueError(Exception):
-    """A program calls back to Python, where no one sees what it computes; the message is the operation's name."""
+    """A program calls back to Python, so its digest cannot depend on all it computes; the message is the operation."""
 
 
 def digest(program: ClosedJaxpr) -> str:
-    """A SHA-256 of what a program computes.
+    """The SHA-256 digest of a program, in hexadecimal.
 
     Raises:
-        OpaqueError: it calls back to Python.
+        OpaqueError: the program calls back to Python.
     """
     writer = _Writer()
     writer.closed(program)
-    return writer.made.hexdigest()
+    return writer.hash.hexdigest()
 
 
-def array_bytes(array: Any) -> bytes:
-    """Shape, dtype and content of an array, one of Python objects (exact ratios) by what it prints."""
+def array_bytes(array: ArrayLike) -> bytes:
+    """Shape, dtype and content of an array as bytes; Python objects (exact ratios) by their `repr`."""
     array = np.asarray(array)
     content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
     return repr((array.shape, str(array.dtype))).encode() + content
 
 
 def _hides(params: Mapping[str, Any]) -> bool:
-    """Whether an operation is known by a function of Python's alone: one that was traced stands beside as a jaxpr."""
+    """Whether an operation has a Python function among its parameters, and no jaxpr of that function."""
     parts = [part for value in params.values() for part in (value if isinstance(value, tuple) else (value,))]
     functions = any(isinstance(part, FunctionType | functools.partial) for part in parts)
     return functions and not any(isinstance(part, ClosedJaxpr | Jaxpr) for part in parts)
 
 
 class _Writer:
+    """Adds the parts of a program to a SHA-256 hash."""
+
     def __init__(self) -> None:
-        self.made = hashlib.sha256()
+        self.hash = hashlib.sha256()
         self._numbers = itertools.count()
 
-    def _say(self, *words: Any) -> None:
-        self.made.update(repr(words).encode())
+    def _say(self, *words: object) -> None:
+        self.hash.update(repr(words).encode())
 
     def closed(self, program: ClosedJaxpr) -> None:
         self._say("consts", len(program.consts))
@@ -70,16 +73,16 @@ class _Writer:
     def _array(self, array: Any) -> None:
         if jax.dtypes.issubdtype(getattr(array, "dtype", None), jax.dtypes.extended):  # random keys
             array = jax.random.key_data(array)
-        self.made.update(array_bytes(array))
+        self.hash.update(array_bytes(array))
 
     def _program(self, jaxpr: Jaxpr) -> None:
         names: dict[Any, int] = {}
 
-        def made(var: Any) -> None:
+        def define(var: Any) -> None:
             names[var] = next(self._numbers)
             self._say(names[var], str(var.aval))
 
-        def used(atom: Any) -> None:
+        def use(atom: Any) -> None:
             if isinstance(atom, Literal):
                 self._say("literal", str(atom.aval))
                 self._array(atom.val)
@@ -87,25 +90,25 @@ class _Writer:
                 self._say(names[atom])
 
         for var in (*jaxpr.constvars, *jaxpr.invars):
-            made(var)
+            define(var)
         for equation in jaxpr.eqns:
             name = equation.primitive.name
             if "callback" in name or _hides(equation.params):
                 raise OpaqueError(name)
             self._say("do", name)
             for atom in equation.invars:
-                used(atom)
-            for key in sorted(equation.params.keys() - _SILENT):
+                use(atom)
+            for key in sorted(equation.params.keys() - _IGNORED):
                 self._say(key)
                 self._value(equation.params[key])
             for var in equation.outvars:
-                made(var)
+                define(var)
         self._say("give")
         for atom in jaxpr.outvars:
-            used(atom)
+            use(atom)
 
     def _value(self, value: Any) -> None:
-        """A parameter of an operation."""
+        """Add a parameter of an operation."""
         if isinstance(value, ClosedJaxpr):
             self.closed(value)
         elif isinstance(value, Jaxpr):
@@ -131,6 +134,6 @@ class _Writer:
             for field in dataclasses.fields(value):
                 self._value(getattr(value, field.name))
         elif callable(value) and not isinstance(value, type):
-            self._say("function")  # of a derivative, or one whose program stands beside
+            self._say("function")  # of a derivative, or one whose jaxpr is another parameter
         else:
             self._say(_ADDRESS.sub("", repr(value)))

@@ -1,7 +1,7 @@
-"""Programs of JAX rewritten, operation by operation.
+"""Rewriting of JAX programs (jaxprs), operation by operation.
 
-A rule gives the results of some operations in place of the operations themselves. Loops, branches and functions within
-a program are rewritten, too.
+A rule replaces some operations by other computations with the same results. It is also applied in the loops, branches
+and functions of a program.
 """
 
 from __future__ import annotations
@@ -10,36 +10,37 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal
 
 
 class Rule(Protocol):
-    """What is computed in place of some operations; one object serves the operations of one trace, in their order."""
+    """A replacement of some operations. One object is used for all operations of one trace, in their order."""
 
-    def matches(self, equation: Any) -> bool:
-        """Whether a program with this operation needs the rule."""
+    def matches(self, equation: JaxprEqn) -> bool:
+        """Whether a program with this operation needs to be rewritten."""
 
-    def replacement(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
-        """The results of an operation on some operands; None to leave it to the operation itself."""
+    def replacement(self, equation: JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
+        """The results of an operation on its operands, or None to apply the operation itself."""
 
 
 Rules = Sequence[Callable[[], Rule]]
 
 
 def rewrite(program: ClosedJaxpr, rules: Rules) -> ClosedJaxpr:
-    """The program under some rules; the program itself where they concern none of its operations."""
-    fresh = [rule() for rule in rules]
-    if not any(rule.matches(equation) for equation in _equations(program) for rule in fresh):
+    """The program with some rules applied, or the program itself if they match none of its operations."""
+    applied = [rule() for rule in rules]
+    if not any(rule.matches(equation) for equation in _equations(program) for rule in applied):
         return program
 
     def run(*arguments: Any) -> list[Any]:
-        return _evaluated(program, arguments, rules, fresh)
+        return _evaluated(program, arguments, rules, applied)
 
-    made: ClosedJaxpr = jax.make_jaxpr(run)(*program.in_avals)
-    return made
+    changed: ClosedJaxpr = jax.make_jaxpr(run)(*program.in_avals)
+    return changed
 
 
-def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any], rules: Rules, fresh: Sequence[Rule]) -> list[Any]:
+def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any], rules: Rules, applied: Sequence[Rule]) -> list[Any]:
+    """The results of a program on some arguments, while it is rewritten."""
     values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
     values.update(zip(program.jaxpr.invars, arguments, strict=True))
 
@@ -48,30 +49,30 @@ def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any], rules: Rules, fre
 
     for equation in program.jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
-        values.update(zip(equation.outvars, _applied(equation, operands, rules, fresh), strict=True))
+        values.update(zip(equation.outvars, _results(equation, operands, rules, applied), strict=True))
     return [read(atom) for atom in program.jaxpr.outvars]
 
 
-def _applied(equation: Any, operands: list[Any], rules: Rules, fresh: Sequence[Rule]) -> Sequence[Any]:
-    """What an operation gives: by the first rule that has results for it, else by itself."""
-    for rule in fresh:
-        made = rule.replacement(equation, operands)
-        if made is not None:
-            return made
+def _results(equation: JaxprEqn, operands: list[Any], rules: Rules, applied: Sequence[Rule]) -> Sequence[Any]:
+    """The results of an operation: of the first rule that replaces it, else of the operation itself."""
+    for rule in applied:
+        replaced = rule.replacement(equation, operands)
+        if replaced is not None:
+            return replaced
     params = equation.params
-    if equation.primitive.name in _CALLS:  # as it stands: a derivative of its own, which no one asks for here, is lost
+    if equation.primitive.name in _CALLS:  # inlined; a custom derivative is lost, which compiled programs do not need
         called = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
-        return _evaluated(called, operands, rules, fresh)
+        return _evaluated(called, operands, rules, applied)
     inner = {key: _inner(value, rules) for key, value in params.items()}
-    made = equation.primitive.bind(*operands, **inner)
-    return made if equation.primitive.multiple_results else [made]
+    results = equation.primitive.bind(*operands, **inner)
+    return results if equation.primitive.multiple_results else [results]
 
 
 _CALLS = frozenset(("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"))
 
 
 def _inner(value: Any, rules: Rules) -> Any:
-    """A parameter of an operation, the programs in it rewritten."""
+    """A parameter of an operation, in which programs are rewritten."""
     if isinstance(value, ClosedJaxpr):
         return rewrite(value, rules)
     if isinstance(value, tuple) and value and all(isinstance(part, ClosedJaxpr) for part in value):
@@ -79,8 +80,8 @@ def _inner(value: Any, rules: Rules) -> Any:
     return value
 
 
-def _equations(program: ClosedJaxpr) -> Iterator[Any]:
-    """The operations of a program, and of the programs in it."""
+def _equations(program: ClosedJaxpr) -> Iterator[JaxprEqn]:
+    """The operations of a program and of the programs in it."""
     for equation in program.jaxpr.eqns:
         yield equation
         for value in equation.params.values():

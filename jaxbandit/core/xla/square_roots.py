@@ -1,8 +1,8 @@
-"""Divisions by square roots, which are to give a run the same bits in a block of any shape.
+"""Divisions by square roots that give a run the same bits in a block of any shape.
 
-XLA turns x / sqrt(y) into x * rsqrt(y). Its CPU compiler has two kinds of rsqrt in float32: for a vector an estimate
-that is made better, for a number 1 / sqrt(y), and their last bits differ. LLVM writes short loops out before it looks
-for vectors, so a block of few runs meets the one kind and a larger block the other. Here the root stays a root.
+XLA turns x / sqrt(y) into x * rsqrt(y). In float32 its CPU compiler has two versions of rsqrt, whose last bits differ:
+a refined estimate for vectors, and 1 / sqrt(y) for single numbers. LLVM unrolls short loops before it vectorises, so a
+block of few runs gets one version and a larger block the other. The rule of this module keeps the square root.
 """
 
 from __future__ import annotations
@@ -12,32 +12,33 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.extend.core import JaxprEqn
 
 _SHAPING = frozenset(("broadcast_in_dim", "copy", "expand_dims", "reshape", "slice", "squeeze", "transpose"))
 
 
 class SquareRoots:
-    """The rule (`rewriting.Rule`) that nothing is divided by what XLA sees to be a square root."""
+    """The rule (`rewriting.Rule`) that hides from XLA that a divisor is a square root."""
 
     def __init__(self) -> None:
-        self._roots: dict[int, Array] = {}  # by `id`; held, since another array might get the id of one that is gone
+        self._roots: dict[int, Array] = {}  # by `id`; kept alive, so that no other array gets the same id
 
-    def matches(self, equation: Any) -> bool:
+    def matches(self, equation: JaxprEqn) -> bool:
         return equation.primitive.name in ("sqrt", "rsqrt")
 
-    def replacement(self, equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+    def replacement(self, equation: JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
         name = equation.primitive.name
         if name == "rsqrt":
-            return [1.0 / _plain(lax.sqrt(operands[0]))]
+            return [1.0 / _hidden(lax.sqrt(operands[0]))]
         if name == "div" and id(operands[1]) in self._roots:
-            return [lax.div(operands[0], _plain(operands[1]))]
+            return [lax.div(operands[0], _hidden(operands[1]))]
         if name == "sqrt" or (name in _SHAPING and id(operands[0]) in self._roots):
-            made = equation.primitive.bind(*operands, **equation.params)
-            self._roots[id(made)] = made
-            return [made]
+            root = equation.primitive.bind(*operands, **equation.params)
+            self._roots[id(root)] = root
+            return [root]
         return None
 
 
-def _plain(root: Array) -> Array:
-    """The root, as XLA does not see that it is one."""
+def _hidden(root: Array) -> Array:
+    """The same numbers, which XLA does not recognise as a square root."""
     return jnp.maximum(root, 0.0)

@@ -1,7 +1,8 @@
-"""Runs as lanes of vectors, and a block of them played group after group, in one program.
+"""Tiles: a block of runs is simulated tile after tile, in one program.
 
-A group's state stays in the first caches of a core. Groups are whole vectors, as blocks are: every run goes through the
-same vector code, and gets the same bits, whatever the group.
+The runs of a block are cells (configurations and instances) times lanes (seeds), and the lanes fill vectors. The state
+of a tile fits into the first caches of a core. Tiles consist of complete vectors, as blocks do: every run goes through
+the same vector code and gets the same bits in any tile.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-LANES = 16  # of a vector, and a multiple of every smaller vector's
-_BYTES = 40 << 10  # of a group's state: where most policies are fastest (measured)
-_LEAST = 64  # runs of a group, at least: four vectors, which pay for going through the operations
+LANES = 16  # lanes of the longest vector, in float32; a multiple of the lanes of shorter vectors
+_TILE_BYTES = 40 << 10  # bytes of a tile's state, where most policies are fastest (measured)
+_LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
 
 
 def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
-    """`engine.play_on`, on CPU of groups of a block's runs in turn; elsewhere as it is.
+    """`rollout.play_on`, which on CPU plays the tiles of a block one after the other.
 
     Args:
         play_on: that function.
-        faults: how many numbers it gives of faults, of which the largest of all groups count.
+        faults: how many fault numbers it returns; the result has the largest over all tiles.
     """
 
     @functools.wraps(play_on)
@@ -34,52 +35,58 @@ def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
         cells, lanes = state.pulls.shape[-2:]
         axis, width = tile_size(cells, lanes, _bytes_per_run(state))
         size = (cells, lanes)[axis]
-        # A calendar is read all over, whichever runs it is of.
+        # A calendar of delayed feedback is not cut: every access reads all of it.
         if width == size or state.under_way is not None or jax.default_backend() != "cpu":
             return play_on(policy, world, key, quotas, *rounds)
 
-        def one(i: Array, made: Any) -> Any:
-            def part(leaf: Any) -> Any:
-                return (
-                    lax.dynamic_slice_in_dim(leaf, i * width, width, axis) if has_run_axis(leaf, axis, size) else leaf
-                )
+        def play_tile(i: Array, block: Any) -> Any:
+            def cut(leaf: Array) -> Array:
+                if not has_run_axis(leaf, axis, size):
+                    return leaf
+                return lax.dynamic_slice_in_dim(leaf, i * width, width, axis)
 
-            def put(whole: Array, result: Array) -> Array:
-                if not has_run_axis(whole, axis, size):
-                    return result
-                return lax.dynamic_update_slice_in_dim(whole, result, i * width, axis)
+            def put(of_block: Array, of_tile: Array) -> Array:
+                if not has_run_axis(of_block, axis, size):
+                    return of_tile
+                return lax.dynamic_update_slice_in_dim(of_block, of_tile, i * width, axis)
 
-            its = jax.tree.map(part, (policy, world, key, quotas))
-            *results, faults = play_on(*its, *numbers, stops, jax.tree.map(part, state))
-            *before, most = made
+            arguments = jax.tree.map(cut, (policy, world, key, quotas))
+            *results, faults = play_on(*arguments, *numbers, stops, jax.tree.map(cut, state))
+            *before, most = block
             return *jax.tree.map(put, tuple(before), tuple(results)), jnp.maximum(most, faults)
 
         counts = jnp.zeros((len(stops), *state.pulls.shape), state.pulls.dtype)
         values = {name: total.value for name, total in state.sums.items()}
         sums = jax.tree.map(lambda value: jnp.zeros((len(stops), *value.shape[1:]), value.dtype), values)
-        # The last group goes back to be as wide as the others: what it plays again, it plays alike.
-        return lax.fori_loop(0, -(-size // width), one, (state, counts, sums, jnp.zeros(faults, jnp.int32)))
+        # The last tile overlaps the one before it, to have the same width; runs that are played twice are equal.
+        return lax.fori_loop(0, -(-size // width), play_tile, (state, counts, sums, jnp.zeros(faults, jnp.int32)))
 
     return play
 
 
 def tile_size(cells: int, lanes: int, state: int) -> tuple[int, int]:
-    """The axis, -1 for lanes and -2 for cells, that a block is cut along, and how much of it a group takes.
+    """The axis along which a block is cut (-1 for lanes, -2 for cells), and the length of a tile along it.
 
     Args:
-        cells, lanes: of the block.
-        state: bytes of a run's.
+        cells, lanes: the size of the block.
+        state: bytes of the state of one run.
     """
-    runs = max(_LEAST, _BYTES // state)
-    ways = [(-1, _part(lanes, cells, LANES, runs)), (-2, _part(cells, lanes, LANES // math.gcd(LANES, lanes), runs))]
-    return min(ways, key=lambda way: abs(math.log(way[1] * (lanes, cells)[way[0]] / runs)))
+    runs = max(_LEAST_RUNS, _TILE_BYTES // state)
+    along_lanes = _tile_length(lanes, cells, LANES, runs)
+    along_cells = _tile_length(cells, lanes, LANES // math.gcd(LANES, lanes), runs)
+    cuts = [(-1, along_lanes), (-2, along_cells)]
+    return min(cuts, key=lambda cut: abs(math.log(cut[1] * (lanes, cells)[cut[0]] / runs)))
 
 
-def _part(size: int, beside: int, whole: int, runs: int) -> int:
-    """The parts, equal but for the last, whole vectors, that `size` is cut into where each has about so many `runs`."""
-    count = -(-size * beside // runs)
-    part = -(-size // count)
-    return min(size, part + -part % whole)
+def _tile_length(size: int, other: int, multiple: int, runs: int) -> int:
+    """The length of equal parts of an axis of length `size`, a multiple of `multiple`, with about `runs` runs each.
+
+    Args:
+        other: the length of the other axis.
+    """
+    count = -(-size * other // runs)
+    length = -(-size // count)
+    return min(size, length + -length % multiple)
 
 
 def _bytes_per_run(state: Any) -> int:
@@ -87,10 +94,10 @@ def _bytes_per_run(state: Any) -> int:
 
 
 def tree_bytes(tree: Any) -> int:
-    """What the arrays of a tree take, or shapes and dtypes that stand for arrays."""
+    """The bytes that the arrays of a tree take; the leaves may be `jax.ShapeDtypeStruct`s."""
     return sum(leaf.size * jnp.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
 
 
-def has_run_axis(leaf: Any, axis: int, size: int) -> bool:
-    """Whether an array has an entry a cell, or a lane, along `axis`: numbers and tables are the same for all runs."""
+def has_run_axis(leaf: Array, axis: int, size: int) -> bool:
+    """Whether an array has one entry per cell, or per lane, along `axis`; scalars and tables are common to all runs."""
     return jnp.ndim(leaf) >= 3 and leaf.shape[axis] == size

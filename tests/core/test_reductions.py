@@ -1,0 +1,102 @@
+"""Reductions over arms, rewritten row by row, against NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.extend.core import jaxpr_as_fun
+
+from jaxbandit.core.xla.reductions import RowReductions
+from jaxbandit.core.xla.rewriting import _equations, rewrite
+
+QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # compiles in half the time
+
+
+def larger(a, b):
+    """The larger of two (value, index), and the smaller index of equal values."""
+    first = (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+    return [jnp.where(first, a[0], b[0]), jnp.where(first, a[1], b[1])]
+
+
+def reductions(x):
+    index = lax.broadcasted_iota(jnp.float32, x.shape, 0)
+    return [
+        jnp.sum(x, axis=0),
+        jnp.max(x, axis=0, keepdims=True),
+        jnp.min(x, axis=0),
+        jnp.any(x > 1.0, axis=0),
+        jnp.all(x > -3.0, axis=0),
+        jnp.any(x > 2.0),
+        jnp.max(x, axis=(0, 1)),
+        lax.argmax(x, 0, jnp.int32),
+        jnp.cumsum(x, axis=0),
+        lax.cumsum(x, 0, reverse=True),
+        *lax.reduce([x, index], [jnp.float32(-9), jnp.float32(99)], larger, (0,)),
+    ]
+
+
+def by_numpy(x):
+    return [
+        x.sum(axis=0),
+        x.max(axis=0, keepdims=True),
+        x.min(axis=0),
+        (x > 1).any(axis=0),
+        (x > -3).all(axis=0),
+        (x > 2).any(),
+        x.max(axis=(0, 1)),
+        x.argmax(axis=0).astype(np.int32),
+        x.cumsum(axis=0),
+        x[::-1].cumsum(axis=0)[::-1],
+        x.max(axis=0),
+        x.argmax(axis=0).astype(np.float32),
+    ]
+
+
+def reduces(program):
+    return any(map(RowReductions().matches, _equations(program)))
+
+
+def integers(*shape):
+    """Floats with ties, whose sums need no rounding."""
+    return np.random.default_rng(len(shape)).integers(-3, 4, shape).astype(np.float32)
+
+
+# One row; rows that are unrolled; a loop over rows whose number is and is not a multiple of its step. Of runs: an odd
+# number, several axes, and a number such that a row is folded.
+@pytest.mark.parametrize("shape", [(1, 7), (5, 1, 48), (40, 2, 3), (43, 7), (43, 1, 48)], ids=str)
+def test_rows_reduce_as_the_whole(shape):
+    x = integers(*shape)
+    program = jax.make_jaxpr(reductions)(x)
+    by_rows = rewrite(program, (RowReductions,))
+    found = jax.jit(jaxpr_as_fun(by_rows), compiler_options=QUICKLY)(x)
+    for n, (one, other) in enumerate(zip(found, by_numpy(x), strict=True)):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype), n
+        np.testing.assert_array_equal(one, other, err_msg=str(n))
+    assert reduces(program)
+    assert not reduces(by_rows) or len(shape) > 2  # the reduction of the other axes stays
+
+
+def test_reductions_in_loops_branches_and_functions_are_rewritten():
+    def inside(x):
+        softmax = jax.jit(jax.nn.softmax, static_argnames="axis")(x, axis=0)
+        added = lax.fori_loop(0, 3, lambda _, y: y + jnp.sum(y, axis=0, keepdims=True), x)
+        return softmax, added, lax.cond(x[0, 0] > 9.0, lambda: jnp.max(x, axis=0), lambda: jnp.min(x, axis=0))
+
+    x = integers(5, 7)
+    program = jax.make_jaxpr(inside)(x)
+    by_rows = rewrite(program, (RowReductions,))
+    softmax, added, least = jax.jit(jaxpr_as_fun(by_rows), compiler_options=QUICKLY)(x)
+    powers = np.exp(x - x.max(axis=0))
+    np.testing.assert_allclose(softmax, powers / powers.sum(axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(added, x + x.sum(axis=0) * (1 + 6 + 36))
+    np.testing.assert_array_equal(least, x.min(axis=0))
+    assert reduces(program)
+    assert not reduces(by_rows)
+
+
+def test_argmax_prefers_what_is_not_a_number_as_jax_does():
+    x = jnp.asarray([[1.0, jnp.nan, 2.0], [jnp.nan, jnp.nan, 2.0], [5.0, 1.0, jnp.nan]])
+    program = jax.make_jaxpr(lambda x: lax.argmax(x, 0, jnp.int32))(x)
+    (found,) = jax.jit(jaxpr_as_fun(rewrite(program, (RowReductions,))), compiler_options=QUICKLY)(x)
+    np.testing.assert_array_equal(found, [1, 0, 2])
