@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.core.provenance import device_name
-from jaxbandit.policies.indices.kl_ucb import upper_bound
+from jaxbandit.policies.indices.kl_ucb import kl_upper_bound
 
 try:
     import numba
@@ -68,7 +68,7 @@ def jax_sums(mean: jax.Array, divergence: jax.Array, iterations: int) -> jax.Arr
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
         flip, scale = (i % 2).astype(f32), 1 - i.astype(f32) / (2 * iterations)
-        return sums + upper_bound(abs(flip - mean), divergence * scale)
+        return sums + kl_upper_bound(abs(flip - mean), divergence * scale)
 
     return jax.lax.fori_loop(0, iterations, add, jnp.zeros_like(mean))
 

@@ -18,7 +18,7 @@ from jaxbandit.environment.delays import Delay, draw_delays
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, deliver
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.environment.world import World
-from jaxbandit.policies.selection.top_arms import arm_index, arm_indices, at_arms, can_list
+from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
 
 
 @struct
@@ -66,7 +66,7 @@ def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
 
     def of_few() -> Sent:
         arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
-        of_selected = at_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
+        of_selected = take_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
         return _drawn(world, of_selected, arm, arms, None, random)
 
     sent = without_fusion(of_few, pulls)
@@ -96,7 +96,7 @@ def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, rand
 
 def _of_few(world: World, arms: int) -> bool:
     """Whether to draw rewards for the selected arms only: for one play, or for the few plays that a calendar takes."""
-    return world.plays == 1 or (world.calendar_rounds > 1 and can_list(arms, world.plays))
+    return world.plays == 1 or (world.calendar_rounds > 1 and can_list_arms(arms, world.plays))
 
 
 def arrivals(

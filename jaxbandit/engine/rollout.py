@@ -26,7 +26,7 @@ from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.engine.feedback import Sent, arrivals, draw, drawing_form
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
-from jaxbandit.policies.base import Policy, chosen, selected, started, updated
+from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
 from jaxbandit.policies.round_view import RoundView, deficit
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
@@ -78,18 +78,18 @@ def begin(
         asked: the names of the `SUMS` to keep.
     """
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
-    squares = totals if policy.squares else None
+    squares = totals if policy.wants_squares else None
     return State(
         pulls=counts,
         received=None if world.delay.immediate else counts,
         deviation=totals,
         squares=squares,
         under_way=empty_calendar(Feedback(counts, totals, squares), world.calendar_rounds, world.zero_one),
-        policy=started(policy, world, shape),
+        policy=checked_init(policy, world, shape),
         offered=None if world.availability is None else counts[:1],
         sums={name: sums.zeros((1, *shape[1:])) for name in asked},
         max_deficit_ever=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if max_deficit_ever else None,
-        miscounted=counts[:1] if policy.users_selection else None,
+        miscounted=counts[:1] if policy.selection_is_users else None,
         misdelayed=counts[:1] if has_user_code(world.delay) else None,
     )
 
@@ -143,9 +143,9 @@ def play(
 
     def choose() -> tuple[Array, Array | None, Array | None]:
         if asked:
-            mask, chances = chosen(policy, state.policy, now)
+            mask, chances = checked_choose(policy, state.policy, now)
         else:
-            mask, chances = selected(policy, state.policy, now), None
+            mask, chances = checked_select(policy, state.policy, now), None
         mask = mask & now.available
         return (
             drawing_form(world, mask),
@@ -202,7 +202,7 @@ def settle(policy: Policy, world: World, state: State, now: RoundView, choice: A
         misdelayed=misdelayed,
     )
     after = observe(state, world, t, horizon, quota_before, quota_now, random)
-    return dataclasses.replace(state, policy=updated(policy, state.policy, after, selected))
+    return dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
 
 
 def _offered(now: RoundView) -> Array:

@@ -110,7 +110,7 @@ class Task:
         runs = plan.problem.instances * plan.settings.seeds
         total = 0.0
         for policy in plan.prepared:
-            factor = max(_COST_FACTORS.get(part.name, 1) for part in policy.components())
+            factor = max(_COST_FACTORS.get(part.name, 1) for part in policy.nested_policies())
             total += _COMPILE + horizon * len(plan.blocks) * _STEP
             total += horizon * runs * plan.problem.arms * factor * _ARM
         return total

@@ -1,8 +1,12 @@
-"""What a policy is: a pure state transition. An index says what an arm looks worth; a rule bends an index.
+"""The classes that policies are made of, and `policy`, which makes a policy from its name.
+
+A `Policy` is a pure state transition:
 
     init(world, shape) -> state;  select(state, now) -> mask;  update(state, after, selected) -> state
 
-Any index x any rule x any delay x any reward runs. One's own needs a class with one method:
+An `Index` is a policy that plays the arms of highest index. A `Rule` is an index that changes the index of another
+policy, or the choice that follows from it, so that the choice is fair. Every policy runs with every reward and delay,
+and every rule with every index. To add a policy, write one class; an index needs one method:
 
     class Optimist(jb.Index, name="optimist"):
         bonus: float = 1.0
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import jax.numpy as jnp
 from jax import Array
@@ -32,27 +36,57 @@ from jaxbandit.policies.selection.top_arms import top_available
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+PolicyState: TypeAlias = Any  # a pytree of arrays; each policy has a type of its own
+
 
 class Policy(Component):
-    """A policy. Its fields are its parameters; numbers, or one an arm."""
+    """A bandit policy: selects L arms in each round, from the feedback that has arrived.
+
+    A subclass implements `select` (or `choose`), and `init` and `update` if it has a state of its own. Its annotated
+    class attributes are its parameters, `parameter` gives them ranges and documentation, and
+    `class Mine(jb.Policy, name="mine")` registers a name for `jb.policy` and configs. All methods are pure and
+    traceable by JAX, and work on all runs at once: `RoundView` describes the shapes.
+
+    Class attributes that a subclass may set:
+        binary_feedback: rewards in [0, 1] reach the policy as 0 or 1, drawn with the reward as the probability of 1
+            (Agrawal & Goyal 2012). Default False.
+        needs_squares: the policy reads `now.variance`. Default False.
+        many_plays: the policy can select more than one arm per round. Default True.
+        real_counts: the policy works with counts that are not integers, as `jb.tuning` uses them. Default False.
+        phases: the names of the policy's phases, if the rounds spent in each are a result. Default: none.
+        source: the paper and the equation or algorithm that define the policy.
+
+    Example:
+        >>> class LeastPlayed(jb.Policy):
+        ...     many_plays = False
+        ...
+        ...     def select(self, state, now):
+        ...         return jnp.argmin(jnp.where(now.available, now.pulls, now.horizon + 1), axis=0)
+        >>> jb.policy(LeastPlayed)
+        LeastPlayed()
+    """
 
     family: ClassVar[str] = "policy"
-    registry: ClassVar[dict[str, Any]] = {}
-    source: ClassVar[str] = ""  # where it is defined: paper and equation
-    binary_feedback: ClassVar[bool] = False  # wants rewards of 0 and 1; others in [0, 1] are binarised
-    needs_squares: ClassVar[bool] = False  # wants `now.variance`
-    many_plays: ClassVar[bool] = True  # can select L > 1 arms
-    real_counts: ClassVar[bool] = False  # takes counts and shares of plays that are no whole numbers, as in `tuning`
-    phases: ClassVar[tuple[str, ...]] = ()  # their names, where it plays in phases whose rounds are a result
+    registry: ClassVar[dict[str, Any]] = {}  # of `Policy` classes and `Alias`es, by name
+    source: ClassVar[str] = ""
+    binary_feedback: ClassVar[bool] = False
+    needs_squares: ClassVar[bool] = False
+    many_plays: ClassVar[bool] = True
+    real_counts: ClassVar[bool] = False
+    phases: ClassVar[tuple[str, ...]] = ()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        """The policy for this problem: parameters checked and spread over arms, constants computed.
+        """The policy for a problem and a horizon: parameters checked and spread over arms, constants computed.
 
-        Arrays are `[K or 1, J or 1]`, numbers scalars. Raises `InputError` where the problem lacks what it needs.
+        Returns:
+            A policy whose parameters are scalars or arrays `[K or 1, J or 1]`, for K arms and J instances.
+
+        Raises:
+            InputError: a parameter of the wrong shape, or a problem without what the policy needs.
         """
         if problem.plays > 1 and not self.many_plays:
-            raise InputError("problem.plays", problem.plays, f"1 with {self.name}, which plays one arm a round")
-        spread: dict[str, Any] = {}
+            raise InputError("problem.plays", problem.plays, f"1 with {self.name}, which selects one arm per round")
+        spread: dict[str, object] = {}
         for name in self.parameters():
             value = getattr(self, name)
             if isinstance(value, Policy):
@@ -61,92 +95,151 @@ class Policy(Component):
                 spread[name] = per_arm(value, problem.arms, problem.instances, f"policies.{name}")
         return self.replace(**spread)
 
-    def init(self, world: World, shape: tuple[int, ...]) -> Any:
-        """The state before round 1: a pytree of arrays that broadcast to `shape` = `[K, *runs]`."""
+    def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
+        """The state before round 1: a pytree of arrays that broadcast to `shape`; no state by default.
+
+        Args:
+            world: the problem as arrays on the device.
+            shape: (K, *runs).
+        """
         return ()
 
-    def select(self, state: Any, now: RoundView) -> Array:
-        """The arms to play in round `now.t`: bool `[K, *runs]`, true for L available arms, or all where fewer are.
+    def select(self, state: PolicyState, now: RoundView) -> Array:
+        """The arms to play in round `now.t`: L available arms, or all available ones where they are fewer.
 
-        Or the numbers of these arms, integers `[L, *runs]`; with one play `[*runs]`, too.
+        Args:
+            state: the state that `init` or the last `update` returned.
+            now: the view at the start of the round.
+
+        Returns:
+            A mask, bool `[K, *runs]`; or the numbers of the arms, int `[L, *runs]`, or `[*runs]` if L = 1.
         """
         raise TypeError(f"{type(self).__name__} has no select")
 
-    def choose(self, state: Any, now: RoundView) -> tuple[Array, Array]:
-        """The arms to play, as `select`, and p_k(t), the chance each had: float `[K, *runs]` (002 sec. 3).
+    def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
+        """The arms to play, and the probability p_k(t) with which each arm was selected (merit paper, sec. 3).
 
-        Here 1 for those selected; a policy that selects at random by chances it knows overrides this.
+        By default the arms of `select`, and 1 for those selected. A policy that selects at random, with probabilities
+        that it knows, overrides this method.
+
+        Returns:
+            The arms as `select` returns them, and the probabilities, float `[K, *runs]`.
         """
         selected = contracts.selection_mask(self, "select", self.select(state, now), now)
         return selected, selected.astype(now.deviation.dtype)
 
-    def update(self, state: Any, after: RoundView, selected: Array) -> Any:
-        """The state after the round, when `selected` was played; `after` shows the counts at the round's end."""
+    def update(self, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
+        """The state after a round; by default the state as it was.
+
+        Args:
+            state: the state before the round.
+            after: the view at the end of the round, with its counts and the feedback that arrived in it.
+            selected: the arms that were played, bool `[K, *runs]`.
+
+        Returns:
+            A state of the same structure, shapes and dtypes.
+        """
         return state
 
-    def phase_rounds(self, state: Any, rounds: Array) -> Array:
-        """Rounds spent in each of `phases` after some rounds in all, int32 `[phases, *runs]`."""
+    def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:
+        """The rounds spent in each of `phases` in the first `rounds` rounds, int32 `[phases, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no phases")
 
     @property
-    def binary(self) -> bool:
-        """Whether rewards reach it binarised: it, or a policy it wraps, wants them so."""
-        return any(part.binary_feedback for part in self.components())
+    def wants_binary_feedback(self) -> bool:
+        """Whether rewards reach the policy as 0 or 1: the policy, or one that it wraps, asks for it."""
+        return any(part.binary_feedback for part in self.nested_policies())
 
     @property
-    def squares(self) -> bool:
-        """Whether sums of squares are kept for it."""
-        return any(part.needs_squares for part in self.components())
+    def wants_squares(self) -> bool:
+        """Whether the engine sums squares for the policy: the policy, or one that it wraps, asks for it."""
+        return any(part.needs_squares for part in self.nested_policies())
 
     @property
-    def users_selection(self) -> bool:
-        """Whether its `select` or `choose` is not of this package, so that what they select has to be counted."""
+    def selection_is_users(self) -> bool:
+        """Whether `select` or `choose` is a user's, so that the engine has to count the arms that they return."""
         return any(map(is_user_defined, (type(self).select, type(self).choose)))
 
-    def components(self) -> Iterator[Policy]:
-        """The policy and those it wraps."""
+    def nested_policies(self) -> Iterator[Policy]:
+        """The policy and those that it wraps."""
         yield self
         for value in vars(self).values():
             if isinstance(value, Policy):
-                yield from value.components()
+                yield from value.nested_policies()
 
 
 class Index(Policy):
-    """A policy that plays the arms of highest index."""
+    """A policy that plays the L available arms of highest index; ties go to the lowest arm.
 
-    initial_pass: ClassVar[bool] = True  # an arm never selected has index +infinity (SPEC sec. 1)
+    A subclass implements `value`.
 
-    def value(self, state: Any, now: RoundView) -> Array:
-        """What each arm looks worth, float `[K, *runs]`; arms never selected need no care with `initial_pass`."""
+    Class attributes that a subclass may set, beside those of `Policy`:
+        initial_pass: an arm that was never selected has index +infinity, so that each arm is played once first.
+            Default True.
+
+    Example:
+        >>> class Optimist(jb.Index):
+        ...     bonus: float = jb.parameter(1.0, low=0, doc="weight of the bonus")
+        ...
+        ...     def value(self, state, now):
+        ...         return now.mean + self.bonus / now.samples
+        >>> jb.policy(Optimist, bonus=0.5)
+        Optimist(bonus=0.5)
+    """
+
+    initial_pass: ClassVar[bool] = True
+
+    def value(self, state: PolicyState, now: RoundView) -> Array:
+        """The index of each arm, float, broadcasting to `[K, *runs]`.
+
+        With `initial_pass`, the values of arms that were never selected are not used.
+        """
         raise TypeError(f"{type(self).__name__} has no value")
 
-    def score(self, state: Any, now: RoundView) -> Array:
-        """The index with arms never selected put first."""
+    def score(self, state: PolicyState, now: RoundView) -> Array:
+        """The index, +infinity for arms never selected if `initial_pass` is set; float `[K, *runs]`."""
         value = contracts.floats(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
         if self.initial_pass:
             return jnp.where(now.pulls == 0, jnp.inf, value)
         return jnp.broadcast_to(value, now.pulls.shape)
 
-    def select(self, state: Any, now: RoundView) -> Array:
+    def select(self, state: PolicyState, now: RoundView) -> Array:
         return top_available(lambda: (self.score(state, now),), now)
 
 
 class Rule(Index):
-    """A fairness rule over an index, its field `base`. Bend the index in `value`, or the choice in `select`."""
+    """A fairness rule over an index, which is its parameter `base`.
 
-    def index(self, state: Any, now: RoundView) -> Array:
-        """The base's index, float `[K, *runs]`."""
-        return self.base.score(state, now.deeper())  # type: ignore[attr-defined]
+    A subclass declares `base` and implements `value`, to change the index, or `select`, to change the choice;
+    `self.index(state, now)` is the index of the base. The state of a rule is that of its base, unless the rule
+    overrides `init` and `update`. The parameters of the base are given beside those of the rule.
 
-    def init(self, world: World, shape: tuple[int, ...]) -> Any:
-        return started(self.base, world, shape)  # type: ignore[attr-defined]
+    Example:
+        >>> class Halved(jb.Rule):
+        ...     base: jb.Index = jb.parameter(jb.indices.UCB1(), doc="the index to halve")
+        ...
+        ...     def value(self, state, now):
+        ...         return 0.5 * self.index(state, now)
+        >>> jb.policy(Halved, base="moss")
+        Halved(base=MOSS())
+    """
 
-    def update(self, state: Any, after: RoundView, selected: Array) -> Any:
-        return updated(self.base, state, after.deeper(), selected)  # type: ignore[attr-defined]
+    if TYPE_CHECKING:
+        base: Index
+
+    def index(self, state: PolicyState, now: RoundView) -> Array:
+        """The index of the base, float `[K, *runs]`."""
+        return self.base.score(state, now.for_wrapped_policy())
+
+    def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
+        return checked_init(self.base, world, shape)
+
+    def update(self, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
+        return checked_update(self.base, state, after.for_wrapped_policy(), selected)
 
 
-def chosen(policy: Policy, state: Any, now: RoundView) -> tuple[Array, Array]:
-    """`policy.choose`, what it returns checked: the selected arms, bool `[K, *runs]`, and chances, float, alike."""
+def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
+    """`policy.choose`, its result checked: the selected arms, bool `[K, *runs]`, and their probabilities, float."""
     selected, chances = contracts.pair(
         policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
     )
@@ -155,121 +248,137 @@ def chosen(policy: Policy, state: Any, now: RoundView) -> tuple[Array, Array]:
     return contracts.selection_mask(policy, "choose", selected, now), chances
 
 
-def selected(policy: Policy, state: Any, now: RoundView) -> Array:
-    """`policy.select`, what it returns checked: the selected arms, bool `[K, *runs]`."""
+def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
+    """`policy.select`, its result checked: the selected arms, bool `[K, *runs]`."""
     return contracts.selection_mask(policy, "select", policy.select(state, now), now)
 
 
-def started(policy: Policy, world: World, shape: tuple[int, ...]) -> Any:
-    """`policy.init`, what it returns checked."""
+def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> PolicyState:
+    """`policy.init`, its result checked."""
     return contracts.array_tree(policy, "init", policy.init(world, shape))
 
 
-def updated(policy: Policy, state: Any, after: RoundView, selected: Array) -> Any:
-    """`policy.update`, what it returns checked."""
+def checked_update(policy: Policy, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
+    """`policy.update`, its result checked."""
     return contracts.same_structure(policy, "update", policy.update(state, after, selected), state)
 
 
 class Alias:
-    """A registered name for a policy with some parameters set."""
+    """A registered name for a policy with some of its parameters fixed.
 
-    def __init__(self, name: str, policy: type[Policy], summary: str, **preset: Any):
+    Args:
+        name: the name.
+        policy: the class of the policy.
+        summary: what the name stands for, in a line.
+        **preset: the parameters that the name fixes.
+    """
+
+    def __init__(self, name: str, policy: type[Policy], summary: str, **preset: object):
         self.name, self.policy, self.summary, self.preset = name, policy, summary, preset
         Policy.registry[name] = self
 
 
 def kind_of(policy: Policy) -> str:
-    """A policy's name, with that of its base where it is not ucb1: the coordinate `kind` of results."""
-    names = [part.name for part in policy.components()]
+    """A policy's name, followed by that of its base unless it is ucb1: the coordinate `kind` of results."""
+    names = [part.name for part in policy.nested_policies()]
     return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
 
 
-def policy(kind: str | Mapping[str, Any] | type[Policy] | Policy, **parameters: Any) -> Policy:
-    """A policy by name, with its parameters and those of its base index side by side.
+def policy(kind: str | Mapping[str, object] | type[Policy] | Policy, **parameters: object) -> Policy:
+    """Make a policy.
 
     Args:
-        kind: a name that `jaxbandit policies` prints, a class of one's own, or a table `{"kind": ..., ...}`.
-        **parameters: the policy's; `base` or `black_box` (a name, class or instance) where it takes an index, and the
-            index's.
+        kind: a name that `jaxbandit policies` prints, a `Policy` class, a table `{"kind": name, ...}` of a name and
+            parameters, or a policy, which is returned as it is.
+        **parameters: the parameters of the policy. If it takes an index, `base` (`black_box` for some) is a name, a
+            class, a policy or a table, and the parameters of the index stand beside.
+
+    Returns:
+        The policy, its parameters checked.
 
     Raises:
         InputError: an unknown name or parameter, or a value out of range.
 
     Example:
-        >>> policy("fair-learn", base="thompson", alpha=2.0).base.name
-        'thompson'
+        >>> jb.policy("ucb1", exploration=1.5)
+        UCB1(exploration=1.5, log_offset=0.0)
+        >>> jb.policy("fair-learn", base="thompson", alpha=2.0).base
+        Thompson(sd=None)
     """
     made = _build(kind, parameters, "policies")
     made.check("policies")
     return made
 
 
-def _build(kind: Any, given: Mapping[str, Any], key: str) -> Policy:
+def _build(kind: object, given: Mapping[str, object], key: str) -> Policy:
+    """The policy of a kind, with the parameters given; `key` is the key of the policy, for errors."""
     if isinstance(kind, Policy):
         if given:
-            raise InputError(f"{key}.{next(iter(given))}", next(iter(given.values())), "nothing beside an instance")
-        _check_able(type(kind), kind, key)
+            name, value = next(iter(given.items()))
+            raise InputError(f"{key}.{name}", value, "left out: the policy is an instance, which has its parameters")
+        _check_that_it_selects(type(kind), kind, key)
         return kind
     if isinstance(kind, Mapping):
         given = {**{name: value for name, value in kind.items() if name not in ("kind", "label")}, **given}
         kind = kind.get("kind")
     if isinstance(kind, str) and kind not in Policy.registry:
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
-    entry: Any = Policy.registry[kind] if isinstance(kind, str) else kind
-    if isinstance(entry, Alias):
-        for name in entry.preset:
+    cls: object = Policy.registry[kind] if isinstance(kind, str) else kind
+    if isinstance(cls, Alias):
+        for name in cls.preset:
             if name in given:
-                raise InputError(f"{key}.{name}", given[name], f"nothing: {entry.name} sets it")
-        entry, given = entry.policy, {**entry.preset, **given}
-    if not (inspect.isclass(entry) and issubclass(entry, Policy)):
+                raise InputError(f"{key}.{name}", given[name], f"left out: {cls.name} sets it")
+        given, cls = {**cls.preset, **given}, cls.policy
+    if not (inspect.isclass(cls) and issubclass(cls, Policy)):
         raise InputError(f"{key}.kind", kind, "a policy's name, class or instance")
-    _check_able(entry, kind, key)
-    fields = entry.parameters()
+    _check_that_it_selects(cls, kind, key)
+    fields = cls.parameters()
     slot = next((name for name in _SLOTS if name in fields), None)
     if slot is None:
-        return entry.from_parameters(_known(given, entry, fields, key), key)
+        return cls.from_parameters(_known(given, fields, key), key)
     fits, default = _SLOTS[slot], fields[slot].default
     base = given.get(slot, default)
     if isinstance(base, Mapping):  # its parameters in a table of its own
         base = _build(base, {}, f"{key}.{slot}")
     named = Policy.registry.get(base) if isinstance(base, str) else base
-    chosen: Any = type(base) if isinstance(base, Policy) else named
-    if not fits(chosen):
+    inner_cls: Any = type(base) if isinstance(base, Policy) else named
+    if not fits(inner_cls):
         allowed = [name for name, known in Policy.registry.items() if fits(known)]
         raise unknown_name(f"{key}.{slot}", base, allowed)
-    own = {n: v for n, v in given.items() if n in fields and n != slot}
-    rest = {n: v for n, v in given.items() if n not in fields}
-    _known(rest, entry, {**fields, **chosen.parameters()}, key)
-    inner = base.replace(**rest) if isinstance(base, Policy) else _build(base, rest, key)
-    return entry.from_parameters({slot: inner, **own}, key)
+    own = {name: value for name, value in given.items() if name in fields and name != slot}
+    others = {name: value for name, value in given.items() if name not in fields}
+    _known(others, {**fields, **inner_cls.parameters()}, key)
+    inner = base.replace(**others) if isinstance(base, Policy) else _build(base, others, key)
+    return cls.from_parameters({slot: inner, **own}, key)
 
 
-def _check_able(entry: type[Policy], kind: Any, key: str) -> None:
+def _check_that_it_selects(cls: type[Policy], kind: object, key: str) -> None:
     """Refuse a class that does not say how arms are chosen, as `Policy`, `Index` and `Rule` themselves."""
-    own: Any = entry
-    if own.prepare is not Policy.prepare:  # which may make a policy of another class, as that of `thompson` does
+    if cls.prepare is not Policy.prepare:  # which may make a policy of another class, as that of `thompson` does
         return
-    if own.select is Policy.select and own.choose is Policy.choose:
-        raise InputError(f"{key}.kind", kind, "a class that has `select` or `choose`, or one of its instances")
-    if own.select is Index.select and own.score is Index.score and own.value is Index.value:
-        raise InputError(f"{key}.kind", kind, "a class that has `value` or `select`, or one of its instances")
+    if cls.select is Policy.select and cls.choose is Policy.choose:
+        raise InputError(f"{key}.kind", kind, "a class with a method `select` or `choose`, or an instance of one")
+    if not issubclass(cls, Index):
+        return
+    if cls.select is Index.select and cls.score is Index.score and cls.value is Index.value:
+        raise InputError(f"{key}.kind", kind, "a class with a method `value` or `select`, or an instance of one")
 
 
-def _has_index(candidate: Any) -> bool:
-    """Whether it scores arms; a rule that chooses them itself has nothing for another rule to bend."""
+def _has_index(candidate: object) -> bool:
+    """Whether it is a class that scores arms; a rule that chooses them itself has no index for another rule."""
     return inspect.isclass(candidate) and issubclass(candidate, Index) and candidate.select is Index.select
 
 
-def _is_index(candidate: Any) -> bool:
-    """Whether it is an index that needs nothing of what is owed; a fresh clock is not that of the quotas."""
-    return _has_index(candidate) and not issubclass(candidate, Rule)
+def _is_plain_index(candidate: object) -> bool:
+    """Whether it is an index that does not use quotas, which an index that starts later would count otherwise."""
+    return _has_index(candidate) and not issubclass(candidate, Rule)  # type: ignore[arg-type]
 
 
-# The fields that hold an index, whose parameters stand beside the policy's, and which policies fit there
-_SLOTS = {"base": _has_index, "black_box": _is_index}
+# The parameters that hold an index, whose parameters are given beside the policy's, and which classes fit there
+_SLOTS = {"base": _has_index, "black_box": _is_plain_index}
 
 
-def _known(given: Mapping[str, Any], entry: type[Policy], fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _known(given: Mapping[str, object], fields: Mapping[str, object], key: str) -> Mapping[str, object]:
     for name in given:
         if name not in fields:
             raise unknown_key(f"{key}.{name}", given[name], [*fields, "kind", "label"])

@@ -1,8 +1,8 @@
-"""What a rule needs of the problem, asked before any work starts."""
+"""Raises the errors for what a policy needs and the problem does not have, before a simulation starts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,17 +14,38 @@ if TYPE_CHECKING:
 
 
 def fractions(problem: Problem, policy: str) -> np.ndarray:
-    """The problem's exact fractions, `[K, J]` or `[K, 1]`."""
+    """The problem's exact fractions tau, `[K, J]` or `[K, 1]`.
+
+    Raises:
+        InputError: the problem has no fractions.
+    """
     if problem.fractions is None:
-        raise InputError("problem.fractions", None, f"tau, a number or one an arm: {policy} needs it")
+        raise InputError(
+            "problem.fractions", None, f"must be given (a number or one number per arm); {policy} needs it"
+        )
     return problem.fractions
 
 
-def penalties(problem: Problem, policy: str, own: Any) -> np.ndarray:
-    """The policy's own penalty rates where it has them, else the problem's, as a scalar, `[K, 1]` or `[K, J]`."""
-    if own is not None:
-        return per_arm(own, problem.arms, problem.instances, "policies.penalties")
+def penalties(problem: Problem, policy: str, given: object) -> np.ndarray:
+    """The penalty rates that the policy is given, else the problem's; a scalar, `[K, 1]` or `[K, J]`.
+
+    Raises:
+        InputError: neither has penalty rates.
+    """
+    if given is not None:
+        return per_arm(given, problem.arms, problem.instances, "policies.penalties")
     if problem.penalties is None:
-        words = f"A, a number or one an arm, here or as the policy's `penalties`: {policy} needs it"
+        words = f"must be given (a number or one number per arm), here or as `penalties` of {policy}, which needs it"
         raise InputError("problem.penalties", None, words)
     return problem.penalties
+
+
+def rewards_in_unit_interval(problem: Problem, policy: str) -> None:
+    """Check that rewards lie in [0, 1].
+
+    Raises:
+        InputError: they may be outside.
+    """
+    low, high = problem.reward_support()
+    if low < 0 or high > 1:
+        raise InputError("problem.reward", problem.reward.name, f"must give rewards in [0, 1] with {policy}")

@@ -1,9 +1,9 @@
-"""What a policy sees of a round: what came back so far, what is owed, and the round's randomness."""
+"""`RoundView`: the counts, the feedback, the quotas and the random numbers that a policy sees in one round."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,96 +14,130 @@ from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
 
+if TYPE_CHECKING:
+    from typing import Self
+
 
 @struct
 class RoundView:
-    """The view of round t. Arm axis first, runs after: arrays are `[K, *runs]`, or `[1, *runs]` where no arm is
-    meant; `[K]` for one run, `[K, cells, seeds]` in the engine. Reduce over axis 0 and keep it, and both work.
+    """What a policy sees in round t.
+
+    `select`, `choose` and `value` get the view at the start of the round: everything that arrived by the end of round
+    t - 1. `update` gets the view at the end of the round: the same `t`, with the counts and the feedback of round t.
+
+    The first axis of every array is the arm, the other axes are the runs: the shape is `[K, *runs]`, or `[1, *runs]`
+    for a quantity that does not depend on the arm, and K is `len(now.pulls)`. `runs` is `(cells, seeds)` in
+    `jb.simulate` and `()` for a single run. A method works for both if it reduces over axis 0 with `keepdims=True`.
+    Floats are float32, or float64 where JAX is told to use it (`jax_enable_x64`).
+
+    A policy reads `mean`, `total`, `samples` and `variance`; `upper`, `log` and `below_quota` are shortcuts for the
+    terms of common indices.
 
     Attributes:
-        t: the round, counted from 1, int32 scalar; `[1, *runs]` where runs have clocks of their own.
-        horizon: T, int32 scalar.
-        pulls: N_k(t-1), selections so far, int32.
-        received: M_k(t-1), feedbacks arrived so far, int32; the selections themselves without delay.
-        available: the arms that can be selected now, bool.
-        owed: tau_k (t-1), a `Quota` that counts compare with exactly; None where the problem has no fractions.
-        due: tau_k t, likewise.
-        fractions: tau_k, float; None where the problem has none.
-        penalties: A_k, float; None where the problem has none.
-        random: this round's random numbers, a `Stream`.
-        plays: L.
+        t: the round, from 1 on; int32 scalar (`[1, *runs]` in a policy whose runs start it in different rounds).
+        horizon: T, the number of rounds of the simulation; int32 scalar.
+        pulls: N_k, how often each arm was selected; int32.
+        received: M_k, how many rewards of each arm have arrived; int32. Without delay it equals `pulls`.
+        deviation: the sum of the arrived rewards of each arm, each less `centre`; float.
+        squares: the sum of the squared deviations; float. None unless the policy sets `needs_squares = True`.
+        centre: the number per arm that `deviation` is measured from, which keeps sums of many rewards precise; float.
+            None for 0.
+        available: whether each arm can be selected in this round; bool.
+        quota_before: tau_k (t - 1), a `Quota`, which counts are compared with exactly; None without `fractions`.
+        quota_now: tau_k t, a `Quota`; None without `fractions`.
+        fractions: tau_k, the fraction of the rounds that arm k is guaranteed; float. None if the problem has none.
+        penalties: A_k, the penalty rate of arm k; float. None if the problem has none.
+        random: the random numbers of this round for this policy: `random.uniform(n)` and `random.normal(n)` return
+            `[n, *runs]`, and `random.beta(a, b)` an array of the shape of `a`.
+        plays: L, the number of arms to select; int.
+
+    Example:
+        >>> class Optimist(jb.Index):
+        ...     def value(self, state, now):
+        ...         return now.mean + 1.0 / now.samples
+        >>> jb.policy(Optimist).name
+        'Optimist'
     """
 
-    t: Any
-    horizon: Any
-    pulls: Any
-    received: Any
-    deviation: Any
-    squares: Any
-    centre: Any
-    available: Any
-    quota_before: Any
-    quota_now: Any
-    fractions: Any
-    penalties: Any
+    t: Array
+    horizon: Array
+    pulls: Array
+    received: Array
+    deviation: Array
+    squares: Array | Any  # `Any` where it may be None: a policy that reads it has asked for it
+    centre: Array | None
+    available: Array
+    quota_before: Quota | Any
+    quota_now: Quota | Any
+    fractions: Array | Any
+    penalties: Array | Any
     random: Stream
     plays: int = static(1)
 
     @property
     def samples(self) -> Array:
-        """max(M_k, 1), float: what an index divides by."""
+        """max(M_k, 1), the divisor of an index; float `[K, *runs]`."""
         return jnp.maximum(self.received, 1).astype(self.deviation.dtype)
 
     @property
     def mean(self) -> Array:
-        """m_k = S_k / max(M_k, 1), float; 0 where nothing came back."""
+        """m_k = S_k / max(M_k, 1), the mean of the arrived rewards; float `[K, *runs]`, 0 where none has arrived."""
         offset = self.deviation / self.samples
         return offset if self.centre is None else jnp.where(self.received > 0, self.centre + offset, 0.0)
 
-    def upper(self, weight: Any) -> Array:
-        """m_k + sqrt(w_k / max(M_k, 1)), float: as (S_k + sqrt(w_k max(M_k, 1))) / max(M_k, 1), with one division.
+    def upper(self, weight: Array | float) -> Array:
+        """m_k + sqrt(w_k / max(M_k, 1)), an upper confidence bound; float `[K, *runs]`.
+
+        It is computed as (S_k + sqrt(w_k max(M_k, 1))) / max(M_k, 1), with a single division.
 
         Args:
-            weight: w_k >= 0, float, broadcasting to `[K, *runs]`.
+            weight: w_k >= 0, float, broadcasting to `[K, *runs]`; 2 log t in UCB1.
         """
-        offset = (self.deviation + root(weight * self.samples)) / self.samples
+        offset = (self.deviation + safe_sqrt(weight * self.samples)) / self.samples
         if self.centre is None:
             return offset
         return offset + jnp.where(self.received > 0, self.centre, 0.0)
 
     @property
     def total(self) -> Array:
-        """S_k, the sum of the feedbacks, float."""
+        """S_k, the sum of the arrived rewards; float `[K, *runs]`."""
         if self.centre is None:
             return self.deviation
         return self.centre * self.received.astype(self.deviation.dtype) + self.deviation
 
     @property
     def variance(self) -> Array:
-        """The empirical variance (divisor M) of the feedbacks, float; for policies with `needs_squares`."""
+        """The variance of the arrived rewards, with divisor M_k; float `[K, *runs]`, 0 where none has arrived.
+
+        Only for policies that set `needs_squares = True`.
+        """
         return jnp.maximum(self.squares / self.samples - (self.deviation / self.samples) ** 2, 0.0)
 
-    def below(self, quota: Quota) -> Array:
-        """[N_k(t-1) < tau_k s], exactly: 1 or 0, float `[K, *runs]`."""
-        return unmet(quota, self.pulls).astype(self.deviation.dtype)
+    def below_quota(self, quota: Quota) -> Array:
+        """[N_k < tau_k s] for the quota tau_k s, decided exactly: 1 or 0, float `[K, *runs]`.
 
-    def log(self, offset: Any = 0.0) -> Array:
-        """log(t - offset), float, of the shape of `t` and `offset`; 0 where t - offset is below 1."""
+        Args:
+            quota: `quota_before` or `quota_now`.
+        """
+        return is_below(quota, self.pulls).astype(self.deviation.dtype)
+
+    def log(self, offset: Array | float = 0.0) -> Array:
+        """log(max(t - offset, 1)), float, of the shape of `t` and `offset`."""
 
         def log() -> Array:
             return jnp.log(jnp.maximum(self.t.astype(self.deviation.dtype) - offset, 1.0))
 
-        return (
-            without_fusion(log, self.t) if self.t.ndim else log()
-        )  # a clock of a run's own: else computed for every arm
+        if self.t.ndim:  # a clock per run: fused into the scores, it would be computed for every arm
+            return without_fusion(log, self.t)
+        return log()
 
-    def deeper(self) -> RoundView:
-        """The same view for a wrapped policy, whose random numbers are its own."""
+    def for_wrapped_policy(self) -> Self:
+        """The same view for a policy inside this one, with random numbers of its own."""
         return dataclasses.replace(self, random=self.random.for_purpose(self.random.purpose + 1))
 
 
-def unmet(quota: Quota, counts: Array) -> Array:
-    """N < tau s, exactly, bool `[K, *runs]`."""
+def is_below(quota: Quota, counts: Array) -> Array:
+    """N < tau s, decided exactly; bool `[K, *runs]`."""
     return counts - quota.floor < (quota.fraction > 0).astype(counts.dtype)
 
 
@@ -113,12 +147,12 @@ def deficit(quota: Quota, counts: Array) -> Array:
 
 
 @jax.custom_jvp
-def root(value: Array) -> Array:
-    """The square root, float; its derivative at 0, where it has none, is taken as 0."""
+def safe_sqrt(value: Array) -> Array:
+    """The square root, float; its derivative at 0, which does not exist, is taken as 0."""
     return jnp.sqrt(value)
 
 
-@root.defjvp
-def _root_slope(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+@safe_sqrt.defjvp
+def _safe_sqrt_derivative(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     value = jnp.sqrt(primals[0])
     return value, jnp.where(value > 0, tangents[0] / jnp.where(value > 0, 2.0 * value, 1.0), 0.0)

@@ -157,7 +157,7 @@ class Program:
                 raise InputError(name, number, "a number >= 1e-6")
         self.temperature, self.width = float(temperature), float(width)
         self._cells = np.arange(problem.instances)
-        world = world_of(problem, self.prepared.binary, horizon)
+        world = world_of(problem, self.prepared.wants_binary_feedback, horizon)
         columns = None if problem.fractions is None else problem.fractions.shape[1]
         self._program = kept_by(self.prepared, world, problem.arms, columns)
         if is_user_defined(type(self.objective)):

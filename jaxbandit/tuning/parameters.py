@@ -16,7 +16,7 @@ from jaxbandit.core.input_values import finite_numbers
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Alias, Index, Policy
-from jaxbandit.policies.merit.proportional import Boxed, Proportional
+from jaxbandit.policies.merit.proportional import ConfidenceRegionPolicy, MeritPolicy
 
 ESTIMATORS = ("relaxed", "score")
 CONSTRAINTS = ("projection", "reparametrisation")
@@ -90,7 +90,7 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: str, problem: P
     if estimator == "relaxed" and not problem.delay.immediate:
         words = "'none' with the relaxed estimator; the score-function estimator takes any delay"
         raise InputError("problem.delay", problem.delay.name, words)
-    if estimator == "score" and isinstance(prepared, Proportional) and problem.plays > 1:
+    if estimator == "score" and isinstance(prepared, MeritPolicy) and problem.plays > 1:
         words = f"1 with {policy.name} and the score-function estimator: the chance of a rounded set is not known"
         raise InputError("problem.plays", problem.plays, words)
 
@@ -98,15 +98,17 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: str, problem: P
 def estimators_of(prepared: Policy) -> tuple[str, ...]:
     """The estimators that a policy, prepared or with its parameters as they are, can be tuned by."""
     by_score = isinstance(prepared, Index) and type(prepared).select is Index.select
-    by_chance = isinstance(prepared, Proportional) and not isinstance(prepared, Boxed)
+    by_chance = isinstance(prepared, MeritPolicy) and not isinstance(prepared, ConfidenceRegionPolicy)
     if not (by_score or by_chance) or not (by_chance or smooth_of(prepared)):
         return ()
-    return ESTIMATORS if all(part.real_counts for part in prepared.components()) else ("score",)
+    return ESTIMATORS if all(part.real_counts for part in prepared.nested_policies()) else ("score",)
 
 
 def smooth_of(policy: Policy) -> list[str]:
     """The names of the parameters that a policy's choice is smooth in."""
-    names = [name for part in policy.components() for name, f in part.parameters().items() if f.metadata.get("smooth")]
+    names = [
+        name for part in policy.nested_policies() for name, f in part.parameters().items() if f.metadata.get("smooth")
+    ]
     merit = getattr(policy, "merit", None)
     if isinstance(merit, Merit):
         names += [f"merit.{name}" for name, f in merit.parameters().items() if f.metadata.get("smooth")]
@@ -222,6 +224,6 @@ def with_values(policy: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
 
 def tuned(policy: Policy, prepared: Policy, chosen: Sequence[Tunable], values: Mapping[str, np.ndarray]) -> Policy:
     """The policy as a user writes it, with some values: numbers, or lists of K."""
-    if isinstance(policy, Proportional) and any(one.path[0] == "merit" for one in chosen):
+    if isinstance(policy, MeritPolicy) and any(one.path[0] == "merit" for one in chosen):
         policy = policy.replace(merit=prepared.merit)  # type: ignore[attr-defined]
     return with_values(policy, {one.path: np.asarray(values[one.name]).tolist() for one in chosen})

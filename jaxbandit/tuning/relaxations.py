@@ -14,7 +14,7 @@ from jax import Array, lax
 
 from jaxbandit.core.prng import Stream
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import sample
+from jaxbandit.policies.selection.sampling import sample_arm
 
 _NEVER = -1e30  # a score that no arm has, finite, so that derivatives at it are 0
 _CHOICE = 15  # what the choice's random numbers are for: a purpose that no policy reaches
@@ -41,7 +41,7 @@ def drawn(score: Array, now: RoundView, temperature: Array) -> tuple[Array, Arra
     log_chance = jnp.zeros_like(z[:1])
     for play in range(now.plays):
         weight, mass, highest = _exponentials(z)
-        one = sample(lax.stop_gradient(weight), uniform[play : play + 1], open_ & ~taken) & (left > play)
+        one = sample_arm(lax.stop_gradient(weight), uniform[play : play + 1], open_ & ~taken) & (left > play)
         log_chance += jnp.sum(jnp.where(one, z - highest - jnp.log(mass), 0.0), axis=0, keepdims=True)
         taken, z = taken | one, jnp.where(one, _NEVER, z)
     return taken, log_chance

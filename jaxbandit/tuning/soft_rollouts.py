@@ -23,9 +23,9 @@ from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.guarantees.virtual_queues import Queue
-from jaxbandit.policies.merit.proportional import Proportional
-from jaxbandit.policies.round_view import RoundView, root
-from jaxbandit.policies.selection.top_arms import sample
+from jaxbandit.policies.merit.proportional import MeritPolicy
+from jaxbandit.policies.round_view import RoundView, safe_sqrt
+from jaxbandit.policies.selection.sampling import sample_arm
 from jaxbandit.tuning.relaxations import drawn, numbers, shares
 
 Carry = TypeVar("Carry")
@@ -80,9 +80,9 @@ class RelaxedRoundView(RoundView):
 
     def upper(self, weight: Any) -> Array:
         """m_k + sqrt(w_k / max(M_k, 1)), float."""
-        return self.mean + root(weight / self.samples)
+        return self.mean + safe_sqrt(weight / self.samples)
 
-    def below(self, quota: Quota) -> Array:
+    def below_quota(self, quota: Quota) -> Array:
         """[N_k < tau_k s] softened: a sigmoid around the middle between the last count that is below and the next.
 
         So that whole counts are on their side of it, at least half a round away, whatever tau s.
@@ -183,7 +183,7 @@ def relaxed(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
         whole=counts,
         part=zeros,
         deviation=zeros,
-        squares=zeros if policy.squares else None,
+        squares=zeros if policy.wants_squares else None,
         reward=reward(counts, jnp.zeros((), jnp.int32)),
         policy=_real(policy.init(world, shape)),
         sums={name: zeros[:1] for name in asked if name in rollout.CHANCES},
@@ -212,7 +212,7 @@ def sampled(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
         now = rollout.observe(state, world, t, jnp.asarray(rounds, jnp.int32), quota_before, quota_now, random)
         selected, log_of_it = _drawn(policy, state.policy, now, run_inputs.temperature)
         if sums:
-            share = policy.chances(now) if isinstance(policy, Proportional) else selected.astype(log_of_it.dtype)
+            share = policy.chances(now) if isinstance(policy, MeritPolicy) else selected.astype(log_of_it.dtype)
             sums = {name: total + _term(name, world, share) for name, total in sums.items()}
         after = rollout.settle(policy, world, state, now, feedback.drawing_form(world, selected), None)
         return (after, log_chance + log_of_it, sums), None
@@ -227,15 +227,15 @@ def sampled(policy: Policy, run_inputs: RunInputs, shape: tuple[int, ...], round
 
 def _shares(policy: Policy, state: Any, now: RoundView, temperature: Array) -> Array:
     """The chance of each arm: a policy's own where it selects by chances, else those of the soft choice."""
-    if isinstance(policy, Proportional):
+    if isinstance(policy, MeritPolicy):
         return policy.chances(now)
     return shares(policy.score(state, now), now, temperature)  # type: ignore[attr-defined]
 
 
 def _drawn(policy: Policy, state: Any, now: RoundView, temperature: Array) -> tuple[Array, Array]:
-    if isinstance(policy, Proportional):  # of one play
+    if isinstance(policy, MeritPolicy):  # of one play
         chances = policy.chances(now)
-        selected = sample(lax.stop_gradient(chances), numbers(now).uniform(), now.available)
+        selected = sample_arm(lax.stop_gradient(chances), numbers(now).uniform(), now.available)
         return selected, jnp.sum(jnp.where(selected, jnp.log(chances), 0.0), axis=0, keepdims=True)
     return drawn(policy.score(state, now), now, temperature)  # type: ignore[attr-defined]
 
@@ -263,7 +263,7 @@ def _real(state: Any) -> Any:
     """A policy's state with its queues ready for shares."""
 
     def one(part: Any) -> Any:
-        return virtual_queues.real(part, jnp.result_type(float)) if isinstance(part, Queue) else part
+        return virtual_queues.with_real_rounds(part, jnp.result_type(float)) if isinstance(part, Queue) else part
 
     return jax.tree.map(one, state, is_leaf=lambda part: isinstance(part, Queue))
 

@@ -11,7 +11,7 @@ from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.rewriting import _equations
 from jaxbandit.core.xla.square_roots import SquareRoots
 from jaxbandit.engine import rollout
-from jaxbandit.policies.round_view import root
+from jaxbandit.policies.round_view import safe_sqrt
 
 LATE = {"kind": "geometric", "p": 0.3}
 MERIT = {"kind": "power", "scale": 1.0, "exponent": 2.0}
@@ -33,7 +33,7 @@ def entry(text):
 BY_ROOTS = {
     "1 / sqrt": lambda x: 1.0 / jnp.sqrt(x),
     "rsqrt": lax.rsqrt,
-    "root of a policy": lambda x: jnp.float32(3.0) / root(x),
+    "safe_sqrt": lambda x: jnp.float32(3.0) / safe_sqrt(x),
     "broadcast": lambda x: x / jnp.sqrt(jnp.sum(x, axis=0, keepdims=True)),
     "in a function, a branch and a loop": lambda x: lax.fori_loop(
         0, 2, lambda i, y: lax.cond(i < 1, jax.jit(lambda y: x / jnp.sqrt(y)), lambda y: y, y), x

@@ -44,7 +44,7 @@ NUMBERS = {
 
 def numbers_of(kind):
     """The parameters of a policy and of its index that take numbers."""
-    known = {name for part in jb.policy(kind).components() for name in part.parameters()}
+    known = {name for part in jb.policy(kind).nested_policies() for name in part.parameters()}
     return sorted(known - {"base", "black_box", "sd"})  # Thompson's sd is for Gaussian rewards
 
 

@@ -51,9 +51,13 @@ MISUSE = {
     "keep with NUL": (lambda: simulate(keep="a\0b"), "keep", "the path of a folder"),
     "keep too long": (lambda: simulate(keep="x" * 300), "keep", "the path of a folder"),
     "progress a word": (lambda: simulate(progress="yes"), "progress", "true or false"),
-    "Index itself": (lambda: simulate(policies=jb.Index), "policies.kind", "a class that has `value` or `select`"),
-    "a Rule itself": (lambda: simulate(policies=jb.Rule()), "policies.kind", "a class that has `value` or `select`"),
-    "Policy itself": (lambda: jb.policy(jb.Policy), "policies.kind", "a class that has `select` or `choose`"),
+    "Index itself": (lambda: simulate(policies=jb.Index), "policies.kind", "a class with a method `value`"),
+    "a Rule itself": (
+        lambda: simulate(policies=jb.Rule()),
+        "policies.kind",
+        "a class with a method `value`",
+    ),
+    "Policy itself": (lambda: jb.policy(jb.Policy), "policies.kind", "a class with a method `select` or `choose`"),
     "no exploration": (lambda: jb.policy("ucb1", exploration=None), "policies.exploration", "a number >= 0"),
     "no p": (lambda: jb.Problem([0.9, 0.5], delay={"kind": "geometric", "p": None}), "problem.delay.p", "from 0 to 1"),
     "masked means": (

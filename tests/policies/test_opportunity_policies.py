@@ -200,14 +200,14 @@ class Mute(jb.Opportunity):
         (
             ("self-regulated", {}),
             Mute(),
-            r"policies\[.*\]\.lipschitz is missing: must be L_f.*Mute does not tell",
+            r"policies\[.*\]\.lipschitz is missing: must be given \(L_f.*Mute does not tell",
         ),
         (("self-regulated", {"alpha": 0.1}), Mute(), r"lipschitz"),
         (("fairness-aware-etc", {}), Mute(), r"lipschitz"),
         (("fairness-aware-etc", {"rounds_per_arm": 0}), "uniform", r"rounds_per_arm = 0: must be a number >= 1"),
         (("constant-opportunity", {}), "linear", r"problem\.opportunity = .*'uniform' or 'constant'"),
-        (("self-regulated", {}), None, r"problem\.opportunity is missing: must be a fairness function"),
-        (("constant-opportunity", {}), None, r"problem\.opportunity is missing: must be a fairness function"),
+        (("self-regulated", {}), None, r"problem\.opportunity is missing: must be given"),
+        (("constant-opportunity", {}), None, r"problem\.opportunity is missing: must be given"),
     ],
     ids=str,
 )

@@ -40,7 +40,7 @@ def single(kind):
     """A policy, its world and its quotas for one run: nothing has a run axis."""
     prepared = jb.policy(kind).prepare(PROBLEM, T)
     cells = np.zeros(1, int)
-    world = on_device(world_of(PROBLEM, prepared.binary, T), cells)
+    world = on_device(world_of(PROBLEM, prepared.wants_binary_feedback, T), cells)
     quotas = quota_on_device(QuotaTable(PROBLEM.fractions, T + 1).rows(0, T + 1), cells)
     return one_run(on_device(prepared, cells)), one_run(world), one_run(quotas)
 

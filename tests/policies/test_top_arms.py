@@ -11,15 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxbandit.policies.selection import top_arms as module
-from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, pairs
-from jaxbandit.policies.selection.top_arms import best_arm, raise_in_order, sample, sortable, top_arms, top_available
+from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
+from jaxbandit.policies.selection.sampling import sample_arm
+from jaxbandit.policies.selection.top_arms import (
+    best_arm,
+    fractional_knapsack,
+    sortable_integers,
+    top_arms,
+    top_available,
+)
 
 K, RUNS = 7, 16
 values = st.sampled_from([-np.inf, -1.5, -1e-30, -0.0, 0.0, 1e-30, 0.25, 0.5, 1.0, np.inf])
 column = st.lists(values, min_size=K, max_size=K)
 masks = st.lists(st.booleans(), min_size=K, max_size=K)
 each_way = pytest.mark.parametrize(
-    "way", ["_one_by_one", "_searched"]
+    "way", ["_picked_one_by_one", "_found_by_search"]
 )  # `top_within_budget` chooses by the number of plays
 
 
@@ -91,7 +98,7 @@ def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
     open_[0] = True
     uniform = rng.random((1, 200), np.float32)
     uniform[:, :2] = 0.0, 1 - 2.0**-24
-    taken = np.asarray(jax.jit(sample)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(open_)))
+    taken = np.asarray(jax.jit(sample_arm)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(open_)))
     for i in range(200):
         mass = np.where(open_[:, i], weights[:, i], 0)
         mass = mass if mass.any() else open_[:, i].astype(np.float32)
@@ -102,7 +109,7 @@ def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_ordered_keeps_the_order_and_one_zero(dtype, float64):
     numbers = jnp.asarray([-jnp.inf, -3.0, -1e-37, -0.0, 0.0, 1e-37, 1.0, 1.5, jnp.inf, jnp.nan], dtype)
-    keys = np.asarray(sortable(numbers)).tolist()
+    keys = np.asarray(sortable_integers(numbers)).tolist()
     assert keys == sorted(keys)
     assert keys[3] == keys[4]
     assert len(set(keys)) == 8  # the zeros are one, and not a number is as high as infinity
@@ -140,7 +147,7 @@ def test_raised_amounts_are_those_of_a_sorted_list(most, number):
 
 def _raise(most, score, floor, budget):
     if most not in _raised:
-        _raised[most] = jax.jit(lambda s, f, b: raise_in_order(s, f, jnp.ones_like(f), b, most))
+        _raised[most] = jax.jit(lambda s, f, b: fractional_knapsack(s, f, jnp.ones_like(f), b, most))
     return np.asarray(_raised[most](score, floor, budget))
 
 
@@ -207,7 +214,7 @@ def test_rounding_has_the_marginals_the_size_and_negative_correlation(number):
         assert chance == pytest.approx(limit, abs=1e-6) if len(s) == 1 else chance <= limit + 1e-6
     assert all(chance <= np.prod(1 - y[list(s)]) + 1e-6 for s, chance in apart.items())
 
-    u = np.random.default_rng(100 + number).random((pairs(arms), draws), np.float32)
+    u = np.random.default_rng(100 + number).random((uniforms_needed(arms), draws), np.float32)
     marginals = jnp.broadcast_to(jnp.asarray(y, jnp.float32)[:, None], (arms, draws))
     chosen = np.asarray(jax.jit(dependent_rounding)(marginals, jnp.asarray(u)))
     np.testing.assert_array_equal(chosen.sum(axis=0), plays)
@@ -231,7 +238,7 @@ def test_rounding_always_chooses_exactly_as_many(number, arms):
     rng = np.random.default_rng(number)
     plays = int(rng.integers(1, arms + 1))
     y = np.stack([random_marginals(rng, arms, plays) for _ in range(RUNS)], axis=1)
-    u = rng.random((pairs(arms), RUNS), np.float32)
+    u = rng.random((uniforms_needed(arms), RUNS), np.float32)
     u[:, 0], u[:, 1] = 0.0, 1 - 2.0**-24  # the ends of the interval
     chosen = np.asarray(_rounding(jnp.asarray(y, jnp.float32), jnp.asarray(u)))
     np.testing.assert_array_equal(chosen.sum(axis=0), plays)
@@ -243,7 +250,7 @@ def test_rounding_always_chooses_exactly_as_many(number, arms):
 def test_rounding_pair_by_pair_is_rounding_level_by_level(arms):
     rng = np.random.default_rng(arms)
     y = np.stack([random_marginals(rng, arms, 1 + i % arms) for i in range(RUNS)], axis=1)
-    args = jnp.asarray(y, jnp.float32), jnp.asarray(rng.random((pairs(arms), RUNS), np.float32))
+    args = jnp.asarray(y, jnp.float32), jnp.asarray(rng.random((uniforms_needed(arms), RUNS), np.float32))
     levels = jax.jit(_level_by_level)(*args)
     np.testing.assert_array_equal(_rounding(*args), levels)
     assert np.all(np.asarray(levels).sum(axis=0) == 1 + np.arange(RUNS) % arms)
@@ -252,5 +259,5 @@ def test_rounding_pair_by_pair_is_rounding_level_by_level(arms):
 def test_rounding_of_one_arm_and_of_thousands():
     assert dependent_rounding(jnp.ones(1), jnp.zeros(0)).tolist() == [True]
     y = jnp.full((5000, 4), 50 / 5000, jnp.float32)
-    u = np.random.default_rng(0).random((pairs(5000), 4), np.float32)
+    u = np.random.default_rng(0).random((uniforms_needed(5000), 4), np.float32)
     np.testing.assert_array_equal(jax.jit(dependent_rounding)(y, jnp.asarray(u)).sum(axis=0), 50)

@@ -225,7 +225,7 @@ def test_what_the_package_has_is_not_taken_for_users_code(family):
     assert own
     for kind in own:
         assert not has_user_code(kind())
-        assert not (family is Policy and kind().users_selection)
+        assert not (family is Policy and kind().selection_is_users)
 
 
 def test_a_method_put_in_place_of_the_packages_is_users_code(monkeypatch):

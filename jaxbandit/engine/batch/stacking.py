@@ -72,9 +72,9 @@ def one_per_stack(
     made = []
     for n in numbers:
         policy, problem = policies[n], problems[n]
-        which = id(problem), policy.binary
+        which = id(problem), policy.wants_binary_feedback
         if which not in worlds:
-            worlds[which] = world_of(problem, policy.binary, horizon)
+            worlds[which] = world_of(problem, policy.wants_binary_feedback, horizon)
         if id(problem) not in ground_truth:
             ground_truth[id(problem)] = ground_truth_of(problem)
         made.append(Stack((n,), policy, worlds[which], ground_truth[id(problem)], problem.instances, problem.arms))

@@ -1,4 +1,4 @@
-"""cucb-d: Chen, Wang & Yuan (2013) under delay, as paper 002 compares with; and mp-ts-d of Komiyama et al. (2015)."""
+"""cucb-d: Chen, Wang & Yuan (2013) with delay, as in the merit paper; and mp-ts-d, Komiyama et al. (2015)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ from typing import ClassVar
 
 from jax import Array
 
-from jaxbandit.policies.base import Alias, Index
+from jaxbandit.policies.base import Alias, Index, PolicyState
 from jaxbandit.policies.indices import Thompson
 from jaxbandit.policies.round_view import RoundView
 
 
 class CUCBD(Index, name="cucb-d"):
-    """The L largest m_k + sqrt((L+1) log t / max(M_k, 1)); an arm never selected has mean 0, not index infinity."""
+    """CUCB-D: m_k + sqrt((L+1) log t / max(M_k, 1)), combinatorial UCB with delayed feedback.
 
-    source: ClassVar[str] = "002 sec. 6"
+    As printed in the paper, an arm that was never selected has mean 0 instead of index +infinity.
+
+    Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
+    delays" (merit paper), sec. 6; without delay Chen, Wang & Yuan (2013), "Combinatorial multi-armed bandit".
+
+    Example:
+        >>> jb.policy("cucb-d")
+        CUCBD()
+    """
+
+    source: ClassVar[str] = "merit paper, sec. 6"
     initial_pass: ClassVar[bool] = False
     real_counts: ClassVar[bool] = True
 
-    def value(self, state: tuple[()], now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         return now.upper((now.plays + 1.0) * now.log())
 
 
-Alias("mp-ts-d", Thompson, "thompson under delay: the L largest posterior draws (002 sec. 6)")
+Alias("mp-ts-d", Thompson, "thompson with delayed feedback: the L highest posterior draws (merit paper, sec. 6)")

@@ -7,16 +7,27 @@ from typing import ClassVar
 from jax import Array
 
 from jaxbandit.policies.indices.successive_elimination import SuccessiveElimination
-from jaxbandit.policies.merit.proportional import missing, selections
+from jaxbandit.policies.merit.proportional import missing_rewards, pulls_at_least_one
 from jaxbandit.policies.round_view import RoundView
 
 
 class OPSE(SuccessiveElimination, name="opse"):
-    """Successive elimination with means that take missing rewards for 1 above and for 0 below: sqrt(x log T / N_k)."""
+    """OPSE: successive elimination with bounds that allow for every value of the missing rewards.
 
-    source: ClassVar[str] = "Lancewicki et al. 2021; 002 sec. 6"
+    The bounds of arm k are S_k / N_k - r_k and (S_k + N_k - M_k) / N_k + r_k with r_k = sqrt(x log T / N_k): missing
+    rewards count as 0 below and as 1 above. Made for delays that depend on the rewards. The policy uses the horizon T.
 
-    def bounds(self, after: RoundView) -> tuple[Array, Array]:
-        plays = selections(after)
+    Source: Lancewicki, Segal, Koren & Mansour (2021), "Stochastic multi-armed bandits with unrestricted delay
+    distributions"; merit paper, sec. 6.
+
+    Example:
+        >>> jb.policy("opse", exploration=0.5)
+        OPSE(exploration=0.5)
+    """
+
+    source: ClassVar[str] = "Lancewicki et al. 2021; merit paper, sec. 6"
+
+    def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
+        plays = pulls_at_least_one(after)
         radius = self.radius(after, plays)
-        return after.total / plays - radius, (missing(after) + after.total) / plays + radius
+        return after.total / plays - radius, (missing_rewards(after) + after.total) / plays + radius

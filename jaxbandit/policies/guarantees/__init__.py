@@ -1,1 +1,1 @@
-"""Policies that owe each arm a fraction of the rounds."""
+"""Policies that guarantee each arm a fraction of the rounds."""

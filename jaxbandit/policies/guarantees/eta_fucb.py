@@ -1,15 +1,15 @@
-"""eta-fucb: paper 001, Algorithm 4."""
+"""eta-fucb: guarantees paper, Algorithm 4."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.rationals import rounded_product
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Index, Policy, Rule
+from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView, deficit
 
@@ -18,16 +18,29 @@ if TYPE_CHECKING:
 
 
 class EtaFUCB(Rule, name="eta-fucb"):
-    """The index plus eta times the deficit: index_k + eta (tau_k (t-1) - N_k(t-1)), after one play of each arm."""
+    """eta-FUCB: index_k + eta (tau_k (t-1) - N_k(t-1)), the index plus eta times the deficit.
 
-    source: ClassVar[str] = "001 Alg. 4"
+    Each arm is played once first. The problem needs `fractions`.
+
+    Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
+    (guarantees paper), Alg. 4.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions.
+
+    Example:
+        >>> jb.policy("eta-fucb", eta=0.5)
+        EtaFUCB(base=UCB1(exploration=2.0, log_offset=0.0), eta=0.5)
+    """
+
+    source: ClassVar[str] = "guarantees paper, Alg. 4"
     real_counts: ClassVar[bool] = True
-    base: Index = parameter(UCB1(), doc="the index that is bent")
+    base: Index = parameter(UCB1(), doc="the index to which deficits are added")
     eta: float = parameter(1.0, low=0, doc="weight of fairness against reward", smooth=True)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions(problem, self.name)
         return super().prepare(problem, horizon)
 
-    def value(self, state: Any, now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         return self.index(state, now) + rounded_product(self.eta, deficit(now.quota_before, now.pulls))

@@ -1,8 +1,8 @@
-"""fair-learn: paper 001, Algorithm 3 (FUCB; F-TS over thompson); 000 sec. 5; several plays as in 001 sec. 5."""
+"""fair-learn: guarantees paper, Algorithm 3 (FUCB; F-TS over thompson), several plays as in sec. 5."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jax import Array
@@ -11,42 +11,59 @@ from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import per_arm
 from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Alias, Index, Policy, Rule
+from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import Keys, behind_first, top_available
+from jaxbandit.policies.selection.top_arms import Keys, deficit_first_keys, top_available
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 class FairLearn(Rule, name="fair-learn"):
-    """The arm of largest deficit d_k = tau_k (t-1) - N_k(t-1) while one exceeds alpha, else the best index."""
+    """Fair-Learn: the arm of largest deficit while a deficit exceeds alpha, else the arm of highest index.
 
-    source: ClassVar[str] = "001 Alg. 3; 000 sec. 5"
-    base: Index = parameter(UCB1(), doc="the index played while no arm is behind")
+    The deficit of arm k is d_k = tau_k (t-1) - N_k(t-1); it is compared with alpha exactly. With several plays, the
+    arms with d_k > alpha come first, by their deficits, then the others, by their index. The problem needs
+    `fractions`. The names `fucb` and `f-ts` stand for the policy over ucb1 and over thompson.
+
+    Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
+    (guarantees paper), Alg. 3 and sec. 5; penalties paper, sec. 5.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions.
+
+    Example:
+        >>> jb.policy("fair-learn", base="moss", alpha=2)
+        FairLearn(base=MOSS(), alpha=2)
+    """
+
+    source: ClassVar[str] = "guarantees paper, Alg. 3; penalties paper, sec. 5"
+    base: Index = parameter(UCB1(), doc="the index played while no deficit exceeds alpha")
     alpha: float = parameter(0.0, low=0, doc="tolerance, in rounds", exact=True)
-    whole: Any = derived()  # alpha = whole + rest, exactly as the quotas it is compared with
-    rest: Any = derived()
+    alpha_floor: Array = derived()  # alpha = alpha_floor + alpha_fraction, split as the quotas it is compared with
+    alpha_fraction: Array = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions(problem, self.name)
         exact = exact_fractions(self.alpha, "policies.alpha")
         alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", self.alpha, exact=True)
-        whole, rest = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
+        floor, fraction = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
         prepared = super().prepare(problem, horizon)
-        return prepared.replace(whole=np.asarray(whole, np.int32), rest=np.asarray(rest, np.float64))
+        return prepared.replace(
+            alpha_floor=np.asarray(floor, np.int32), alpha_fraction=np.asarray(fraction, np.float64)
+        )
 
-    def select(self, state: Any, now: RoundView) -> Array:
+    def select(self, state: PolicyState, now: RoundView) -> Array:
+        quota = now.quota_before
+
         def keys() -> Keys:
-            extra = (
-                now.quota_before.floor - now.pulls - self.whole
-            )  # d > alpha, exactly: by whole rounds, then by what is left
-            behind = (extra >= 1) | ((extra == 0) & (now.quota_before.fraction > self.rest))
-            return behind_first(behind, now.quota_before, now.pulls, self.index(state, now))  # A(t) of 001 Alg. 3 first
+            extra = quota.floor - now.pulls - self.alpha_floor  # d_k > alpha, exactly: floors decide, then fractions
+            behind = (extra >= 1) | ((extra == 0) & (quota.fraction > self.alpha_fraction))
+            return deficit_first_keys(behind, quota, now.pulls, self.index(state, now))  # A(t) of Alg. 3 first
 
         return top_available(keys, now)
 
 
-Alias("fucb", FairLearn, "fair-learn over ucb1 (001 Alg. 3)", base="ucb1")
-Alias("f-ts", FairLearn, "fair-learn over thompson (001 Alg. 5)", base="thompson")
+Alias("fucb", FairLearn, "fair-learn over ucb1 (guarantees paper, Alg. 3)", base="ucb1")
+Alias("f-ts", FairLearn, "fair-learn over thompson (guarantees paper, Alg. 5)", base="thompson")

@@ -1,9 +1,9 @@
-"""fair-mmab: paper 003, Algorithm 1 (Fair-MMAB(K)) and Algorithm 2 (Fair-MMAB(K)-MF)."""
+"""fair-mmab: plays paper, Algorithm 1 (Fair-MMAB(K)) and Algorithm 2 (Fair-MMAB(K)-MF)."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,43 +12,60 @@ from jax import Array
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Index, Policy, Rule
+from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import RoundView, unmet
-from jaxbandit.policies.selection.top_arms import behind_first, top_arms
+from jaxbandit.policies.round_view import RoundView, is_below
+from jaxbandit.policies.selection.top_arms import deficit_first_keys, top_arms
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 class FairMMAB(Rule, name="fair-mmab"):
-    """The L-J best indices, then at most J arms that are behind, then indices again; J follows from tau.
+    """Fair-MMAB: the L-J arms of highest index, then up to J arms below their quotas, then indices again.
 
-    Every arm keeps N_k(t) > tau_k t - 1 on every run and round (003 Theorem 4.1). In the paper the index of round t
-    is that of t-1: its logarithm is log(t-1) with log_offset = 1.
+    J is the integer with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J). Among the arms below their quotas tau_k (t-1), larger
+    deficits come first. Every arm then has N_k(t) > tau_k t - 1 in every round of every run (plays paper, Theorem
+    4.1), if all arms are available. The problem needs `fractions` below L/K.
+
+    In the paper the index of round t is that of round t-1: set `log_offset=1` for log(t-1).
+
+    Source: Jin, Kim & Suh, "Fairness of exposure in stochastic multiple-play multi-armed bandits" (plays paper),
+    Alg. 1 and 2.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions or one is not below L/K.
+
+    Example:
+        >>> jb.policy("fair-mmab", base="kl-ucb", log_offset=1)
+        FairMMAB(base=KLUCB(a=0.0, log_offset=1))
     """
 
-    source: ClassVar[str] = "003 Alg. 1-2"
-    base: Index = parameter(UCB1(), doc="the index; ucb1 or kl-ucb in 003")
-    spread: Any = derived()  # J, the L of 003 Alg. 2
+    source: ClassVar[str] = "plays paper, Alg. 1-2"
+    base: Index = parameter(UCB1(), doc="the index; ucb1 or kl-ucb in the plays paper")
+    deficit_plays: Array = derived()  # J, the L of the plays paper, Alg. 2
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
         arms, plays = problem.arms, problem.plays
         if np.max(tau) >= Fraction(plays, arms):
-            bound = f"numbers below L/K = {plays}/{arms} with fair-mmab (003 Theorem 4.1), not {float(np.max(tau)):g}"
-            raise InputError("problem.fractions", tau.astype(float).T.tolist(), bound)
-        spread = [[_spread(max(column), arms, plays) for column in tau.T]]
-        return super().prepare(problem, horizon).replace(spread=np.array(spread, np.int32))
+            words = (
+                f"must be below L/K = {plays}/{arms} with fair-mmab (plays paper, Theorem 4.1), "
+                f"but the largest is {float(np.max(tau)):g}"
+            )
+            raise InputError("problem.fractions", tau.astype(float).T.tolist(), words)
+        deficit_plays = [[_deficit_plays(max(column), arms, plays) for column in tau.T]]
+        return super().prepare(problem, horizon).replace(deficit_plays=np.array(deficit_plays, np.int32))
 
-    def select(self, state: Any, now: RoundView) -> Array:
+    def select(self, state: PolicyState, now: RoundView) -> Array:
         index = jnp.where(now.t == 1, 0.0, self.index(state, now))  # u(0) = 0
-        ahead = top_arms((index,), now.plays - self.spread, now.plays, now.available)  # C(t) of 003 Alg. 2
-        keys = behind_first(unmet(now.quota_before, now.pulls), now.quota_before, now.pulls, index)  # F(t) first
+        ahead = top_arms((index,), now.plays - self.deficit_plays, now.plays, now.available)  # C(t) of Alg. 2
+        behind = is_below(now.quota_before, now.pulls)
+        keys = deficit_first_keys(behind, now.quota_before, now.pulls, index)  # F(t) of Alg. 2 first
         left = now.plays - jnp.sum(ahead, axis=0, keepdims=True, dtype=jnp.int32)
         return ahead | top_arms(keys, left, now.plays, now.available & ~ahead)
 
 
-def _spread(tau: Fraction, arms: int, plays: int) -> int:
-    """The integer J with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J) (003 sec. 4)."""
+def _deficit_plays(tau: Fraction, arms: int, plays: int) -> int:
+    """The integer J with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J) (plays paper, sec. 4)."""
     return next(j for j in range(1, plays + 1) if tau < Fraction(j, arms - plays + j))

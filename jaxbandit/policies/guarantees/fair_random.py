@@ -1,32 +1,46 @@
-"""fair-random: paper 001, section 3.1."""
+"""fair-random: guarantees paper, section 3.1."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from jax import Array
 
 from jaxbandit.core.component import derived
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Policy
+from jaxbandit.policies.base import Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import sample
+from jaxbandit.policies.selection.sampling import sample_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 class FairRandom(Policy, name="fair-random"):
-    """Arm k with probability tau_k + (1 - sum tau) / K, among the available ones in proportion."""
+    """Arm k with probability tau_k + (1 - sum tau) / K; the policy learns nothing.
 
-    source: ClassVar[str] = "001 sec. 3.1"
+    Among sleeping arms, the available ones are drawn with probabilities in proportion to these. The problem needs
+    `fractions` and one play per round.
+
+    Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
+    (guarantees paper), sec. 3.1.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions or more than one play.
+
+    Example:
+        >>> jb.policy("fair-random")
+        FairRandom()
+    """
+
+    source: ClassVar[str] = "guarantees paper, sec. 3.1"
     many_plays: ClassVar[bool] = False
-    chance: Any = derived()
+    chances: Array = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
-        chance = tau + (1 - tau.sum(axis=0)) / problem.arms
-        return super().prepare(problem, horizon).replace(chance=chance.astype(float))
+        chances = tau + (1 - tau.sum(axis=0)) / problem.arms
+        return super().prepare(problem, horizon).replace(chances=chances.astype(float))
 
-    def select(self, state: Any, now: RoundView) -> Array:
-        return sample(self.chance, now.random.uniform(), now.available)
+    def select(self, state: PolicyState, now: RoundView) -> Array:
+        return sample_arm(self.chances, now.random.uniform(), now.available)

@@ -1,8 +1,8 @@
-"""lfg: Li, Liu & Ji (2019), "Combinatorial sleeping bandits with fairness constraints"; 000 sec. 5."""
+"""lfg: Li, Liu & Ji (2019), "Combinatorial sleeping bandits with fairness constraints"; penalties paper, sec. 5."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -12,8 +12,9 @@ from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Index, Policy, Rule
+from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.guarantees import virtual_queues
+from jaxbandit.policies.guarantees.virtual_queues import Growth, Queue
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
 
@@ -22,41 +23,59 @@ if TYPE_CHECKING:
 
 
 @struct
-class Backlog:
-    """The queues Q_k(t) and the base's state."""
+class LFGState:
+    """The state of lfg: the virtual queues Q_k(t) and the state of the base."""
 
-    queue: virtual_queues.Queue
-    base: Any
+    queue: Queue
+    base: PolicyState
 
 
 class LFG(Rule, name="lfg"):
-    """The largest virtual queue plus a truncated index: Q_k(t) + eta min(index_k, 1)."""
+    """LFG: Q_k(t) + eta min(index_k, 1), a virtual queue of missed rounds plus a truncated index.
 
-    source: ClassVar[str] = "Li, Liu & Ji 2019; 000 sec. 5"
-    initial_pass: ClassVar[bool] = False  # an arm never selected counts as truncated instead
+    The queue grows by tau_k per round and shrinks by 1 per play: Q_k(t) = max(Q_k(t-1) + tau_k - [k played in t-1], 0)
+    with Q_k(0) = 0. The index of an arm that was never selected counts as 1. Queues are computed in integers, so that
+    equal queues tie. The problem needs `fractions`.
+
+    Source: Li, Liu & Ji (2019), "Combinatorial sleeping bandits with fairness constraints"; penalties paper, sec. 5.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions.
+
+    Example:
+        >>> jb.policy("lfg", eta=10.0, exploration=1.5)
+        LFG(base=UCB1(exploration=1.5, log_offset=0.0), eta=10.0)
+    """
+
+    source: ClassVar[str] = "Li, Liu & Ji 2019; penalties paper, sec. 5"
+    initial_pass: ClassVar[bool] = False  # the index of an arm never selected is truncated instead
     real_counts: ClassVar[bool] = True
-    base: Index = parameter(UCB1(), doc="the index; ucb1's exploration is 2 in 000, 3/2 in Li et al., 001 and 003")
+    base: Index = parameter(
+        UCB1(),
+        doc="the index; the exploration of ucb1 is 2 in the penalties paper, 3/2 in Li et al. and in the guarantees "
+        "and plays papers",
+    )
     eta: float = parameter(1.0, low=0, doc="weight of rewards against queues", smooth=True)
-    pace: Any = derived()
+    growth: Growth = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
-        return super().prepare(problem, horizon).replace(pace=virtual_queues.pace(tau))
+        return super().prepare(problem, horizon).replace(growth=virtual_queues.growth(tau))
 
-    def init(self, world: World, shape: tuple[int, ...]) -> Backlog:
+    def init(self, world: World, shape: tuple[int, ...]) -> LFGState:
         start = virtual_queues.empty(shape)  # Q(0) = 0, and nothing was selected in round 0: Q(1) = tau
-        return Backlog(self._next(start, jnp.zeros(shape, bool)), super().init(world, shape))
+        return LFGState(self._next_queue(start, jnp.zeros(shape, bool)), super().init(world, shape))
 
-    def value(self, state: Backlog, now: RoundView) -> Array:
-        queue = virtual_queues.length(state.queue, self.pace, now.deviation.dtype)
+    def value(self, state: LFGState, now: RoundView) -> Array:
+        queue = virtual_queues.length(state.queue, self.growth, now.deviation.dtype)
         truncated = jnp.where(now.pulls == 0, 1.0, jnp.minimum(self.index(state.base, now), 1.0))
         # Less eta for every arm, which leaves their order, and the queues of truncated arms as exact as they are.
         return queue + rounded_product(self.eta, truncated - 1.0)
 
-    def update(self, state: Backlog, after: RoundView, selected: Array) -> Backlog:
-        return Backlog(self._next(state.queue, selected), super().update(state.base, after, selected))
+    def update(self, state: LFGState, after: RoundView, selected: Array) -> LFGState:
+        return LFGState(self._next_queue(state.queue, selected), super().update(state.base, after, selected))
 
-    def _next(self, queue: virtual_queues.Queue, selected: Array) -> virtual_queues.Queue:
-        """Q(t) = max(Q(t-1) + tau - [selected in t-1], 0) (Li et al. eq. 4)."""
-        queue = virtual_queues.grown(queue, self.pace, selected)
-        return virtual_queues.cleared(queue, virtual_queues.negative(queue, self.pace))
+    def _next_queue(self, queue: Queue, selected: Array) -> Queue:
+        """Q(t) = max(Q(t-1) + tau - [selected in t-1], 0) (Li et al., eq. 4)."""
+        queue = virtual_queues.grown(queue, self.growth, selected)
+        return virtual_queues.emptied(queue, virtual_queues.is_negative(queue, self.growth))

@@ -1,10 +1,10 @@
-"""naive: paper 001, Algorithm 1."""
+"""naive: guarantees paper, Algorithm 1."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,60 +16,73 @@ from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import best_arm, lowest_arm, sample
+from jaxbandit.policies.selection.sampling import sample_arm
+from jaxbandit.policies.selection.top_arms import best_arm, lowest_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 class Naive(Policy, name="naive"):
-    """A round robin of floor(eps T) rounds, then arms at random: tau_k each, and what is left to the best mean."""
+    """Naive explore-then-commit: round robin in the first floor(eps T) rounds, then a random arm.
 
-    source: ClassVar[str] = "001 Alg. 1"
+    In the round robin arm k gets tau_k + (1 - sum tau) / K of the rounds. Afterwards arm k is drawn with probability
+    tau_k, and the arm of highest mean at the end of the round robin with probability 1 - sum tau in addition. The
+    problem needs `fractions` and one play per round.
+
+    Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
+    (guarantees paper), Alg. 1.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions or more than one play.
+
+    Example:
+        >>> jb.policy("naive", eps=0.2)
+        Naive(eps=0.2)
+    """
+
+    source: ClassVar[str] = "guarantees paper, Alg. 1"
     many_plays: ClassVar[bool] = False
     eps: float = parameter(0.1, low=0, high=1, doc="share of the rounds spent exploring", exact=True)
-    rounds: Any = derived()  # T' of 001 Alg. 1
-    quota: Any = derived()  # n_k of 001 Alg. 1
-    chance: Any = derived()  # tau_k
-    spare: Any = derived()  # m = 1 - sum tau
+    exploration_rounds: Array = derived()  # T' of Alg. 1
+    exploration_plays: Array = derived()  # n_k of Alg. 1
+    chances: Array = derived()  # tau_k
+    best_arm_chance: Array = derived()  # m = 1 - sum tau, in addition to the tau_k of the best arm
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
         rounds = math.floor(exact_fraction(self.eps, "policies.eps") * horizon)
         spare = 1 - tau.sum(axis=0)
         even = spare / problem.arms
-        shares = [_largest_remainder(list(column + m), rounds) for column, m in zip(tau.T, even, strict=True)]
-        return (
-            super()
-            .prepare(problem, horizon)
-            .replace(
-                rounds=np.int32(rounds),
-                quota=np.array(shares, np.int32).T,
-                chance=tau.astype(float),
-                spare=spare.astype(float)[None],
-            )
+        plays = [_largest_remainder(list(column + m), rounds) for column, m in zip(tau.T, even, strict=True)]
+        prepared = super().prepare(problem, horizon)
+        return prepared.replace(
+            exploration_rounds=np.int32(rounds),
+            exploration_plays=np.array(plays, np.int32).T,
+            chances=tau.astype(float),
+            best_arm_chance=spare.astype(float)[None],
         )
 
     def init(self, world: World, shape: tuple[int, ...]) -> Array:
-        return lowest_arm(jnp.ones(shape, bool))  # j with no reward seen: every mean is 0, the lowest arm wins
+        return lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
 
     def select(self, state: Array, now: RoundView) -> Array:
-        turn = -now.pulls.astype(now.deviation.dtype)  # round robin: fewest plays first, quotas used up skipped
-        short = now.available & (now.pulls < self.quota)
+        round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest plays first, arms that have had theirs skipped
+        short = now.available & (now.pulls < self.exploration_plays)
         short = jnp.where(jnp.any(short, axis=0, keepdims=True), short, now.available)
-        chance = self.chance + jnp.where(state, self.spare, 0.0)
-        later = sample(chance, now.random.uniform(), now.available)
-        return jnp.where(now.t <= self.rounds, best_arm(turn, short), later)
+        chances = self.chances + jnp.where(state, self.best_arm_chance, 0.0)
+        drawn = sample_arm(chances, now.random.uniform(), now.available)
+        return jnp.where(now.t <= self.exploration_rounds, best_arm(round_robin, short), drawn)
 
     def update(self, state: Array, after: RoundView, selected: Array) -> Array:
         leader = best_arm(after.mean, jnp.ones(state.shape, bool))
-        return jnp.where(after.t == self.rounds, leader, state)
+        return jnp.where(after.t == self.exploration_rounds, leader, state)
 
 
 def _largest_remainder(shares: list[Fraction], total: int) -> list[int]:
-    """Whole numbers in proportion to shares that sum to 1, themselves summing to total; ties to the lowest arm."""
-    whole = [math.floor(share * total) for share in shares]
-    order = sorted(range(len(shares)), key=lambda k: whole[k] - shares[k] * total)
-    for k in order[: total - sum(whole)]:
-        whole[k] += 1
-    return whole
+    """Integers in proportion to shares that sum to 1, the integers summing to total; ties to the lowest arm."""
+    counts = [math.floor(share * total) for share in shares]
+    order = sorted(range(len(shares)), key=lambda k: counts[k] - shares[k] * total)
+    for k in order[: total - sum(counts)]:
+        counts[k] += 1
+    return counts

@@ -1,45 +1,55 @@
-"""ucb-lp: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints"; 003 App. G.1."""
+"""ucb-lp: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints"; plays paper, App. G.1."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Index, Policy, Rule
+from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.dependent_rounding import rounded
-from jaxbandit.policies.selection.top_arms import raise_in_order
+from jaxbandit.policies.selection.dependent_rounding import draw_arms
+from jaxbandit.policies.selection.top_arms import fractional_knapsack
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
 class UCBLP(Rule, name="ucb-lp"):
-    """L arms at random with the marginals y that are best for the truncated indices and give each arm its fraction.
+    """UCB-LP: L random arms with the marginals y that are optimal for the truncated indices and respect the fractions.
 
-    y maximises sum_k y_k min(index_k, 1) over tau_k <= y_k <= 1, sum y = L: it starts at tau, and arms are raised to
-    1 in order of the truncated index. Of sleeping arms nothing is asked, and where fewer than L are available, all
-    are played.
+    y maximises sum_k y_k min(index_k, 1) subject to tau_k <= y_k <= 1 and sum_k y_k = L: it starts at tau, and arms are
+    raised to 1 in order of the truncated index. The arms are drawn by dependent rounding. Sleeping arms have y_k = 0,
+    and where fewer than L arms are available, all of them are played. The problem needs `fractions`.
+
+    Source: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints: beyond knapsacks and
+    fairness"; plays paper, App. G.1.
+
+    Raises:
+        InputError: when the simulation starts, if the problem has no fractions.
+
+    Example:
+        >>> jb.policy("ucb-lp", exploration=1.5)
+        UCBLP(base=UCB1(exploration=1.5, log_offset=0.0))
     """
 
-    source: ClassVar[str] = "Liu et al. 2022; 003 App. G.1"
+    source: ClassVar[str] = "Liu et al. 2022; plays paper, App. G.1"
     base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions(problem, self.name)
         return super().prepare(problem, horizon)
 
-    def select(self, state: Any, now: RoundView) -> Array:
-        return rounded(self.marginals(state, now), now.random)
+    def select(self, state: PolicyState, now: RoundView) -> Array:
+        return draw_arms(self.marginals(state, now), now.random)
 
-    def marginals(self, state: Any, now: RoundView) -> Array:
+    def marginals(self, state: PolicyState, now: RoundView) -> Array:
         """y_k, float `[K, *runs]`."""
         index = jnp.minimum(self.index(state, now), 1.0)
         ceiling = now.available.astype(index.dtype)
         budget = jnp.minimum(jnp.sum(ceiling, axis=0, keepdims=True), float(now.plays))
-        return raise_in_order(index, now.fractions * ceiling, ceiling, budget, now.plays)
+        return fractional_knapsack(index, now.fractions * ceiling, ceiling, budget, now.plays)

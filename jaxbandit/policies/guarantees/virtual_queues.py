@@ -1,72 +1,77 @@
-"""Virtual queues of missed rounds, in integers, so that queues which are equal tie."""
+"""Virtual queues of missed rounds, computed in integers, so that equal queues tie."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import DTypeLike
 
 from jaxbandit.core.struct import struct
 
 
 @struct
 class Queue:
-    """whole + part / unit rounds, part in [0, unit); int32 `[K, *runs]`, `whole` float where plays are shared."""
+    """A queue per arm: rounds + numerator / denominator, with the denominator of its `Growth`.
 
-    whole: Any
-    part: Any
+    Attributes:
+        rounds: int32 `[K, *runs]`; float where plays are shared, as in `jb.tuning`.
+        numerator: from 0 to denominator - 1, int32 `[K, *runs]`.
+    """
+
+    rounds: Array
+    numerator: Array
 
 
 @struct
-class Pace:
-    """tau = step / unit: what a queue grows by in a round; int32 `[K, J or 1]`, `[K, *runs]` on the device."""
+class Growth:
+    """tau_k = numerator / denominator, by which a queue grows per round; int32 `[K, J or 1]`, on the device
+    `[K, *runs]`."""
 
-    step: Any
-    unit: Any
+    numerator: Array | np.ndarray
+    denominator: Array | np.ndarray
 
 
-def pace(tau: np.ndarray) -> Pace:
-    """The pace of exact fractions `[K, J or 1]`.
+def growth(tau: np.ndarray) -> Growth:
+    """The growth of queues for exact fractions `[K, J or 1]`.
 
-    int32 holds the ratio of every decimal of 9 places; longer ones are met to within 2^-60.
+    int32 holds the ratio of every decimal number of up to 9 places; longer ones are approximated to within 2^-60.
     """
     ratios = [[value.limit_denominator(10**9) for value in row] for row in tau]
-    step = np.array([[value.numerator for value in row] for row in ratios], np.int32)
-    return Pace(step, np.array([[value.denominator for value in row] for row in ratios], np.int32))
+    numerator = np.array([[value.numerator for value in row] for row in ratios], np.int32)
+    return Growth(numerator, np.array([[value.denominator for value in row] for row in ratios], np.int32))
 
 
 def empty(shape: tuple[int, ...]) -> Queue:
-    """A queue of nothing, `[K, *runs]`."""
+    """Queues of length 0, `[K, *runs]`."""
     return Queue(jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.int32))
 
 
-def grown(queue: Queue, by: Pace, selected: Array) -> Queue:
-    """Q + tau - [k selected]; below 0 it is for the caller to cut off."""
-    room = by.unit - by.step  # part + step >= unit, without the sum that could overflow
-    carry = queue.part >= room
-    whole = queue.whole + carry.astype(queue.whole.dtype) - selected.astype(queue.whole.dtype)
-    return Queue(whole, jnp.where(carry, queue.part - room, queue.part + by.step))
+def grown(queue: Queue, by: Growth, selected: Array) -> Queue:
+    """Q + tau - [k selected], which may be below 0."""
+    room = by.denominator - by.numerator  # a carry without a sum that could overflow
+    carry = queue.numerator >= room
+    rounds = queue.rounds + carry.astype(queue.rounds.dtype) - selected.astype(queue.rounds.dtype)
+    return Queue(rounds, jnp.where(carry, queue.numerator - room, queue.numerator + by.numerator))
 
 
-def real(queue: Queue, dtype: Any) -> Queue:
-    """The queue, ready for shares of plays instead of plays."""
-    return Queue(queue.whole.astype(dtype), queue.part)
+def with_real_rounds(queue: Queue, dtype: DTypeLike) -> Queue:
+    """The queue with floats for its rounds, for plays that are shared."""
+    return Queue(queue.rounds.astype(dtype), queue.numerator)
 
 
-def negative(queue: Queue, by: Pace) -> Array:
-    """Q < 0, bool `[K, *runs]`; exactly where plays are whole."""
-    if jnp.issubdtype(queue.whole.dtype, jnp.integer):
-        return queue.whole < 0  # part / unit is in [0, 1)
-    return length(queue, by, queue.whole.dtype) < 0
+def is_negative(queue: Queue, by: Growth) -> Array:
+    """Q < 0, bool `[K, *runs]`; exact where rounds are integers."""
+    if jnp.issubdtype(queue.rounds.dtype, jnp.integer):
+        return queue.rounds < 0  # numerator / denominator is in [0, 1)
+    return length(queue, by, queue.rounds.dtype) < 0
 
 
-def cleared(queue: Queue, where: Array) -> Queue:
-    """The queue, 0 where `where`."""
-    return Queue(jnp.where(where, 0, queue.whole), jnp.where(where, 0, queue.part))
+def emptied(queue: Queue, where: Array) -> Queue:
+    """The queue, 0 where `where` holds."""
+    return Queue(jnp.where(where, 0, queue.rounds), jnp.where(where, 0, queue.numerator))
 
 
-def length(queue: Queue, by: Pace, dtype: Any) -> Array:
-    """The queue as a float `[K, *runs]`."""
-    return queue.whole.astype(dtype) + queue.part.astype(dtype) / by.unit.astype(dtype)
+def length(queue: Queue, by: Growth, dtype: DTypeLike) -> Array:
+    """The length of the queue, float `[K, *runs]`."""
+    return queue.rounds.astype(dtype) + queue.numerator.astype(dtype) / by.denominator.astype(dtype)

@@ -1,4 +1,4 @@
-"""Indices: what an arm looks worth. One file an algorithm; a new one adds its line here."""
+"""Index policies: the estimated worth of each arm. One file per algorithm; a new one adds its line here."""
 
 from jaxbandit.policies.indices.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
 from jaxbandit.policies.indices.explore_then_commit import ExploreThenCommit as ExploreThenCommit

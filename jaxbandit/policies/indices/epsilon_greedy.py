@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.policies.base import Index
-from jaxbandit.policies.indices.uniform_random import uniform_score
+from jaxbandit.policies.base import Index, PolicyState
+from jaxbandit.policies.indices.uniform_random import uniform_scores
 from jaxbandit.policies.round_view import RoundView
 
 
 class EpsilonGreedy(Index, name="epsilon-greedy"):
-    """With probability eps a uniformly random arm, else the highest mean (an arm never selected first)."""
+    """epsilon-greedy: a uniformly random arm with probability eps, else the arm of highest mean m_k.
+
+    In the rounds without a random arm, arms that were never selected come first. The probability is constant, where
+    Auer, Cesa-Bianchi & Fischer (2002, Fig. 3) let it decrease.
+
+    Example:
+        >>> jb.policy("epsilon-greedy", eps=0.05)
+        EpsilonGreedy(eps=0.05)
+    """
 
     source: ClassVar[str] = "Auer et al. 2002, Fig. 3, constant eps"
-    initial_pass: ClassVar[bool] = False  # the coin is tossed from round 1 on; the greedy branch has its own pass
-    eps: float = parameter(0.1, low=0, high=1, doc="chance of a random arm")
+    initial_pass: ClassVar[bool] = False  # the coin is tossed from round 1 on; the greedy branch has a pass of its own
+    eps: float = parameter(0.1, low=0, high=1, doc="probability of a random arm")
 
-    def value(self, state: Any, now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         explores = now.random.uniform(attempt=1) < self.eps
         greedy = jnp.where(now.pulls == 0, jnp.inf, now.mean)
-        return jnp.where(explores, uniform_score(now), greedy)
+        return jnp.where(explores, uniform_scores(now), greedy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -20,18 +20,33 @@ if TYPE_CHECKING:
 
 @struct
 class Commitment:
-    """The means at the end of exploration, float `[K, *runs]`, and whether it has ended, bool `[1, *runs]`."""
+    """The state of explore-then-commit.
 
-    mean: Any
-    made: Any
+    Attributes:
+        mean: the means at the end of exploration, float `[K, *runs]`.
+        made: whether exploration has ended, bool `[1, *runs]`.
+    """
+
+    mean: Array
+    made: Array
 
 
 class ExploreThenCommit(Index, name="explore-then-commit"):
-    """Every arm `rounds_per_arm` times in turn, then for good the one of highest mean by then."""
+    """Explore-then-commit: every arm N times in turn, then always the arm of highest mean at the end of that.
+
+    The default N = ceil((T/K)^(2/3) log(T)^(1/3)) uses the horizon. With sleeping arms or late feedback, exploration
+    ends when every arm has been selected N times, and the commitment uses the rewards that have arrived by then.
+
+    Source: Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.1.
+
+    Example:
+        >>> jb.policy("explore-then-commit", rounds_per_arm=20)
+        ExploreThenCommit(rounds_per_arm=20)
+    """
 
     source: ClassVar[str] = "Slivkins 2019, Alg. 1.1"
     initial_pass: ClassVar[bool] = False
-    rounds_per_arm: float | None = parameter(None, low=1, doc="N; default (T/K)^(2/3) log(T)^(1/3), rounded up")
+    rounds_per_arm: Array | float = parameter(None, low=1, doc="N; default (T/K)^(2/3) log(T)^(1/3), rounded up")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         if self.rounds_per_arm is None:
@@ -43,10 +58,10 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
         return Commitment(jnp.zeros(shape, jnp.result_type(float)), jnp.zeros((1, *shape[1:]), bool))
 
     def value(self, state: Commitment, now: RoundView) -> Array:
-        turn = -now.pulls.astype(now.deviation.dtype)  # fewest selections first: round robin
-        return jnp.where(state.made, state.mean, turn)
+        round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest selections first
+        return jnp.where(state.made, state.mean, round_robin)
 
     def update(self, state: Commitment, after: RoundView, selected: Array) -> Commitment:
-        enough = after.pulls.astype(after.deviation.dtype) >= self.rounds_per_arm
+        explored = after.pulls.astype(after.deviation.dtype) >= self.rounds_per_arm
         mean = jnp.where(state.made, state.mean, after.mean)
-        return Commitment(mean, state.made | jnp.all(enough, axis=0, keepdims=True))
+        return Commitment(mean, state.made | jnp.all(explored, axis=0, keepdims=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -17,38 +17,54 @@ from jaxbandit.policies.selection.top_arms import best_arm
 
 @struct
 class Sweep:
-    """The arms still in the race, and those of them that this sweep has yet to play; bool `[K, *runs]`."""
+    """The state of successive elimination.
 
-    active: Any
-    left: Any
+    Attributes:
+        active: the arms not yet eliminated, bool `[K, *runs]`.
+        left: the active arms that the current sweep has yet to play, bool `[K, *runs]`.
+    """
+
+    active: Array
+    left: Array
 
 
 class SuccessiveElimination(Index, name="successive-elimination"):
-    """Sweeps over the active arms; after each, those below the best by their radii leave: sqrt(x log T / M_k)."""
+    """Successive elimination: sweeps over the active arms, and eliminates the worse arms after each sweep.
+
+    An arm is eliminated when its upper bound m_k + r_k is below the lower bound m_j - r_j of another active arm, with
+    the radius r_k = sqrt(x log T / M_k). An eliminated arm is played only where no active arm is available. The policy
+    uses the horizon T.
+
+    Source: Even-Dar, Mannor & Mansour (2006), "Action elimination and stopping conditions for the multi-armed bandit
+    and reinforcement learning problems", Alg. 3; Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.3.
+
+    Example:
+        >>> jb.policy("successive-elimination", exploration=0.5)
+        SuccessiveElimination(exploration=0.5)
+    """
 
     source: ClassVar[str] = "Even-Dar et al. 2006; Slivkins 2019, Alg. 1.3"
     initial_pass: ClassVar[bool] = False
-    exploration: float = parameter(2.0, low=0, doc="x")
+    exploration: float = parameter(2.0, low=0, doc="x in the radius sqrt(x log T / M_k)")
 
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
         return Sweep(jnp.ones(shape, bool), jnp.ones(shape, bool))
 
     def value(self, state: Sweep, now: RoundView) -> Array:
-        # An eliminated arm is played only where no active one is available.
         return state.active.astype(now.deviation.dtype) + state.left.astype(now.deviation.dtype)
 
     def update(self, state: Sweep, after: RoundView, selected: Array) -> Sweep:
         left = state.left & ~selected
         swept = ~jnp.any(left, axis=0, keepdims=True)
-        lower, upper = self.bounds(after)
+        lower, upper = self.confidence_bounds(after)
         lower = jnp.where(state.active, lower, -jnp.inf)
         beaten = upper < jnp.max(lower, axis=0, keepdims=True)
         stay = state.active & (~beaten | best_arm(lower, state.active))  # the best stays, whatever the rounding
         active = jnp.where(swept, stay, state.active)
         return Sweep(active, jnp.where(swept, active, left))
 
-    def bounds(self, after: RoundView) -> tuple[Array, Array]:
-        """What each arm's mean is above and below, float `[K, *runs]`."""
+    def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
+        """The lower and the upper confidence bound of each mean, float `[K, *runs]`."""
         radius = self.radius(after, after.samples)
         return after.mean - radius, after.mean + radius
 

@@ -1,8 +1,8 @@
-"""thompson: Thompson (1933); Agrawal & Goyal (2012); 001 App. C.3."""
+"""thompson: Thompson (1933); Agrawal & Goyal (2012); guarantees paper, App. C.3."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -10,7 +10,7 @@ from jax import Array
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.rewards import Gaussian
-from jaxbandit.policies.base import Index, Policy
+from jaxbandit.policies.base import Index, Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
@@ -18,11 +18,27 @@ if TYPE_CHECKING:
 
 
 class Thompson(Index, name="thompson"):
-    """A draw from the posterior of each arm's mean: Beta for rewards in [0, 1], Normal for Gaussian ones."""
+    """Thompson sampling: the index is a draw from the posterior distribution of each arm's mean.
 
-    source: ClassVar[str] = "Agrawal & Goyal 2012; 001 App. C.3"
+    Rewards in [0, 1]: a draw from Beta(1 + S_k, 1 + M_k - S_k), with rewards binarised by a Bernoulli draw (Agrawal &
+    Goyal 2012, Alg. 2). Gaussian rewards, or any rewards if `sd` is given: each arm once, then a draw from
+    Normal(m_k, sd^2 / M_k).
+
+    Source: Agrawal & Goyal (2012), "Analysis of Thompson sampling for the multi-armed bandit problem"; guarantees
+    paper, App. C.3.
+
+    Raises:
+        InputError: when the simulation starts, if rewards can be outside [0, 1], are not Gaussian and `sd` is not
+            given.
+
+    Example:
+        >>> jb.policy("thompson")
+        Thompson(sd=None)
+    """
+
+    source: ClassVar[str] = "Agrawal & Goyal 2012; guarantees paper, App. C.3"
     sd: float | None = parameter(
-        None, low=0, doc="known sd of the rewards; default: that of Gaussian rewards", smooth=True
+        None, low=0, doc="known standard deviation of the rewards; default: that of Gaussian rewards", smooth=True
     )
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
@@ -32,17 +48,18 @@ class Thompson(Index, name="thompson"):
             return GaussianThompson(sd=sd).prepare(problem, horizon)
         low, high = problem.reward_support()
         if low < 0 or high > 1:
-            raise InputError("problem.reward", reward.name, "rewards in [0, 1] or Gaussian with thompson, or set sd")
+            words = "must give rewards in [0, 1] or Gaussian ones with thompson, unless thompson gets `sd`"
+            raise InputError("problem.reward", reward.name, words)
         return BetaThompson()
 
 
 class BetaThompson(Index):
-    """A draw from Beta(1 + S_k, 1 + M_k - S_k); an arm unseen draws from Beta(1, 1)."""
+    """A draw from Beta(1 + S_k, 1 + M_k - S_k); Beta(1, 1) for an arm without feedback."""
 
     initial_pass: ClassVar[bool] = False
     binary_feedback: ClassVar[bool] = True
 
-    def value(self, state: Any, now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         received = now.received.astype(now.total.dtype)
         return now.random.beta(1.0 + now.total, 1.0 + received - now.total)
 
@@ -51,11 +68,11 @@ class GaussianThompson(Index):
     """A draw from Normal(m_k, sd^2 / M_k), each arm once first."""
 
     real_counts: ClassVar[bool] = True
-    sd: Any = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
+    sd: Array | float = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        done = getattr(self.sd, "ndim", 0) == 2  # already a row an arm, from the problem's reward
-        return self if done else super().prepare(problem, horizon)
+        spread = getattr(self.sd, "ndim", 0) == 2  # already one row per arm, from the problem's reward
+        return self if spread else super().prepare(problem, horizon)
 
-    def value(self, state: Any, now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         return now.mean + self.sd / jnp.sqrt(now.samples) * now.random.normal(now.pulls.shape[0])

@@ -1,23 +1,31 @@
-"""ucb1: Auer, Cesa-Bianchi & Fischer (2002), Fig. 1; 000 eq. 12 without its bonus; 001 eq. 4."""
+"""ucb1: Auer, Cesa-Bianchi & Fischer (2002), Fig. 1; guarantees paper, eq. 4; penalties paper, eq. 12 without bonus."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.policies.base import Index
+from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
 
 
 class UCB1(Index, name="ucb1"):
-    """The mean plus a radius: m_k + sqrt(x log(t - offset) / M_k)."""
+    """UCB1: m_k + sqrt(x log(t - offset) / M_k), the mean plus a confidence radius.
 
-    source: ClassVar[str] = "Auer et al. 2002; 001 eq. 4"
+    Source: Auer, Cesa-Bianchi & Fischer (2002), "Finite-time analysis of the multiarmed bandit problem", Fig. 1;
+    guarantees paper, eq. 4.
+
+    Example:
+        >>> jb.policy("ucb1", exploration=1.5)
+        UCB1(exploration=1.5, log_offset=0.0)
+    """
+
+    source: ClassVar[str] = "Auer et al. 2002; guarantees paper, eq. 4"
     real_counts: ClassVar[bool] = True
-    exploration: float = parameter(2.0, low=0, doc="x", smooth=True)
-    log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in paper 003")
+    exploration: float = parameter(2.0, low=0, doc="x, the weight of the radius", smooth=True)
+    log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in the plays paper")
 
-    def value(self, state: Any, now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         return now.upper(self.exploration * now.log(self.log_offset))

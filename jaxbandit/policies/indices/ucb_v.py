@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.policies.base import Index
-from jaxbandit.policies.round_view import RoundView, root
+from jaxbandit.policies.base import Index, PolicyState
+from jaxbandit.policies.round_view import RoundView, safe_sqrt
 
 
 class UCBV(Index, name="ucb-v"):
-    """m_k + sqrt(2 V_k E / M_k) + 3 c b E / M_k with E = x log t, V_k the empirical variance, b the rewards' range."""
+    """UCB-V: m_k + sqrt(2 V_k E / M_k) + 3 c b E / M_k with E = x log t and V_k the empirical variance.
+
+    Source: Audibert, Munos & Szepesvári (2009), "Exploration-exploitation tradeoff using variance estimates in
+    multi-armed bandits", eq. 1.
+
+    Example:
+        >>> jb.policy("ucb-v", c=0.5)
+        UCBV(exploration=1.0, c=0.5, b=1.0)
+    """
 
     source: ClassVar[str] = "Audibert et al. 2009, eq. 1"
     needs_squares: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
-    exploration: float = parameter(1.0, low=0, doc="x, zeta in the paper", smooth=True)
+    exploration: float = parameter(1.0, low=0, doc="x, zeta in the paper: E = x log t", smooth=True)
     c: float = parameter(1.0, low=0, doc="weight of the last term", smooth=True)
     b: float = parameter(1.0, low=0, doc="length of the interval that holds the rewards", smooth=True)
 
-    def value(self, state: Any, now: RoundView) -> Array:
+    def value(self, state: PolicyState, now: RoundView) -> Array:
         log_t = self.exploration * now.log()
-        radius = root(2.0 * now.variance * log_t / now.samples)
-        return now.mean + radius + 3.0 * self.c * self.b * log_t / now.samples
+        radius = safe_sqrt(2.0 * now.variance * log_t / now.samples)
+        return now.mean + radius + 3.0 * self.c * self.b * log_t / now.samples  # eq. 1

@@ -1,30 +1,35 @@
-"""uniform-random: every available arm with the same chance."""
+"""uniform-random: every available arm with the same probability."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.policies.base import Index
+from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import sample
+from jaxbandit.policies.selection.sampling import sample_arm
 
 
-def uniform_score(now: RoundView) -> Array:
-    """Scores whose L highest available arms are a uniform draw, float `[K, *runs]`."""
-    if now.plays == 1:  # one number a round instead of one an arm
-        chosen = sample(jnp.ones(now.available.shape, now.deviation.dtype), now.random.uniform(), now.available)
-        return chosen.astype(now.deviation.dtype)
+def uniform_scores(now: RoundView) -> Array:
+    """Scores whose L highest available arms are a uniform draw of L available arms, float `[K, *runs]`."""
+    if now.plays == 1:  # one random number per round instead of one per arm
+        drawn = sample_arm(jnp.ones(now.available.shape, now.deviation.dtype), now.random.uniform(), now.available)
+        return drawn.astype(now.deviation.dtype)
     return now.random.uniform(now.pulls.shape[0])
 
 
 class UniformRandom(Index, name="uniform-random"):
-    """A uniformly random arm in every round."""
+    """L uniformly random available arms in every round; the policy learns nothing and serves as a baseline.
 
-    source: ClassVar[str] = "the policy that learns nothing"
+    Example:
+        >>> jb.policy("uniform-random")
+        UniformRandom()
+    """
+
+    source: ClassVar[str] = "baseline without learning"
     initial_pass: ClassVar[bool] = False
 
-    def value(self, state: Any, now: RoundView) -> Array:
-        return uniform_score(now)
+    def value(self, state: PolicyState, now: RoundView) -> Array:
+        return uniform_scores(now)

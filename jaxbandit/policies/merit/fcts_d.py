@@ -1,4 +1,4 @@
-"""fcts-d: paper 002, Algorithm 2; with one play and no delay, FairX-TS of Wang et al. (2021)."""
+"""fcts-d: merit paper, Algorithm 2; with one play and no delay, FairX-TS of Wang et al. (2021)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,35 @@ from typing import ClassVar
 from jax import Array
 
 from jaxbandit.policies.base import Alias
-from jaxbandit.policies.merit.proportional import Proportional
+from jaxbandit.policies.merit.proportional import MeritPolicy
 from jaxbandit.policies.round_view import RoundView
 
 
-class FCTSD(Proportional, name="fcts-d"):
-    """In proportion to the merit of one draw from each arm's Beta posterior."""
+class FCTSD(MeritPolicy, name="fcts-d"):
+    """FCTS-D: arms in proportion to the merit f(x_k) of draws x_k from Beta(1 + S_k, 1 + M_k - S_k).
 
-    source: ClassVar[str] = "002 Alg. 2"
+    L arms are drawn with probabilities L f(x_k) / sum_j f(x_j). Rewards are binarised by a Bernoulli draw. With one
+    play and no delay the policy is FairX-TS of Wang, Bai, Sun & Joachims (2021); `fairx-ts` is an alias. The problem
+    needs rewards in [0, 1], and `merit` unless the policy has its own.
+
+    Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
+    delays" (merit paper), Alg. 2.
+
+    Raises:
+        InputError: when the simulation starts, if merit is missing or rewards can be outside [0, 1].
+
+    Example:
+        >>> jb.policy("fcts-d")
+        FCTSD(merit=None)
+    """
+
+    source: ClassVar[str] = "merit paper, Alg. 2"
     binary_feedback: ClassVar[bool] = True
 
     def estimate(self, now: RoundView) -> Array:
         received = now.received.astype(now.total.dtype)
-        return now.deeper().random.beta(1.0 + now.total, 1.0 + received - now.total)  # 002 Alg. 2, line 3
+        random = now.for_wrapped_policy().random
+        return random.beta(1.0 + now.total, 1.0 + received - now.total)  # merit paper, Alg. 2, line 3
 
 
-Alias("fairx-ts", FCTSD, "fcts-d, of which it is the case of one play without delay (Wang et al. 2021)")
+Alias("fairx-ts", FCTSD, "fcts-d, which is FairX-TS of Wang et al. (2021) for one play without delay")

@@ -1,4 +1,4 @@
-"""fcucb-d: paper 002, Algorithm 1; with one play and no delay, FairX-UCB of Wang et al. (2021)."""
+"""fcucb-d: merit paper, Algorithm 1; with one play and no delay, FairX-UCB of Wang et al. (2021)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,34 @@ from typing import ClassVar
 from jax import Array
 
 from jaxbandit.policies.base import Alias
-from jaxbandit.policies.merit.proportional import Boxed, confidence
+from jaxbandit.policies.merit.proportional import ConfidenceRegionPolicy, confidence_radius
 from jaxbandit.policies.round_view import RoundView
 
 
-class FCUCBD(Boxed, name="fcucb-d"):
-    """In proportion to the merit of the means that earn most within radius sqrt(log(4 L K T) / M_k) of the m_k."""
+class FCUCBD(ConfidenceRegionPolicy, name="fcucb-d"):
+    """FCUCB-D: arms in proportion to the merit of the most rewarding means within sqrt(log(4 L K T) / M_k) of the m_k.
 
-    source: ClassVar[str] = "002 Alg. 1"
+    After one play of each arm, x maximises sum_k f(x_k) x_k / sum_k f(x_k) over the confidence region, and L arms are
+    drawn with probabilities L f(x_k) / sum_j f(x_j). The policy uses the horizon T. With one play and no delay it is
+    FairX-UCB of Wang, Bai, Sun & Joachims (2021); `fairx-ucb` is an alias. The problem needs rewards in [0, 1], and
+    `merit` unless the policy has its own.
 
-    def box(self, now: RoundView) -> tuple[Array, Array]:
-        radius = confidence(now, 4.0, now.samples)  # 002 Theorem 6
-        return now.mean - radius, now.mean + radius  # 002 Alg. 1, lines 5-6
+    Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
+    delays" (merit paper), Alg. 1; the radius is that of Theorem 6.
+
+    Raises:
+        InputError: when the simulation starts, if merit is missing or rewards can be outside [0, 1].
+
+    Example:
+        >>> jb.policy("fcucb-d", merit={"kind": "power", "scale": 3.5}).merit["scale"]
+        3.5
+    """
+
+    source: ClassVar[str] = "merit paper, Alg. 1"
+
+    def confidence_region(self, now: RoundView) -> tuple[Array, Array]:
+        radius = confidence_radius(now, 4.0, now.samples)  # merit paper, Theorem 6
+        return now.mean - radius, now.mean + radius  # merit paper, Alg. 1, lines 5-6
 
 
-Alias("fairx-ucb", FCUCBD, "fcucb-d, of which it is the case of one play without delay (Wang et al. 2021)")
+Alias("fairx-ucb", FCUCBD, "fcucb-d, which is FairX-UCB of Wang et al. (2021) for one play without delay")

@@ -1,22 +1,38 @@
-"""fgreedy-d: the epsilon-greedy policy that paper 002 compares with."""
+"""fgreedy-d: the epsilon-greedy policy that the merit paper compares with."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.policies.merit.proportional import Proportional
+from jaxbandit.policies.base import PolicyState
+from jaxbandit.policies.merit.proportional import MeritPolicy
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.dependent_rounding import draw_arms
 from jaxbandit.policies.selection.top_arms import top_arms
 
 
-class FGreedyD(Proportional, name="fgreedy-d"):
-    """With probability eps / t^decay L arms evenly at random, else in proportion to the merit of the means."""
+class FGreedyD(MeritPolicy, name="fgreedy-d"):
+    """Fair greedy: with probability eps / t^decay L uniformly random arms, else arms in proportion to f(m_k).
 
-    source: ClassVar[str] = "002 sec. 6"
+    The probabilities that count for the regret are those of the branch taken. The problem needs rewards in [0, 1], and
+    `merit` unless the policy has its own.
+
+    Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
+    delays" (merit paper), sec. 6.
+
+    Raises:
+        InputError: when the simulation starts, if merit is missing or rewards can be outside [0, 1].
+
+    Example:
+        >>> jb.policy("fgreedy-d", eps=0.2, decay=1 / 3)
+        FGreedyD(merit=None, eps=0.2, decay=0.3333333333333333)
+    """
+
+    source: ClassVar[str] = "merit paper, sec. 6"
     real_counts: ClassVar[bool] = True
     eps: float = parameter(0.1, low=0, high=1, doc="probability of exploring in the first round")
     decay: float = parameter(0.0, low=0, doc="0: eps throughout; 1/3: eps / t^(1/3)")
@@ -25,20 +41,22 @@ class FGreedyD(Proportional, name="fgreedy-d"):
         return jnp.clip(now.mean, 0.0, 1.0)  # rounding may leave [0, 1]
 
     def chances(self, now: RoundView) -> Array:
-        return self._mixed(now, self._explores(now), super().chances(now))
+        return self._chances_of_branch(now, self._explores(now), super().chances(now))
 
-    def choose(self, state: Any, now: RoundView) -> tuple[Array, Array]:
-        greedy, fair = self.drawn(now, super().chances(now))
-        explores, lots = self._explores(now), now.deeper().deeper()
-        evenly = top_arms((lots.random.uniform(len(fair)),), now.plays, now.plays, now.available)
-        return jnp.where(explores, evenly, greedy), self._mixed(now, explores, fair)
+    def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
+        fair = super().chances(now)
+        greedy = draw_arms(fair, now.random)
+        explores, wrapped = self._explores(now), now.for_wrapped_policy().for_wrapped_policy()
+        uniform = top_arms((wrapped.random.uniform(len(fair)),), now.plays, now.plays, now.available)
+        return jnp.where(explores, uniform, greedy), self._chances_of_branch(now, explores, fair)
 
     def _explores(self, now: RoundView) -> Array:
-        """Whether the coin falls for exploring, bool `[1, *runs]`."""
-        return now.deeper().random.uniform() < self.eps * now.t.astype(now.deviation.dtype) ** -self.decay
+        """Whether this round explores, bool `[1, *runs]`."""
+        uniform = now.for_wrapped_policy().random.uniform()
+        return uniform < self.eps * now.t.astype(now.deviation.dtype) ** -self.decay
 
-    def _mixed(self, now: RoundView, explores: Array, fair: Array) -> Array:
-        """The chances of the branch that the coin takes, float `[K, *runs]`."""
-        there = jnp.sum(now.available, axis=0, keepdims=True, dtype=fair.dtype)
-        even = jnp.where(now.available, jnp.minimum(there, float(now.plays)) / jnp.maximum(there, 1.0), 0.0)
-        return jnp.where(explores, even, fair)
+    def _chances_of_branch(self, now: RoundView, explores: Array, fair: Array) -> Array:
+        """The probability of each arm in the branch that is taken, float `[K, *runs]`."""
+        available = jnp.sum(now.available, axis=0, keepdims=True, dtype=fair.dtype)
+        share = jnp.minimum(available, float(now.plays)) / jnp.maximum(available, 1.0)
+        return jnp.where(explores, jnp.where(now.available, share, 0.0), fair)

@@ -1,4 +1,4 @@
-"""op-fcts-d: paper 002, Algorithm 4."""
+"""op-fcts-d: merit paper, Algorithm 4."""
 
 from __future__ import annotations
 
@@ -7,19 +7,35 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.policies.merit.proportional import Proportional, missing
+from jaxbandit.policies.merit.proportional import MeritPolicy, missing_rewards
 from jaxbandit.policies.round_view import RoundView
 
 
-class OPFCTSD(Proportional, name="op-fcts-d"):
-    """In proportion to the merit of the average of two posterior draws: the missing rewards all 1, and all 0."""
+class OPFCTSD(MeritPolicy, name="op-fcts-d"):
+    """OP-FCTS-D: arms in proportion to the merit of the average of an optimistic and a pessimistic posterior draw.
 
-    source: ClassVar[str] = "002 Alg. 4"
+    The optimistic draw counts all N_k - M_k missing rewards as 1, the pessimistic one as 0. L arms are drawn with
+    probabilities L f(x_k) / sum_j f(x_j). Rewards are binarised by a Bernoulli draw. Made for delays that depend on
+    the rewards. The problem needs rewards in [0, 1], and `merit` unless the policy has its own.
+
+    Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
+    delays" (merit paper), Alg. 4.
+
+    Raises:
+        InputError: when the simulation starts, if merit is missing or rewards can be outside [0, 1].
+
+    Example:
+        >>> jb.policy("op-fcts-d")
+        OPFCTSD(merit=None)
+    """
+
+    source: ClassVar[str] = "merit paper, Alg. 4"
     binary_feedback: ClassVar[bool] = True
 
     def estimate(self, now: RoundView) -> Array:
-        ones, late = now.total, missing(now)
+        ones, missing = now.total, missing_rewards(now)
         zeros = now.received.astype(ones.dtype) - ones
-        most, least = jnp.concatenate([ones + late, ones]), jnp.concatenate([zeros, zeros + late])
-        optimistic, pessimistic = jnp.split(now.deeper().random.beta(1.0 + most, 1.0 + least), 2)
+        successes, failures = jnp.concatenate([ones + missing, ones]), jnp.concatenate([zeros, zeros + missing])
+        draws = now.for_wrapped_policy().random.beta(1.0 + successes, 1.0 + failures)
+        optimistic, pessimistic = jnp.split(draws, 2)
         return 0.5 * (optimistic + pessimistic)

@@ -1,4 +1,4 @@
-"""op-fcucb-d: paper 002, Algorithm 3."""
+"""op-fcucb-d: merit paper, Algorithm 3."""
 
 from __future__ import annotations
 
@@ -6,16 +6,37 @@ from typing import ClassVar
 
 from jax import Array
 
-from jaxbandit.policies.merit.proportional import Boxed, confidence, missing, selections
+from jaxbandit.policies.merit.proportional import (
+    ConfidenceRegionPolicy,
+    confidence_radius,
+    missing_rewards,
+    pulls_at_least_one,
+)
 from jaxbandit.policies.round_view import RoundView
 
 
-class OPFCUCBD(Boxed, name="op-fcucb-d"):
-    """fcucb-d with a box that holds whatever the missing rewards may be: all 1 above, all 0 below."""
+class OPFCUCBD(ConfidenceRegionPolicy, name="op-fcucb-d"):
+    """OP-FCUCB-D: fcucb-d with a confidence region that allows for every value of the missing rewards.
 
-    source: ClassVar[str] = "002 Alg. 3"
+    The region is [S_k / N_k - r_k, (S_k + N_k - M_k) / N_k + r_k] with r_k = sqrt(log(6 L K T) / N_k): missing rewards
+    count as 0 below and as 1 above. Made for delays that depend on the rewards. The policy uses the horizon T. The
+    problem needs rewards in [0, 1], and `merit` unless the policy has its own.
 
-    def box(self, now: RoundView) -> tuple[Array, Array]:
-        plays = selections(now)
-        radius = confidence(now, 6.0, plays)  # 002 Theorem 8
-        return now.total / plays - radius, (missing(now) + now.total) / plays + radius  # 002 Alg. 3, lines 5-8
+    Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
+    delays" (merit paper), Alg. 3; the radius is that of Theorem 8.
+
+    Raises:
+        InputError: when the simulation starts, if merit is missing or rewards can be outside [0, 1].
+
+    Example:
+        >>> jb.policy("op-fcucb-d")
+        OPFCUCBD(merit=None)
+    """
+
+    source: ClassVar[str] = "merit paper, Alg. 3"
+
+    def confidence_region(self, now: RoundView) -> tuple[Array, Array]:
+        plays = pulls_at_least_one(now)
+        radius = confidence_radius(now, 6.0, plays)  # merit paper, Theorem 8
+        low = now.total / plays - radius  # merit paper, Alg. 3, lines 5-8
+        return low, (missing_rewards(now) + now.total) / plays + radius

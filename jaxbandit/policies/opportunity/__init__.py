@@ -1,1 +1,1 @@
-"""Policies that weigh opportunities against a transfer cost."""
+"""Policies that weigh an arm's opportunities against a transfer cost (opportunities paper)."""

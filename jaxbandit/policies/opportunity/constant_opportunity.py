@@ -1,10 +1,10 @@
-"""constant-opportunity: paper 004, Algorithm 3 (its listing is lost; App. B describes it)."""
+"""constant-opportunity: opportunities paper, Algorithm 3 (its listing is lost; App. B describes it)."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,37 +15,55 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.opportunity.entitlements import entitlements
-from jaxbandit.policies.opportunity.phases import BlackBoxed, PhaseState, gaps
+from jaxbandit.policies.opportunity.entitlements import entitlements_of
+from jaxbandit.policies.opportunity.phases import BlackBoxPolicy, PhaseState, gap_bounds
 from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
-class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
-    """Sweeps over the arms that lack plays and may be worth lambda, T gamma plays at most, then a black box."""
+class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
+    """For a constant fairness function gamma: opportunities in sweeps over the active arms, then a black box.
 
-    source: ClassVar[str] = "004 Alg. 3"
+    An arm leaves the active arms after ceil(T gamma_k) plays, or when its gap to the best mean is known to exceed the
+    transfer cost lambda_k. When no arm is active, the index `black_box` plays on; it counts its own rounds, plays and
+    rewards only. The phases are "opportunities" and "black box". The policy uses the horizon T. The problem needs an
+    `opportunity` that is constant, one play per round, and `penalties` (the lambda_k) unless the policy has its own.
+
+    Source: Ron, Ben-Porat & Shalit, "Corporate social responsibility via multi-armed bandits" (opportunities paper),
+    Alg. 3 and App. B.
+
+    Raises:
+        InputError: when the simulation starts, if the problem lacks what the policy needs.
+
+    Example:
+        >>> jb.policy("constant-opportunity", black_box="moss")
+        ConstantOpportunity(black_box=MOSS(), penalties=None)
+    """
+
+    source: ClassVar[str] = "opportunities paper, Alg. 3"
     phases: ClassVar[tuple[str, ...]] = ("opportunities", "black box")
     black_box: Index = parameter(UCB1(), doc="the index that plays on, any; its parameters stand beside")
-    penalties: Any = parameter(None, low=0, doc="lambda, a number or one an arm; default: the problem's penalties")
-    share: Any = derived()  # T gamma, rounded up
+    penalties: Array | float = parameter(
+        None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
+    )
+    entitled_plays: Array = derived()  # T gamma, rounded up
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        shares = entitlements(problem, self.name, horizon).function.constant_shares(problem.arms)
+        shares = entitlements_of(problem, self.name, horizon).function.constant_shares(problem.arms)
         if shares is None:
             words = f"a function that is constant with {self.name}: 'zero', 'uniform' or 'constant'"
             raise InputError("problem.opportunity", problem.opportunity, words)
         prepared = super(ConstantOpportunity, self.replace(penalties=None)).prepare(problem, horizon)
         plays = [math.ceil(share * horizon) for share in shares]  # exact: gamma is a ratio
         rates = requirements.penalties(problem, self.name, self.penalties)
-        return prepared.replace(share=np.array(plays, np.int32)[:, None], penalties=rates)
+        return prepared.replace(entitled_plays=np.array(plays, np.int32)[:, None], penalties=rates)
 
-    def memory(self, shape: tuple[int, ...]) -> Array:
+    def init_memory(self, shape: tuple[int, ...]) -> Array:
         return jnp.ones(shape, bool)  # the active arms
 
-    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
-        leaves = (after.pulls >= self.share) | (gaps(after)[0] > self.penalties)  # 004 App. B
-        active = phase_state.memory & ~leaves
-        return dataclasses.replace(phase_state, debt=active.astype(jnp.int32), memory=active)
+    def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
+        leaves = (after.pulls >= self.entitled_plays) | (gap_bounds(after)[0] > self.penalties)  # App. B
+        active = state.memory & ~leaves
+        return dataclasses.replace(state, scheduled=active.astype(jnp.int32), memory=active)

@@ -1,9 +1,9 @@
-"""What arms may claim of a fairness function f by the horizon (004), and the accuracies that follow from T and L_f."""
+"""The plays that a fairness function f entitles arms to by the horizon, and the accuracies that depend on T and L_f."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 @struct
 class Entitlements:
-    """A fairness function, and what it grants by the horizon where that is known beforehand.
+    """A fairness function, and the plays that it entitles arms to where they do not depend on the means.
 
     Attributes:
         function: f.
-        whole: floor(T f_k) where f is constant, exactly, int32 `[K, 1]`; else None.
+        fixed_rounds: floor(T f_k) where f is constant, exact, int32 `[K, 1]`; else None.
     """
 
-    function: Any
-    whole: Any
+    function: Opportunity
+    fixed_rounds: Array | np.ndarray | None
 
     def rounds(self, after: RoundView) -> Array:
-        """floor(T f(m)_k), int32 `[K, *runs]`, m clipped to [0, 1]."""
-        if self.whole is not None:
-            return jnp.broadcast_to(self.whole, after.pulls.shape)
+        """floor(T f(m)_k), int32 `[K, *runs]`, with m clipped to [0, 1]."""
+        if self.fixed_rounds is not None:
+            return jnp.broadcast_to(self.fixed_rounds, after.pulls.shape)
         horizon = after.horizon.astype(after.deviation.dtype)
         return jnp.floor(rounded_up(horizon * self.function.value(jnp.clip(after.mean, 0.0, 1.0)))).astype(jnp.int32)
 
 
-def entitlements(problem: Problem, policy: str, horizon: int) -> Entitlements:
-    """The claims under the problem's fairness function by round `horizon`; `policy` is a name, for the error.
+def entitlements_of(problem: Problem, policy: str, horizon: int) -> Entitlements:
+    """The entitlements under the problem's fairness function by round `horizon`; `policy` is a name, for the error.
 
     Raises:
-        InputError: `problem.opportunity`, where the problem has none.
+        InputError: the problem has no fairness function.
     """
     f = problem.opportunity
     if f is None:
-        words = f"a fairness function, as {{ kind = 'softmax' }}: {policy} needs it"
+        words = f"must be given, as {{ kind = 'softmax' }}; {policy} needs it"
         raise InputError("problem.opportunity", None, words)
     shares = f.constant_shares(problem.arms)
     if shares is None:
@@ -55,40 +55,48 @@ def entitlements(problem: Problem, policy: str, horizon: int) -> Entitlements:
     return Entitlements(f, np.array([[int(share * horizon)] for share in shares], np.int32))
 
 
-def slope(f: Opportunity, own: Any, arms: int) -> float:
-    """L_f from l1 to l1 for a number of arms: the policy's `own` where it has it, else what the function says.
+def lipschitz_constant(f: Opportunity, given: object, arms: int) -> float:
+    """L_f from l1 to l1 for K = `arms`: the policy's parameter if it is given, else that of the function.
 
     Raises:
-        InputError: `policies.lipschitz`, where neither is a finite number.
+        InputError: neither is a finite number.
     """
-    known = f.lipschitz(arms) if own is None else number(own, "lipschitz")
-    if not math.isfinite(known):
-        words = f"L_f, a Lipschitz constant of the fairness function: {f.name} does not tell one"
-        raise InputError("policies.lipschitz", own, words)
-    return known
+    constant = f.lipschitz(arms) if given is None else single_number(given, "lipschitz")
+    if not math.isfinite(constant):
+        words = f"must be given (L_f, a Lipschitz constant of the fairness function); {f.name} does not tell one"
+        raise InputError("policies.lipschitz", given, words)
+    return constant
 
 
-def decay(horizon: int) -> float:
-    """T^(-1/3) log(T)^(1/3) (004 Theorem 2)."""
+def accuracy_rate(horizon: int) -> float:
+    """T^(-1/3) log(T)^(1/3) (opportunities paper, Theorem 2)."""
     return (math.log(horizon) / horizon) ** (1 / 3)
 
 
-def number(value: Any, name: str) -> float:
-    """The value of a policy's parameter that is one number; an InputError naming it for a list."""
-    if np.ndim(value):
+def single_number(value: object, name: str) -> float:
+    """The value of a policy's parameter that takes one number.
+
+    Raises:
+        InputError: a list, naming the parameter.
+    """
+    if np.ndim(value):  # type: ignore[arg-type]
         raise InputError(f"policies.{name}", value, "a number")
-    return float(value)
+    return float(value)  # type: ignore[arg-type]
 
 
-def accuracy(value: Any, name: str) -> float:
-    """The value of a policy's parameter that is a number above 0; an InputError naming it for any other."""
-    if number(value, name) <= 0:
+def positive_number(value: object, name: str) -> float:
+    """The value of a policy's parameter that takes one number above 0.
+
+    Raises:
+        InputError: a list, or a number <= 0, naming the parameter.
+    """
+    if single_number(value, name) <= 0:
         raise InputError(f"policies.{name}", value, "a number above 0")
-    return float(value)
+    return float(value)  # type: ignore[arg-type]
 
 
-def below(a: Array, b: Any) -> Array:
-    """a < b for numbers up to 1 that were rounded: of two that stand for the same number neither is below.
+def clearly_below(a: Array, b: Array | float) -> Array:
+    """a < b for rounded numbers up to 1: of two that stand for the same number neither is below the other.
 
     Args:
         a: float `[K, *runs]`.

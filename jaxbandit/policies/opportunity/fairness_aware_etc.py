@@ -1,10 +1,10 @@
-"""fairness-aware-etc: paper 004, Algorithm 1."""
+"""fairness-aware-etc: opportunities paper, Algorithm 1."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -12,8 +12,14 @@ from jax import Array
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.opportunity.entitlements import below, entitlements, number, slope
-from jaxbandit.policies.opportunity.phases import Phased, PhaseState
+from jaxbandit.policies.opportunity.entitlements import (
+    Entitlements,
+    clearly_below,
+    entitlements_of,
+    lipschitz_constant,
+    single_number,
+)
+from jaxbandit.policies.opportunity.phases import PhasedPolicy, PhaseState
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.top_arms import best_arm
 
@@ -21,42 +27,60 @@ if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
-class FairnessAwareETC(Phased, name="fairness-aware-etc"):
-    """N plays of each arm, then T f(m)_k of those whose estimated gap is below lambda, then the best arm by m."""
+class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
+    """Fairness-aware ETC: N plays of each arm, then floor(T f(m)_k) plays of the arms worth it, then the best arm.
 
-    source: ClassVar[str] = "004 Alg. 1"
+    m are the means after exploration. An arm is worth its opportunities if its estimated gap max_j m_j - m_k is below
+    the transfer cost lambda_k. The phases are "exploration", "opportunities" and "commitment". The policy uses the
+    horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the lambda_k) unless the
+    policy has its own.
+
+    Source: Ron, Ben-Porat & Shalit, "Corporate social responsibility via multi-armed bandits" (opportunities paper),
+    Alg. 1; the default of N is that of Theorem 1.
+
+    Raises:
+        InputError: when the simulation starts, if the problem lacks what the policy needs, or if neither
+            `rounds_per_arm` nor a Lipschitz constant of f is known.
+
+    Example:
+        >>> jb.policy("fairness-aware-etc", rounds_per_arm=50)
+        FairnessAwareETC(penalties=None, lipschitz=None, rounds_per_arm=50)
+    """
+
+    source: ClassVar[str] = "opportunities paper, Alg. 1"
     phases: ClassVar[tuple[str, ...]] = ("exploration", "opportunities", "commitment")
-    penalties: Any = parameter(None, low=0, doc="lambda, a number or one an arm; default: the problem's penalties")
-    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: what the function says")
+    penalties: Array | float = parameter(
+        None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
+    )
+    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: that of the function")
     rounds_per_arm: float | None = parameter(
         None, low=1, doc="N, rounded down; default 8 (L_f T)^(2/3) log(T)^(1/3), at most T/K and at least 1"
     )
-    entitlements: Any = derived()
+    entitlements: Entitlements = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        claimed, rounds = entitlements(problem, self.name, horizon), self.rounds_per_arm
-        if rounds is None:  # 004 Theorem 1
-            lipschitz = slope(claimed.function, self.lipschitz, problem.arms)
+        entitlements, rounds = entitlements_of(problem, self.name, horizon), self.rounds_per_arm
+        if rounds is None:  # opportunities paper, Theorem 1
+            lipschitz = lipschitz_constant(entitlements.function, self.lipschitz, problem.arms)
             rounds = 8 * (lipschitz * horizon) ** (2 / 3) * math.log(horizon) ** (1 / 3)
             rounds = max(1.0, min(rounds, horizon // problem.arms))
-        whole = min(math.floor(number(rounds, "rounds_per_arm")), horizon)
-        filled = self.replace(penalties=None, rounds_per_arm=whole)
+        whole_rounds = min(math.floor(single_number(rounds, "rounds_per_arm")), horizon)
+        filled = self.replace(penalties=None, rounds_per_arm=whole_rounds)
         prepared = super(FairnessAwareETC, filled).prepare(problem, horizon)
-        return prepared.replace(
-            entitlements=claimed, penalties=requirements.penalties(problem, self.name, self.penalties)
-        )
+        rates = requirements.penalties(problem, self.name, self.penalties)
+        return prepared.replace(entitlements=entitlements, penalties=rates)
 
-    def first_debt(self, shape: tuple[int, ...]) -> Array:
+    def init_schedule(self, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.rounds_per_arm).astype(jnp.int32), shape)
 
-    def memory(self, shape: tuple[int, ...]) -> Array:
+    def init_memory(self, shape: tuple[int, ...]) -> Array:
         return jnp.zeros(shape, jnp.result_type(float))  # the means at the end of exploration
 
-    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
+    def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         gap = jnp.max(after.mean, axis=0, keepdims=True) - after.mean
-        worth = below(gap, self.penalties)  # 004 Alg. 1, line 4
-        debt = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)
-        return dataclasses.replace(phase_state, phase=jnp.ones_like(phase_state.phase), debt=debt, memory=after.mean)
+        worth = clearly_below(gap, self.penalties)  # opportunities paper, Alg. 1, line 4
+        scheduled = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)
+        return dataclasses.replace(state, phase=jnp.ones_like(state.phase), scheduled=scheduled, memory=after.mean)
 
-    def rest(self, phase_state: PhaseState, now: RoundView) -> Array:
-        return best_arm(phase_state.memory, now.available)
+    def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
+        return best_arm(state.memory, now.available)

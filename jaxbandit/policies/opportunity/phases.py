@@ -1,6 +1,8 @@
-"""Policies that play in phases (004): stretches in which arms are due some plays, arm after arm, then a rest.
+"""The base classes of policies with phases (opportunities paper).
 
-A phase's length follows from what a run has seen, so runs of a batch stand in different phases; each carries its own.
+In each phase but the last, some plays are scheduled for each arm, and arms are played in order until no play is left.
+The length of a phase depends on the rewards of a run, so the runs of a batch are in different phases: each run carries
+its own `PhaseState`.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import cond_fused, cond_update
 from jaxbandit.environment.world import World
-from jaxbandit.policies.base import Index, Policy
+from jaxbandit.policies.base import Index, Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import arm_index
+from jaxbandit.policies.selection.arm_indices import arm_index
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -28,107 +30,119 @@ if TYPE_CHECKING:
 
 @struct
 class PhaseState:
-    """Where runs stand.
+    """The state of a policy with phases.
 
     Attributes:
-        debt: plays that each arm is due in this stretch, int32 `[K, *runs]`; none where 0 or less.
-        phase: from 0, int32 `[1, *runs]`.
+        scheduled: the plays still scheduled for each arm, int32 `[K, *runs]`; none where 0 or less.
+        phase: the number of the phase, from 0, int32 `[1, *runs]`.
         ended: the last round of each phase that is over, int32 `[phases - 1, *runs]`.
-        memory: what the policy keeps beside, or None.
-        rest: the state of what plays in the last phase, or None.
+        memory: a pytree that the policy chooses, or None.
+        last_phase_state: the state of the policy of the last phase, a pytree or None.
     """
 
-    debt: Any
-    phase: Any
-    ended: Any
+    scheduled: Array
+    phase: Array
+    ended: Array
     memory: Any
-    rest: Any
+    last_phase_state: Any
 
 
-class Phased(Policy):
-    """A policy in phases. A subclass says in `decide` what comes when no arm is due, and in `rest` who plays last."""
+class PhasedPolicy(Policy):
+    """A policy with phases.
 
-    decided: ClassVar[int] = 1  # how many phases, the first ones, end by a test that `decide` makes
+    A subclass implements `next_schedule`, which is called when no play is scheduled, and `select_in_last_phase`.
+
+    Class attributes that a subclass may set, beside those of `Policy`:
+        tested_phases: the number of phases, from the first on, at whose end `next_schedule` is called; 1 by default.
+            The phases after these end when their scheduled plays are over.
+    """
+
+    tested_phases: ClassVar[int] = 1
     many_plays: ClassVar[bool] = False
-    horizon: Any = derived()
+    horizon: Array = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         return super().prepare(problem, horizon).replace(horizon=np.asarray(horizon, np.int32))
 
-    def memory(self, shape: tuple[int, ...]) -> Any:
-        """What is remembered beside debts and phases, before round 1."""
-        return None
-
-    def first_debt(self, shape: tuple[int, ...]) -> Array:
-        """Plays due before any test, int32 `[K, *runs]`."""
+    def init_schedule(self, shape: tuple[int, ...]) -> Array:
+        """The plays scheduled before round 1, int32 `[K, *runs]`; none by default."""
         return jnp.zeros(shape, jnp.int32)
 
-    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
-        """What runs do next that have no arm due in one of the `decided` phases: their phase, debts and memory.
-
-        Those without a debt then are in the last phase. What it says of other runs, and of the rest of the course, is
-        not used.
-        """
-        raise TypeError(f"{type(self).__name__} has no decide")
-
-    def rest(self, phase_state: PhaseState, now: RoundView) -> Array:
-        """The arm that is played in the last phase, bool `[K, *runs]`."""
-        raise TypeError(f"{type(self).__name__} has no rest")
-
-    def first_rest(self, world: World, shape: tuple[int, ...]) -> Any:
-        """The state of what plays in the last phase, before round 1."""
+    def init_memory(self, shape: tuple[int, ...]) -> Any:
+        """The memory before round 1: a pytree of arrays, or None."""
         return None
 
-    def next_rest(self, phase_state: PhaseState, after: RoundView, selected: Array) -> Any:
-        """That state after a round, where it was played in the last phase."""
-        return phase_state.rest
+    def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
+        """The state with a new phase, schedule and memory, for runs in a tested phase without a scheduled play.
 
-    def entered(self, phase_state: PhaseState, after: RoundView, entering: Array) -> Any:
-        """That state where the last phase begins, `entering` bool `[1, *runs]`; the course is as it was decided."""
-        return phase_state.rest
+        A run for which nothing is scheduled then enters the last phase. What the method returns for other runs, and
+        the other attributes of the state, are not used.
+        """
+        raise TypeError(f"{type(self).__name__} has no next_schedule")
+
+    def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
+        """The arm to play in the last phase, bool `[K, *runs]`."""
+        raise TypeError(f"{type(self).__name__} has no select_in_last_phase")
+
+    def init_last_phase(self, world: World, shape: tuple[int, ...]) -> Any:
+        """The state of the last phase before round 1: a pytree of arrays, or None."""
+        return None
+
+    def enter_last_phase(self, state: PhaseState, after: RoundView, entering: Array) -> Any:
+        """The state of the last phase after a round, at whose end the runs `entering`, bool `[1, *runs]`, enter it."""
+        return state.last_phase_state
+
+    def update_last_phase(self, state: PhaseState, after: RoundView, selected: Array) -> Any:
+        """The state of the last phase after a round; only runs in the last phase may change."""
+        return state.last_phase_state
 
     def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
         none = jnp.zeros((1, *shape[1:]), jnp.int32)
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        phase_state = PhaseState(self.first_debt(shape), none, ended, self.memory(shape), self.first_rest(world, shape))
-        return self._settled(phase_state, _nothing_seen(shape, self.horizon))
+        schedule, memory = self.init_schedule(shape), self.init_memory(shape)
+        state = PhaseState(schedule, none, ended, memory, self.init_last_phase(world, shape))
+        return self._advance(state, _view_before_round_1(shape, self.horizon))
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
-        resting = state.phase == len(self.phases) - 1
-        early = cond_fused(jnp.all(resting), lambda: state.phase, lambda: _first_due(state.debt, now.available))
-        late = cond_fused(jnp.any(resting), lambda: arm_index(self.rest(state, now)), lambda: early)
-        return lax.broadcasted_iota(jnp.int32, state.debt.shape, 0) == jnp.where(resting, late, early)
+        in_last = state.phase == len(self.phases) - 1
+        early = cond_fused(jnp.all(in_last), lambda: state.phase, lambda: _first_due(state.scheduled, now.available))
+        late = cond_fused(jnp.any(in_last), lambda: arm_index(self.select_in_last_phase(state, now)), lambda: early)
+        return lax.broadcasted_iota(jnp.int32, state.scheduled.shape, 0) == jnp.where(in_last, late, early)
 
     def update(self, state: PhaseState, after: RoundView, selected: Array) -> PhaseState:
-        debt, rest = state.debt - selected.astype(jnp.int32), self.next_rest(state, after, selected)
-        return self._settled(dataclasses.replace(state, debt=debt, rest=rest), after)
+        scheduled = state.scheduled - selected.astype(jnp.int32)
+        last_phase_state = self.update_last_phase(state, after, selected)
+        played = dataclasses.replace(state, scheduled=scheduled, last_phase_state=last_phase_state)
+        return self._advance(played, after)
 
-    def _settled(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
-        """The next stretch begun, where a stretch is over."""
+    def _advance(self, state: PhaseState, after: RoundView) -> PhaseState:
+        """The state with a new schedule, or in a later phase, for the runs whose scheduled plays are over."""
         last = len(self.phases) - 1
-        moving = _idle(phase_state.debt) & (phase_state.phase < last)
+        moving = _none_due(state.scheduled) & (state.phase < last)
 
-        def settle(phase_state: PhaseState) -> PhaseState:
-            deciding = moving & (phase_state.phase < self.decided)
-            old = phase_state.phase, phase_state.debt, phase_state.memory
+        def move(state: PhaseState) -> PhaseState:
+            tested = moving & (state.phase < self.tested_phases)
+            old = state.phase, state.scheduled, state.memory
 
-            def decide() -> tuple[Array, Array, Any]:
-                made = self.decide(phase_state, after)
-                new = made.phase, made.debt, made.memory
-                return jax.tree.map(lambda new, old: jnp.where(deciding, new, old), new, old)
+            def test() -> tuple[Array, Array, Any]:
+                made = self.next_schedule(state, after)
+                new = made.phase, made.scheduled, made.memory
+                return jax.tree.map(lambda new, old: jnp.where(tested, new, old), new, old)
 
-            phase, debt, memory = cond_fused(jnp.any(deciding), decide, lambda: old)
-            phase = jnp.where(moving & _idle(debt), last, phase)
+            phase, scheduled, memory = cond_fused(jnp.any(tested), test, lambda: old)
+            phase = jnp.where(moving & _none_due(scheduled), last, phase)
             entering = moving & (phase == last)
-            decided = dataclasses.replace(phase_state, phase=phase, debt=debt, memory=memory)
-            rest = cond_fused(
-                jnp.any(entering), lambda: self.entered(decided, after, entering), lambda: phase_state.rest
+            moved = dataclasses.replace(state, phase=phase, scheduled=scheduled, memory=memory)
+            last_phase_state = cond_fused(
+                jnp.any(entering),
+                lambda: self.enter_last_phase(moved, after, entering),
+                lambda: state.last_phase_state,
             )
-            number = lax.broadcasted_iota(jnp.int32, phase_state.ended.shape, 0)
-            over = (phase_state.phase <= number) & (number < phase)
-            return PhaseState(debt, phase, jnp.where(over, after.t, phase_state.ended), memory, rest)
+            number = lax.broadcasted_iota(jnp.int32, state.ended.shape, 0)
+            over = (state.phase <= number) & (number < phase)
+            return PhaseState(scheduled, phase, jnp.where(over, after.t, state.ended), memory, last_phase_state)
 
-        return cond_update(jnp.any(moving), settle, phase_state)
+        return cond_update(jnp.any(moving), move, state)
 
     def phase_rounds(self, state: PhaseState, rounds: Array) -> Array:
         number = lax.broadcasted_iota(jnp.int32, state.ended.shape, 0)
@@ -137,93 +151,94 @@ class Phased(Policy):
         return jnp.diff(ends, axis=0, prepend=jnp.zeros_like(state.phase))
 
 
-def _idle(debt: Array) -> Array:
-    """Whether no arm is due, bool `[1, *runs]`."""
-    return jnp.max(debt, axis=0, keepdims=True) <= 0
+def _none_due(scheduled: Array) -> Array:
+    """Whether no play is scheduled, bool `[1, *runs]`."""
+    return jnp.max(scheduled, axis=0, keepdims=True) <= 0
 
 
-def _first_due(debt: Array, available: Array) -> Array:
-    """The lowest available arm that is due, or where none is, the lowest available one; int32 `[1, *runs]`."""
-    arms = len(debt)
-    arm = lax.broadcasted_iota(jnp.int32, debt.shape, 0)
-    turn = jnp.where(available, jnp.where(debt > 0, arm, arm + arms), 2 * arms)
-    first = jnp.min(turn, axis=0, keepdims=True)
+def _first_due(scheduled: Array, available: Array) -> Array:
+    """The lowest available arm with a scheduled play, or where none has one, the lowest available arm; int32
+    `[1, *runs]`."""
+    arms = len(scheduled)
+    arm = lax.broadcasted_iota(jnp.int32, scheduled.shape, 0)
+    order = jnp.where(available, jnp.where(scheduled > 0, arm, arm + arms), 2 * arms)
+    first = jnp.min(order, axis=0, keepdims=True)
     return jnp.where(first < arms, first, first - arms)
 
 
 @struct
-class Fresh:
-    """An index that knows nothing of what came before the last phase, and what had come by then.
+class BlackBoxState:
+    """The state of a black box, and the counts and sums from the time before it started.
 
     Attributes:
-        pulls, received, deviation, squares: as in `RoundView`, when it began; None for what is not kept.
-        clock: the round after which it began, int32 `[1, *runs]`.
-        inner: its state.
+        pulls, received, deviation, squares: as in `RoundView`, when the black box started; None where they are not
+            counted.
+        started: the round after which it started, int32 `[1, *runs]`.
+        inner: the state of the index.
     """
 
-    pulls: Any
-    received: Any
-    deviation: Any
-    squares: Any
-    clock: Any
-    inner: Any
+    pulls: Array
+    received: Array | None
+    deviation: Array
+    squares: Array | None
+    started: Array
+    inner: PolicyState
 
 
-class BlackBoxed(Phased):
-    """A phased policy whose field `black_box`, an index, plays in the last phase: fresh counts, sums and clock.
+class BlackBoxPolicy(PhasedPolicy):
+    """A policy whose last phase is played by an index, its parameter `black_box`, as if it started afresh.
 
-    Its horizon is still T. Feedback of plays before the last phase that arrives in it is counted as feedback.
+    The black box counts the rounds, plays and rewards of the last phase only; its horizon is T. Rewards of earlier
+    plays that arrive in the last phase count as rewards.
     """
 
-    def first_rest(self, world: World, shape: tuple[int, ...]) -> Fresh:
+    if TYPE_CHECKING:
+        black_box: Index
+
+    def init_last_phase(self, world: World, shape: tuple[int, ...]) -> BlackBoxState:
         counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
         received = None if world.delay.immediate else counts
-        squares = totals if self.squares else None
-        return Fresh(counts, received, totals, squares, counts[:1], self._index.init(world, shape))
+        squares = totals if self.wants_squares else None
+        return BlackBoxState(counts, received, totals, squares, counts[:1], self.black_box.init(world, shape))
 
-    def rest(self, phase_state: PhaseState, now: RoundView) -> Array:
-        return self._index.select(phase_state.rest.inner, _since(phase_state.rest, now))
+    def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
+        return self.black_box.select(state.last_phase_state.inner, _view_of_black_box(state.last_phase_state, now))
 
-    def next_rest(self, phase_state: PhaseState, after: RoundView, selected: Array) -> Fresh:
-        resting = phase_state.phase == len(self.phases) - 1
-        fresh = phase_state.rest
-        inner = self._index.update(fresh.inner, _since(fresh, after), selected)
-        return dataclasses.replace(
-            fresh, inner=jax.tree.map(lambda new, old: jnp.where(resting, new, old), inner, fresh.inner)
-        )
+    def update_last_phase(self, state: PhaseState, after: RoundView, selected: Array) -> BlackBoxState:
+        in_last = state.phase == len(self.phases) - 1
+        box: BlackBoxState = state.last_phase_state
+        inner = self.black_box.update(box.inner, _view_of_black_box(box, after), selected)
+        kept = jax.tree.map(lambda new, old: jnp.where(in_last, new, old), inner, box.inner)
+        return dataclasses.replace(box, inner=kept)
 
-    def entered(self, phase_state: PhaseState, after: RoundView, entering: Array) -> Fresh:
-        old = phase_state.rest
-        seen = Fresh(
+    def enter_last_phase(self, state: PhaseState, after: RoundView, entering: Array) -> BlackBoxState:
+        old: BlackBoxState = state.last_phase_state
+        start = BlackBoxState(
             after.pulls,
             None if old.received is None else after.received,
             after.deviation,
             None if old.squares is None else after.squares,
-            jnp.broadcast_to(after.t, old.clock.shape),
+            jnp.broadcast_to(after.t, old.started.shape),
             old.inner,
         )
-        return jax.tree.map(lambda new, kept: jnp.where(entering, new, kept), seen, old)
-
-    @property
-    def _index(self) -> Index:
-        return self.black_box  # type: ignore[attr-defined]
+        return jax.tree.map(lambda new, kept: jnp.where(entering, new, kept), start, old)
 
 
-def _since(fresh: Fresh, now: RoundView) -> RoundView:
-    """What a fresh index sees of a round, its random numbers its own."""
-    pulls = now.pulls - fresh.pulls
+def _view_of_black_box(box: BlackBoxState, now: RoundView) -> RoundView:
+    """A round as a black box sees it, with counts and sums since its start and random numbers of its own."""
+    pulls = now.pulls - box.pulls
     return dataclasses.replace(
-        now.deeper(),
-        t=now.t - fresh.clock,
+        now.for_wrapped_policy(),
+        t=now.t - box.started,
         pulls=pulls,
-        received=pulls if fresh.received is None else now.received - fresh.received,
-        deviation=now.deviation - fresh.deviation,
-        squares=None if fresh.squares is None else now.squares - fresh.squares,
+        received=pulls if box.received is None else now.received - box.received,
+        deviation=now.deviation - box.deviation,
+        squares=None if box.squares is None else now.squares - box.squares,
     )
 
 
-def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> RoundView:
-    """The end of round 0."""
+def _view_before_round_1(shape: tuple[int, ...], horizon: Array) -> RoundView:
+    """The view at the end of round 0."""
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     zero = jnp.asarray(0, jnp.int32)
     return RoundView(
@@ -244,10 +259,10 @@ def _nothing_seen(shape: tuple[int, ...], horizon: Array) -> RoundView:
     )
 
 
-def gaps(after: RoundView) -> tuple[Array, Array]:
-    """The least and the most that each arm's gap to the best mean may be, from the feedback so far, in [0, 1].
+def gap_bounds(after: RoundView) -> tuple[Array, Array]:
+    """The least and the largest possible gap of each arm to the best mean, from the rewards so far, in [0, 1].
 
-    [0, 1] for arms never selected. Paper 004, Alg. 4, lines 17-18.
+    0 and 1 for arms never selected (opportunities paper, Alg. 4, lines 17-18).
     """
     mean, radius, seen = after.mean, _radius(after), after.pulls > 0
     gap = jnp.max(mean, axis=0, keepdims=True) - mean
@@ -255,10 +270,10 @@ def gaps(after: RoundView) -> tuple[Array, Array]:
     return least, jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0)
 
 
-def intervals(after: RoundView) -> tuple[Array, Array]:
-    """The ends of the confidence intervals of the means, within [0, 1]; [0, 1] for arms never selected.
+def confidence_intervals(after: RoundView) -> tuple[Array, Array]:
+    """The ends of the confidence intervals of the means, in [0, 1]; 0 and 1 for arms never selected.
 
-    Paper 004, Alg. 4, lines 14-16.
+    Opportunities paper, Alg. 4, lines 14-16.
     """
     mean, radius, seen = jnp.clip(after.mean, 0.0, 1.0), _radius(after), after.pulls > 0
     low = jnp.where(seen, jnp.maximum(mean - radius, 0.0), 0.0)

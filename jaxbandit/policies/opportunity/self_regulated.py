@@ -1,9 +1,9 @@
-"""self-regulated: paper 004, Algorithm 4 (Algorithm 2 in full)."""
+"""self-regulated: opportunities paper, Algorithm 4 (Algorithm 2 in full)."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -14,60 +14,89 @@ from jaxbandit.environment.opportunities import share_bounds
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.opportunity.entitlements import accuracy, decay, entitlements, slope
-from jaxbandit.policies.opportunity.phases import BlackBoxed, PhaseState, gaps, intervals
+from jaxbandit.policies.opportunity.entitlements import (
+    Entitlements,
+    accuracy_rate,
+    entitlements_of,
+    lipschitz_constant,
+    positive_number,
+)
+from jaxbandit.policies.opportunity.phases import BlackBoxPolicy, PhaseState, confidence_intervals, gap_bounds
 from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
-class SelfRegulated(BlackBoxed, name="self-regulated"):
-    """Sweeps until gaps are known to beta and f to alpha, opportunities worth their price, then a black box."""
+class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
+    """Self-regulated utility maximisation: explore as long as needed, grant opportunities, then a black box.
 
-    source: ClassVar[str] = "004 Alg. 4"
+    The phases:
+        "gaps": sweeps over all arms until each gap is known to be above lambda_k - beta or below lambda_k + beta.
+        "fairness function": sweeps over all arms until f_k is known to within alpha for every arm whose gap may be
+            below lambda_k.
+        "opportunities": floor(T f(m)_k) plays of each of these arms, those before included.
+        "black box": the index `black_box`, which counts its own rounds, plays and rewards only.
+
+    The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
+    lambda_k) unless the policy has its own.
+
+    Source: Ron, Ben-Porat & Shalit, "Corporate social responsibility via multi-armed bandits" (opportunities paper),
+    Alg. 4; the defaults of alpha and beta are those of Theorem 2.
+
+    Raises:
+        InputError: when the simulation starts, if the problem lacks what the policy needs, or if a Lipschitz constant
+            of f is needed and not known.
+
+    Example:
+        >>> jb.policy("self-regulated", alpha=0.2, beta=0.3).black_box
+        UCB1(exploration=2.0, log_offset=0.0)
+    """
+
+    source: ClassVar[str] = "opportunities paper, Alg. 4"
     phases: ClassVar[tuple[str, ...]] = ("gaps", "fairness function", "opportunities", "black box")
-    decided: ClassVar[int] = 2
+    tested_phases: ClassVar[int] = 2
     black_box: Index = parameter(UCB1(), doc="the index that plays on, any; its parameters stand beside")
-    penalties: Any = parameter(None, low=0, doc="lambda, a number or one an arm; default: the problem's penalties")
-    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: what the function says")
-    alpha: Any = parameter(None, low=0, doc="above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)")
-    beta: Any = parameter(None, low=0, doc="above 0; default T^(-1/3) log(T)^(1/3)")
-    entitlements: Any = derived()
+    penalties: Array | float = parameter(
+        None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
+    )
+    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: that of the function")
+    alpha: Array | float = parameter(None, low=0, doc="above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)")
+    beta: Array | float = parameter(None, low=0, doc="above 0; default T^(-1/3) log(T)^(1/3)")
+    entitlements: Entitlements = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        claimed, error = entitlements(problem, self.name, horizon), decay(horizon)
-        asked = self.alpha is None or not claimed.function.has_bounds
-        lipschitz = slope(claimed.function, self.lipschitz, problem.arms) if asked else 0.0
+        entitlements, rate = entitlements_of(problem, self.name, horizon), accuracy_rate(horizon)
+        needed = self.alpha is None or not entitlements.function.has_bounds
+        lipschitz = lipschitz_constant(entitlements.function, self.lipschitz, problem.arms) if needed else 0.0
         filled = self.replace(
             penalties=None,
             lipschitz=lipschitz,
-            alpha=(problem.arms * lipschitz) ** (2 / 3) * error
+            alpha=(problem.arms * lipschitz) ** (2 / 3) * rate
             if self.alpha is None
-            else accuracy(self.alpha, "alpha"),
-            beta=error if self.beta is None else accuracy(self.beta, "beta"),
+            else positive_number(self.alpha, "alpha"),
+            beta=rate if self.beta is None else positive_number(self.beta, "beta"),
         )
         prepared = super(SelfRegulated, filled).prepare(problem, horizon)
-        return prepared.replace(
-            entitlements=claimed, penalties=requirements.penalties(problem, self.name, self.penalties)
-        )
+        rates = requirements.penalties(problem, self.name, self.penalties)
+        return prepared.replace(entitlements=entitlements, penalties=rates)
 
-    def decide(self, phase_state: PhaseState, after: RoundView) -> PhaseState:
-        (least, most), penalty_rate = gaps(after), self.penalties
-        unclear = (most > penalty_rate + self.beta) & (least < penalty_rate - self.beta)  # 004 Alg. 4, line 6
-        phase = jnp.where((phase_state.phase == 0) & ~_any(unclear), 1, phase_state.phase)
+    def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
+        (least, most), cost = gap_bounds(after), self.penalties
+        unclear = (most > cost + self.beta) & (least < cost - self.beta)  # opportunities paper, Alg. 4, line 6
+        phase = jnp.where((state.phase == 0) & ~_any(unclear), 1, state.phase)
 
-        def look() -> tuple[Array, Array]:
-            worth = least < penalty_rate
-            lower, upper = share_bounds(self.entitlements.function, self.lipschitz, *intervals(after))
-            vague = (upper - lower > self.alpha) & worth  # 004 Alg. 4, line 20
-            withheld = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)  # lines 33-35
-            further = jnp.where((phase == 1) & ~_any(vague), 2, phase)
-            return further, jnp.where(further == 2, withheld, 1)
+        def test_f() -> tuple[Array, Array]:
+            worth = least < cost
+            lower, upper = share_bounds(self.entitlements.function, self.lipschitz, *confidence_intervals(after))
+            vague = (upper - lower > self.alpha) & worth  # Alg. 4, line 20
+            missing = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)  # lines 33-35
+            next_phase = jnp.where((phase == 1) & ~_any(vague), 2, phase)
+            return next_phase, jnp.where(next_phase == 2, missing, 1)
 
-        sweep = phase, jnp.ones_like(phase_state.debt)
-        phase, debt = cond_fused(jnp.any(phase == 1), look, lambda: sweep)  # f is not asked for while no gap is clear
-        return dataclasses.replace(phase_state, phase=phase, debt=debt)
+        sweep = phase, jnp.ones_like(state.scheduled)
+        phase, scheduled = cond_fused(jnp.any(phase == 1), test_f, lambda: sweep)  # f is not computed in phase 0
+        return dataclasses.replace(state, phase=phase, scheduled=scheduled)
 
 
 def _any(mask: Array) -> Array:

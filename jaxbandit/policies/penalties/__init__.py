@@ -1,1 +1,1 @@
-"""Policies of the paper on penalised fairness: each missed round has a price."""
+"""Policies of the penalties paper: a missed round costs the arm's penalty rate."""

@@ -1,14 +1,14 @@
-"""hard-threshold-ucb: paper 000, Algorithm 1 and eq. 12."""
+"""hard-threshold-ucb: penalties paper, Algorithm 1 and eq. 12."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.policies import requirements
-from jaxbandit.policies.base import Index, Policy, Rule
+from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
 
@@ -17,20 +17,33 @@ if TYPE_CHECKING:
 
 
 class HardThreshold(Rule, name="hard-threshold-ucb"):
-    """The index, plus A_k while the arm is below what it is owed: index_k + A_k [N_k(t-1) < tau_k t].
+    """Hard-threshold UCB: index_k + A_k [N_k(t-1) < tau_k t], the index plus A_k while the arm is below its quota.
 
-    Each arm is played once first, whatever the base (000 Alg. 1, line 5).
+    Each arm is played once first, whatever the base (penalties paper, Alg. 1, line 5). The problem needs `fractions`,
+    and `penalties` unless the policy has its own.
+
+    Source: penalties paper (anonymous, under review), "A new look at fairness in stochastic multi-armed bandit
+    problems", eq. 12 and Alg. 1.
+
+    Raises:
+        InputError: when the simulation starts, if fractions or penalty rates are missing.
+
+    Example:
+        >>> jb.policy("hard-threshold-ucb", penalties=0.3, exploration=1.0)
+        HardThreshold(base=UCB1(exploration=1.0, log_offset=0.0), penalties=0.3)
     """
 
-    source: ClassVar[str] = "000 eq. 12, Alg. 1"
+    source: ClassVar[str] = "penalties paper, eq. 12, Alg. 1"
     real_counts: ClassVar[bool] = True
-    base: Index = parameter(UCB1(), doc="the index that is bent")
-    penalties: Any = parameter(None, low=0, doc="A, a number or one an arm; default: the problem's", smooth=True)
+    base: Index = parameter(UCB1(), doc="the index to which penalty rates are added")
+    penalties: Array | float = parameter(
+        None, low=0, doc="A, a number or one number per arm; default: the problem's", smooth=True
+    )
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions(problem, self.name)
         rates = requirements.penalties(problem, self.name, self.penalties)
         return super().prepare(problem, horizon).replace(penalties=rates)
 
-    def value(self, state: Any, now: RoundView) -> Array:
-        return self.index(state, now) + self.penalties * now.below(now.quota_now)  # 000 eq. 12
+    def value(self, state: PolicyState, now: RoundView) -> Array:
+        return self.index(state, now) + self.penalties * now.below_quota(now.quota_now)  # penalties paper, eq. 12

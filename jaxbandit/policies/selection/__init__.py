@@ -1,1 +1,1 @@
-"""Arms from scores or from chances."""
+"""Selecting arms: the highest scores, draws in proportion to weights, and dependent rounding."""

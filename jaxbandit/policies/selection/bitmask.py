@@ -1,4 +1,4 @@
-"""Sets of arms as bits of a word."""
+"""Sets of arms as the bits of one word per run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-BITS = 32  # arms that fit a word
+MAX_ARMS = 32  # the bits of a word
 
 
-def word_of(rows: Sequence[Array]) -> Array:
-    """Bools of at most `BITS` arms, each `[1, *runs]`, in a word, uint32 `[1, *runs]`."""
+def pack_bits(rows: Sequence[Array]) -> Array:
+    """A set of at most `MAX_ARMS` arms, given as one bool `[1, *runs]` per arm, as words, uint32 `[1, *runs]`."""
     return functools.reduce(jnp.bitwise_or, (row.astype(jnp.uint32) << np.uint32(k) for k, row in enumerate(rows)))

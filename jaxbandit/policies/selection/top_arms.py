@@ -1,359 +1,292 @@
-"""Choosing arms: masks over the arm axis. Arms are ordered by keys, the first key deciding, ties to the lowest arm."""
+"""The arms of highest keys, as masks over the arm axis.
+
+A key is a number per arm. Keys order arms lexicographically: larger first, the first key deciding, later keys deciding
+its ties, and the lowest arm first where all keys are equal.
+"""
 
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.bitmask import BITS, word_of
 
-Tree = TypeVar("Tree")
 Keys = tuple[Array, ...]
 
-UNROLLED = 64  # arms up to which what is done arm by arm is written out; it takes longer to compile (measured)
-# Plays up to which one pass a play is faster than a search over all plays at once, among at most `UNROLLED` arms (of as
-# many as fit a word looking at the selected arms alone pays, too) and among more; measured on CPU
-_FEW, _FEW_OF_MANY = 16, 6
+# Arms up to which computations are written out arm by arm; for more, compiling takes longer (measured)
+MAX_UNROLLED_ARMS = 64
+# Arms up to which picking one arm after the other is faster than a search for all at once, for problems of at most
+# `MAX_UNROLLED_ARMS` arms and of more (measured on CPU)
+MAX_PICKED, MAX_PICKED_OF_MANY = 16, 6
 
 
-def sortable(value: Array) -> Array:
-    """Integers in the order of `value`, of its width: equal where it is equal, and that of infinity for NaN."""
-    if not jnp.issubdtype(value.dtype, jnp.floating):
-        return value
-    word = jnp.int32 if value.dtype == jnp.float32 else jnp.int64
-    value = jnp.where(jnp.isnan(value), jnp.inf, jnp.where(value == 0, 0.0, value))  # one zero
-    bits = lax.bitcast_convert_type(value, word)
-    return jnp.where(bits < 0, bits ^ jnp.iinfo(word).max, bits)
+def best_arm(score: Array, candidates: Array) -> Array:
+    """The candidate of highest score, as a mask, bool `[K, *runs]`; ties go to the lowest arm.
 
-
-def first_arm(keys: Keys, candidates: Array) -> Array:
-    """The candidate that comes first, as a mask `[K, *runs]`; no arm where there is no candidate.
+    No arm is selected where there is no candidate, or where the score of a candidate is NaN.
 
     Args:
-        keys: `[K, *runs]` each, larger first, the first key deciding; integers above the least of their type, or, of
-            at most `UNROLLED` arms, floats.
+        score: float `[K, *runs]`.
         candidates: bool `[K, *runs]`.
     """
-    if len(candidates) > UNROLLED:
-        found = _reduced(keys, candidates)
+    return top_arms((score,), 1, 1, candidates)
+
+
+def top_available(keys: Callable[[], Keys], now: RoundView) -> Array:
+    """The L available arms of highest keys, as a mask, bool `[K, *runs]`; all available arms where they are fewer.
+
+    Args:
+        keys: a function that returns the keys, as for `top_arms`; with one play it is called where they are compared.
+        now: the view of the round.
+    """
+    if now.plays > 1 or len(now.pulls) > MAX_UNROLLED_ARMS:
+        return top_arms(keys(), now.plays, now.plays, now.available)
+    return one_hot(without_fusion(lambda: _top_unrolled(keys(), now.available), now.t), now.available)
+
+
+def top_arms(keys: Keys, count: Array | int, max_count: int, candidates: Array) -> Array:
+    """The `count` candidates of highest keys, as a mask, bool `[K, *runs]`; all candidates where they are fewer.
+
+    Args:
+        keys: floats or integers `[K, *runs]`. An arm whose deciding key is NaN uses up a place but is not selected: the
+            engine notices the missing play and ends the simulation with an error.
+        count: int, or int32 `[1, *runs]`.
+        max_count: the largest count, int.
+        candidates: bool `[K, *runs]`.
+    """
+    single = max_count == 1 and isinstance(count, int)
+    if single and len(candidates) <= MAX_UNROLLED_ARMS:
+        return top_arm(keys, candidates)
+    places = tuple(sortable_integers(key) for key in keys)
+    if single:
+        selected = top_arm(places, candidates)
     else:
-        found = without_fusion(lambda: _chained(keys, candidates), keys[0])
-    return _mask(found, candidates)
+        one = jnp.ones((1,) * candidates.ndim, jnp.int32)
+        selected, _ = top_within_budget(places, one, one * count, max_count, candidates)
+    for key in keys:
+        if jnp.issubdtype(key.dtype, jnp.floating):
+            selected &= ~jnp.isnan(key)
+    return selected
 
 
-def _mask(found: Array, candidates: Array) -> Array:
+def lowest_arm(mask: Array) -> Array:
+    """The arm of lowest number in a mask, as a mask, bool `[K, *runs]`; no arm where the mask is empty."""
+    return top_arm((mask.astype(jnp.int32),), mask)
+
+
+def top_arm(keys: Keys, candidates: Array) -> Array:
+    """The candidate of highest keys, as a mask, bool `[K, *runs]`; no arm where there is no candidate.
+
+    Args:
+        keys: `[K, *runs]` each; integers above the least of their type, or, for at most `MAX_UNROLLED_ARMS` arms,
+            floats.
+        candidates: bool `[K, *runs]`.
+    """
+    if len(candidates) > MAX_UNROLLED_ARMS:
+        found = _top_by_reduction(keys, candidates)
+    else:
+        found = without_fusion(lambda: _top_unrolled(keys, candidates), keys[0])
+    return one_hot(found, candidates)
+
+
+def one_hot(found: Array, candidates: Array) -> Array:
+    """The arm of a number, int32 `[1, *runs]`, as a mask, bool `[K, *runs]`; no arm where it is no candidate."""
     return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
 
 
-# The first arm, int32 `[1, *runs]`. Each way carries the arm along: comparing keys with their maximum would be wrong,
-# for a compiler may compute a score twice, once with a fused multiply-add, and then no arm equals the maximum.
+# The number of the top arm, int32 `[1, *runs]`. Both ways carry the number along with the keys. To compare keys with
+# their maximum would be wrong: a compiler may compute a score twice, once with a fused multiply-add, and then no arm
+# equals the maximum.
 
 
-def _sooner(a: Keys, b: Keys, ties: Array) -> Array:
-    """Whether the keys `a` come before the keys `b`, or are equal and `ties` holds."""
+def _precede(a: Keys, b: Keys, ties: Array) -> Array:
+    """Whether the keys `a` are higher than the keys `b`, or equal to them where `ties` holds."""
     for x, y in zip(reversed(a), reversed(b), strict=True):
         ties = (x > y) | ((x == y) & ties)
     return ties
 
 
-def _reduced(keys: Keys, candidates: Array) -> Array:
-    """By one reduction of keys and arm."""
+def _top_by_reduction(keys: Keys, candidates: Array) -> Array:
+    """The top arm by one reduction over keys and arm numbers."""
     arm = lax.broadcasted_iota(jnp.int32, candidates.shape, 0)
     least = [jnp.asarray(jnp.iinfo(key.dtype).min, key.dtype) for key in keys]
     masked = [jnp.where(candidates, key, low) for key, low in zip(keys, least, strict=True)]
 
-    def sooner(a: Any, b: Any) -> list[Array]:
-        wins = _sooner(a[:-1], b[:-1], a[-1] < b[-1])
+    def higher(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
+        wins = _precede(tuple(a[:-1]), tuple(b[:-1]), a[-1] < b[-1])
         return [jnp.where(wins, x, y) for x, y in zip(a, b, strict=True)]
 
     last = jnp.asarray(len(candidates), jnp.int32)
-    return lax.reduce([*masked, arm], [*least, last], sooner, (0,))[-1][None]
+    return lax.reduce([*masked, arm], [*least, last], higher, (0,))[-1][None]
 
 
-def _chained(keys: Keys, candidates: Array) -> Array:
-    """Arm after arm, vectorised over runs; K, which is no arm, where a key that decides is not a number."""
+def _top_unrolled(keys: Keys, candidates: Array) -> Array:
+    """The top arm by comparing arm after arm, vectorised over runs; K, which is no arm, where a deciding key is NaN."""
     keys = tuple(jnp.broadcast_to(key, candidates.shape) for key in keys)
-    rows = [_held(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
+    rows = [_keys_of_arm(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
     while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
-        most = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # a whole number equals its maximum
-        rows = [_held(held[1:], held[0] == most) for held, _ in rows]
-    best_arm, bad = rows[0]
+        highest = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # an integer equals its maximum
+        rows = [_keys_of_arm(held[1:], held[0] == highest) for held, _ in rows]
+    top_keys, bad = rows[0]
     found = jnp.zeros(bad.shape, jnp.int32)
-    for k, (own, wrong) in enumerate(rows[1:], start=1):
-        wins, bad = _sooner(own, best_arm, jnp.zeros(bad.shape, bool)), bad | wrong
-        best_arm = tuple(jnp.where(wins, x, y) for x, y in zip(own, best_arm, strict=True))
+    for k, (own, own_bad) in enumerate(rows[1:], start=1):
+        wins, bad = _precede(own, top_keys, jnp.zeros(bad.shape, bool)), bad | own_bad
+        top_keys = tuple(jnp.where(wins, x, y) for x, y in zip(own, top_keys, strict=True))
         found = jnp.where(wins, k, found)
     return jnp.where(bad, len(candidates), found)
 
 
-def _held(keys: Keys, candidate: Array) -> tuple[Keys, Array]:
-    """An arm's keys, below all candidates' where it is none, and whether one is not a number; rows `[1, *runs]`."""
-    held, wrong = [], jnp.zeros(candidate.shape, bool)
+def _keys_of_arm(keys: Keys, candidate: Array) -> tuple[Keys, Array]:
+    """The keys of one arm, rows `[1, *runs]`, below all others where it is no candidate; and whether one is NaN."""
+    held, bad = [], jnp.zeros(candidate.shape, bool)
     for key in keys:
         if jnp.issubdtype(key.dtype, jnp.integer):
             held.append(jnp.where(candidate, key, jnp.iinfo(key.dtype).min))
         else:
-            wrong |= candidate & jnp.isnan(key)
+            bad |= candidate & jnp.isnan(key)
             held.append(jnp.where(candidate, jnp.maximum(key, jnp.finfo(key.dtype).min), -jnp.inf))
-    return tuple(held), wrong
+    return tuple(held), bad
 
 
-def top_within_budget(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
-    """The candidates that come first and whose rooms together stay within a budget.
+def sortable_integers(value: Array) -> Array:
+    """Integers of the width of `value` in the order of `value`; NaN becomes what infinity becomes."""
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        return value
+    word = jnp.int32 if value.dtype == jnp.float32 else jnp.int64
+    value = jnp.where(jnp.isnan(value), jnp.inf, jnp.where(value == 0, 0.0, value))  # 0 for -0, too
+    bits = lax.bitcast_convert_type(value, word)
+    return jnp.where(bits < 0, bits ^ jnp.iinfo(word).max, bits)
+
+
+def deficit_first_keys(behind: Array, quota: Quota, counts: Array, index: Array) -> Keys:
+    """Keys that put arms which are behind first, by their deficits tau s - N, and the other arms after, by their index.
+
+    Deficits are compared exactly.
 
     Args:
-        keys: as for `first_arm`.
-        room: what each arm takes, float or int32 `[K or 1, *runs]`, >= 0.
+        behind: arms with N < tau s, bool `[K, *runs]`.
+        quota: tau s.
+        counts: N, int32 `[K, *runs]`.
+        index: float `[K, *runs]`.
+    """
+    # Whole rounds decide, then the exact order of the fractional parts: both in one word (2^31 / K rounds fill it).
+    arms = len(counts)
+    rounds = jnp.minimum(quota.floor - counts, (1 << 31) // arms - 1)
+    return jnp.where(behind, rounds * arms + quota.fraction_rank, -1), jnp.where(behind, 0.0, index)
+
+
+def fractional_knapsack(score: Array, floor: Array, ceiling: Array, budget: Array, max_full: int) -> Array:
+    """The amounts x_k that maximise sum_k x_k score_k with floor_k <= x_k <= ceiling_k and sum_k x_k = budget.
+
+    Amounts start at their floors and are raised to their ceilings in order of the score, while the budget lasts
+    (Dantzig 1957).
+
+    Args:
+        score, floor, ceiling: float `[K, *runs]`.
+        budget: float `[1, *runs]`.
+        max_full: an upper bound of the number of arms that can reach their ceiling.
+
+    Returns:
+        The amounts, float `[K, *runs]`.
+    """
+    keys, room = (sortable_integers(score),), ceiling - floor
+    left = budget - jnp.sum(floor, axis=0, keepdims=True)
+    full, left = top_within_budget(keys, room, left, max_full, room > 0)
+    partly = top_arm(keys, (room > 0) & ~full)
+    return jnp.where(full, ceiling, floor + jnp.where(partly, jnp.clip(left, 0.0, room), 0.0))
+
+
+def top_within_budget(keys: Keys, cost: Array, budget: Array, max_count: int, candidates: Array) -> tuple[Array, Array]:
+    """The candidates of highest keys whose costs together stay within a budget.
+
+    Candidates are taken in order up to the first one whose cost exceeds what is left.
+
+    Args:
+        keys: as for `top_arm`.
+        cost: float or int32 `[K or 1, *runs]`, >= 0.
         budget: of the same type, `[1, *runs]`.
-        most: a bound on how many candidates of positive room can fit.
+        max_count: an upper bound of the number of candidates of positive cost that can fit.
         candidates: bool `[K, *runs]`.
 
     Returns:
-        The mask `[K, *runs]`, and what is left of the budget, `[1, *runs]`. Candidates end at the first that does
-        not fit.
+        The mask, bool `[K, *runs]`, and what is left of the budget, `[1, *runs]`.
     """
-    few = most <= (_FEW if len(candidates) <= UNROLLED else _FEW_OF_MANY)
-    return (_one_by_one if few else _searched)(keys, room, budget, most, candidates)
+    few = max_count <= (MAX_PICKED if len(candidates) <= MAX_UNROLLED_ARMS else MAX_PICKED_OF_MANY)
+    return (_picked_one_by_one if few else _found_by_search)(keys, cost, budget, max_count, candidates)
 
 
-def _one_by_one(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
-    def take(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+def _picked_one_by_one(
+    keys: Keys, cost: Array, budget: Array, max_count: int, candidates: Array
+) -> tuple[Array, Array]:
+    def pick(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         taken, left, open_ = carry
-        one = first_arm(keys, candidates & ~taken)
-        size = jnp.sum(jnp.where(one, room, 0), axis=0, keepdims=True, dtype=room.dtype)
+        one = top_arm(keys, candidates & ~taken)
+        size = jnp.sum(jnp.where(one, cost, 0), axis=0, keepdims=True, dtype=cost.dtype)
         fits = open_ & (size <= left)
         return taken | (one & fits), jnp.where(fits, left - size, left), fits
 
     nothing = jnp.zeros(candidates.shape, bool)
     left = jnp.broadcast_to(budget, (1, *candidates.shape[1:]))
-    taken, left, _ = lax.fori_loop(0, most, take, (nothing, left, jnp.ones(left.shape, bool)))
+    taken, left, _ = lax.fori_loop(0, max_count, pick, (nothing, left, jnp.ones(left.shape, bool)))
     return taken, left
 
 
-def _searched(keys: Keys, room: Array, budget: Array, most: int, candidates: Array) -> tuple[Array, Array]:
-    """Key by key, a binary search for the value at which the budget runs out; its ties go on to the next key."""
+def _found_by_search(keys: Keys, cost: Array, budget: Array, max_count: int, candidates: Array) -> tuple[Array, Array]:
+    """A binary search, key by key, for the value at which the budget runs out; its ties are left to the next key."""
     arm = lax.broadcasted_iota(jnp.int32, candidates.shape, 0)
     taken, tied = jnp.zeros(candidates.shape, bool), candidates
     left = jnp.broadcast_to(budget, (1, *candidates.shape[1:]))
     for key in (*keys, -arm):
-        above, tied, left = _split(key, room, left, tied)
+        above, tied, left = _split_at_budget(key, cost, left, tied)
         taken |= above
     return taken, left
 
 
-def _split(key: Array, room: Array, left: Array, tied: Array) -> tuple[Array, Array, Array]:
-    """Of the arms `tied`: those above the key value at which the budget runs out, those at it, and what is left."""
+def _split_at_budget(key: Array, cost: Array, left: Array, tied: Array) -> tuple[Array, Array, Array]:
+    """Split the arms `tied` at the value of the key at which the budget runs out.
+
+    Returns:
+        The arms above that value, bool `[K, *runs]`; those at it, bool `[K, *runs]`; what is left, `[1, *runs]`.
+    """
     limits = jnp.iinfo(key.dtype)
 
-    def size(mask: Array) -> Array:
-        return jnp.sum(jnp.where(mask, room, 0), axis=0, keepdims=True, dtype=room.dtype)
+    def spent_on(mask: Array) -> Array:
+        return jnp.sum(jnp.where(mask, cost, 0), axis=0, keepdims=True, dtype=cost.dtype)
 
-    # The value sought is the largest v with more than the budget at v and above, or one below all keys.
+    # The value sought is the largest v at and above which arms cost more than the budget, or one below all keys.
     high = jnp.max(jnp.where(tied, key, limits.min + 1), axis=0, keepdims=True)
     low = jnp.minimum(jnp.min(jnp.where(tied, key, limits.max), axis=0, keepdims=True) - 1, high)
 
-    def halve(low: Array, high: Array, *_: Array) -> tuple[Array, ...]:
-        middle = (low | high) - ((low ^ high) >> 1)  # rounded up, and no overflow
-        spent = size(tied & (key >= middle))
-        exact = (spent == left) & (low < high)  # the arms from here on are those
+    def halve(low: Array, high: Array) -> tuple[Array, Array]:
+        middle = (low | high) - ((low ^ high) >> 1)  # rounded up, without overflow
+        spent = spent_on(tied & (key >= middle))
+        exact = (spent == left) & (low < high)  # the arms at and above `middle` use up the budget
         more = spent > left
         low, high = jnp.where(more, middle, low), jnp.where(more, high, middle - 1)
         return jnp.where(exact, middle - 1, low), jnp.where(exact, middle - 1, high)
 
-    def go_on(carry: Any) -> Array:
+    Carry = tuple[Array, Array, Array, Array, Array, Array]
+
+    def unsettled(carry: Carry) -> Array:
         return ~carry[-1]
 
-    def step(carry: Any) -> Any:
-        low, high, above, at, rest, _ = carry
+    def step(carry: Carry) -> Carry:
+        low, high, above, at, remainder, _ = carry
 
-        def narrow() -> tuple[Array, ...]:
-            return (*halve(low, high), above, at, rest, jnp.asarray(False))
+        def narrow() -> Carry:
+            return (*halve(low, high), above, at, remainder, jnp.asarray(False))
 
-        def settle() -> tuple[Array, ...]:  # in the loop, where the keys are those that were searched, bit for bit
+        def settle() -> Carry:  # in the loop, where the keys are bit for bit those that were searched
             above = tied & (key > low)
-            return low, high, above, tied & (key == low), left - size(above), jnp.asarray(True)
+            return low, high, above, tied & (key == low), left - spent_on(above), jnp.asarray(True)
 
         return lax.cond(jnp.any(low < high), narrow, settle)
 
     start = (low, high, jnp.zeros_like(tied), jnp.zeros_like(tied), left, jnp.asarray(False))
-    _, _, above, at, left, _ = lax.while_loop(go_on, step, start)
+    _, _, above, at, left, _ = lax.while_loop(unsettled, step, start)
     return above, at, left
-
-
-def top_available(keys: Callable[[], Keys], now: RoundView) -> Array:
-    """The L available arms of highest keys, as a mask `[K, *runs]`.
-
-    Args:
-        keys: a function that gives the keys of `top_arms`: with one play they are computed where they are compared.
-        now: the round.
-    """
-    if now.plays > 1 or len(now.pulls) > UNROLLED:
-        return top_arms(keys(), now.plays, now.plays, now.available)
-    return _mask(without_fusion(lambda: _chained(keys(), now.available), now.t), now.available)
-
-
-def top_arms(keys: Keys, count: Any, most: int, candidates: Array) -> Array:
-    """The `count` candidates of highest keys, as a mask `[K, *runs]`; all of them where they are fewer.
-
-    Args:
-        keys: floats or integers `[K, *runs]`, the first deciding, later ones its ties. An arm with a key that is not
-            a number, where it decides, takes a place and is left out, so that the run ends with an error.
-        count: a number, or integers `[1, *runs]`.
-        most: the largest count, a number.
-        candidates: bool `[K, *runs]`.
-    """
-    single = most == 1 and isinstance(count, int)
-    if single and len(candidates) <= UNROLLED:
-        return first_arm(keys, candidates)
-    places = tuple(sortable(key) for key in keys)
-    if single:
-        taken = first_arm(places, candidates)
-    else:
-        one = jnp.ones((1,) * candidates.ndim, jnp.int32)
-        taken, _ = top_within_budget(places, one, one * count, most, candidates)
-    for key in keys:
-        if jnp.issubdtype(key.dtype, jnp.floating):
-            taken &= ~jnp.isnan(key)
-    return taken
-
-
-def raise_in_order(score: Array, floor: Array, ceiling: Array, budget: Array, most: int) -> Array:
-    """Amounts that start at a floor and are raised to a ceiling in order of the score, while a budget lasts.
-
-    So sum_k amount_k score_k is the largest that floors, ceilings and the budget allow (Dantzig 1957).
-
-    Args:
-        score, floor, ceiling: float `[K, *runs]`.
-        budget: what the amounts are to sum to, float `[1, *runs]`.
-        most: a bound on how many arms can reach their ceiling.
-
-    Returns:
-        Float `[K, *runs]`.
-    """
-    keys, room = (sortable(score),), ceiling - floor
-    left = budget - jnp.sum(floor, axis=0, keepdims=True)
-    full, left = top_within_budget(keys, room, left, most, room > 0)
-    partly = first_arm(keys, (room > 0) & ~full)
-    return jnp.where(full, ceiling, floor + jnp.where(partly, jnp.clip(left, 0.0, room), 0.0))
-
-
-def best_arm(score: Array, candidates: Array) -> Array:
-    """The candidate of the highest score, as a mask `[K, *runs]`.
-
-    No arm where there is no candidate, or where a candidate's score is not a number.
-    """
-    return top_arms((score,), 1, 1, candidates)
-
-
-def behind_first(late: Array, quota: Quota, counts: Array, index: Array) -> Keys:
-    """Keys that put late arms first, by their deficit tau s - N, compared exactly, and the others by their index.
-
-    Args:
-        late: bool `[K, *runs]`, arms with N < tau s.
-        quota: tau s.
-        counts: N, int32 `[K, *runs]`.
-        index: float `[K, *runs]`.
-    """
-    # Whole rounds decide, then the exact order of the fractional parts: both in a word (2^31 / K rounds fill it).
-    arms = len(counts)
-    whole = jnp.minimum(quota.floor - counts, (1 << 31) // arms - 1)
-    return jnp.where(late, whole * arms + quota.fraction_rank, -1), jnp.where(late, 0.0, index)
-
-
-def lowest_arm(mask: Array) -> Array:
-    """The lowest arm of a mask, as a mask `[K, *runs]`; no arm where the mask is empty."""
-    return first_arm((mask.astype(jnp.int32),), mask)
-
-
-def arm_index(mask: Array) -> Array:
-    """The one arm of a mask `[K, *runs]`, int32 `[1, *runs]`; K where it is empty."""
-    arms = len(mask)
-    if arms <= UNROLLED:
-        numbers = (jnp.where(mask[k : k + 1], np.int32(k), np.int32(arms)) for k in range(arms))
-        return functools.reduce(jnp.minimum, numbers)
-    return jnp.min(jnp.where(mask, lax.broadcasted_iota(jnp.int32, mask.shape, 0), arms), axis=0, keepdims=True)
-
-
-def can_list(arms: int, plays: int) -> bool:
-    """Whether `arm_indices` can find the selected arms, and they are few."""
-    return plays < arms <= BITS and plays <= _FEW
-
-
-def arm_indices(selected: Array, plays: int) -> Array:
-    """The selected arms in order, int32 `[plays, *runs]`; K where fewer are selected. For at most 32 arms."""
-    word = word_of([selected[k : k + 1] for k in range(len(selected))])
-    found = []
-    for _ in range(plays):
-        found.append(lax.population_count(~word & (word - jnp.uint32(1))))  # how many bits stand below the lowest
-        word = word & (word - jnp.uint32(1))
-    return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
-
-
-def at_arms(tree: Tree, arm: Array, arms: int) -> Tree:
-    """What a tree holds of listed arms: arrays `[K, *runs]` become `[n, *runs]`, others stay; 0 for an arm K.
-
-    Args:
-        tree: any.
-        arm: int32 `[n, *runs]`.
-        arms: K.
-    """
-    leaves, structure = jax.tree.flatten(tree)
-    per_arm = [leaf.ndim == arm.ndim and len(leaf) == arms for leaf in leaves]
-    if arms <= UNROLLED:  # elementwise: vectorised over runs, and nothing is computed that is not used
-
-        def pick(leaf: Array) -> Array:
-            rows = (jnp.where(arm == k, leaf[k : k + 1], 0) for k in range(arms))
-            return functools.reduce(jnp.add, rows)
-
-        picked = [pick(leaf) if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
-        return jax.tree.unflatten(structure, picked)
-    selected = lax.broadcasted_iota(jnp.int32, (arms, *arm.shape), 0) == arm[None]
-    masked = [jnp.where(selected, leaf[:, None], 0) for leaf, its in zip(leaves, per_arm, strict=True) if its]
-    # One reduction of all: XLA computes the mask anew for each of several, at twice the time of a whole round.
-    zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]
-    sums = iter(lax.reduce(masked, zeros, lambda x, y: [a + b for a, b in zip(x, y, strict=True)], (0,)))
-    picked = [next(sums) if its else leaf for leaf, its in zip(leaves, per_arm, strict=True)]
-    return jax.tree.unflatten(structure, picked)
-
-
-def sample(weights: Array, uniform: Array, candidates: Array) -> Array:
-    """One candidate with probability proportional to its weight, as a mask `[K, *runs]`.
-
-    Args:
-        weights: >= 0, float `[K, *runs]`; where the candidates' weights are all 0, they count as equal.
-        uniform: in [0, 1), `[1, *runs]`.
-        candidates: bool `[K, *runs]`.
-    """
-    weights = jnp.where(candidates, weights, 0.0)
-    alike = candidates.astype(weights.dtype)
-    weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, alike)
-    if len(weights) <= UNROLLED:
-        return _mask(without_fusion(lambda: _drawn(weights, uniform), weights), candidates)
-    below = jnp.cumsum(weights, axis=0)
-    arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
-    last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
-    # The last candidate closes the last interval, should uniform * mass round up to mass.
-    return lowest_arm((weights > 0) & ((below > uniform * below[-1:]) | last))
-
-
-def _drawn(weights: Array, uniform: Array) -> Array:
-    """The arm whose interval of the sums of weights holds uniform * mass, int32 `[1, *runs]`, arm after arm."""
-    rows = [weights[k : k + 1] for k in range(len(weights))]
-    below = list(itertools.accumulate(rows))
-    point = uniform * below[-1]
-    found = jnp.full(point.shape, -1, jnp.int32)
-    for k, row in enumerate(rows):  # the last candidate, should uniform * mass round up to mass
-        found = jnp.where(row > 0, k, found)
-    for k in reversed(range(len(rows))):
-        found = jnp.where((rows[k] > 0) & (below[k] > point), k, found)
-    return found

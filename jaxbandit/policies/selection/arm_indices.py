@@ -1,0 +1,73 @@
+"""From masks over the arm axis to arm numbers, and values of arms by their numbers."""
+
+from __future__ import annotations
+
+import functools
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from jaxbandit.policies.selection.bitmask import MAX_ARMS, pack_bits
+from jaxbandit.policies.selection.top_arms import MAX_PICKED, MAX_UNROLLED_ARMS
+
+Tree = TypeVar("Tree")
+
+
+def arm_index(mask: Array) -> Array:
+    """The number of the only arm in a mask, int32 `[1, *runs]`; K where the mask is empty."""
+    arms = len(mask)
+    if arms <= MAX_UNROLLED_ARMS:
+        numbers = (jnp.where(mask[k : k + 1], np.int32(k), np.int32(arms)) for k in range(arms))
+        return functools.reduce(jnp.minimum, numbers)
+    return jnp.min(jnp.where(mask, lax.broadcasted_iota(jnp.int32, mask.shape, 0), arms), axis=0, keepdims=True)
+
+
+def can_list_arms(arms: int, plays: int) -> bool:
+    """Whether `arm_indices` works for a problem of this size and lists few of its arms."""
+    return plays < arms <= MAX_ARMS and plays <= MAX_PICKED
+
+
+def arm_indices(selected: Array, plays: int) -> Array:
+    """The numbers of the selected arms in increasing order, int32 `[plays, *runs]`; K where fewer are selected.
+
+    Args:
+        selected: bool `[K, *runs]`, for at most `MAX_ARMS` arms.
+        plays: L.
+    """
+    word = pack_bits([selected[k : k + 1] for k in range(len(selected))])
+    found = []
+    for _ in range(plays):
+        found.append(lax.population_count(~word & (word - jnp.uint32(1))))  # the number of bits below the lowest one
+        word = word & (word - jnp.uint32(1))
+    return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
+
+
+def take_arms(tree: Tree, arm: Array, arms: int) -> Tree:
+    """The values of some arms: arrays `[K, *runs]` of a tree become `[n, *runs]`, the others stay as they are.
+
+    Args:
+        tree: any pytree of arrays.
+        arm: the arms, int32 `[n, *runs]`; the values of an arm K, which does not exist, are 0.
+        arms: K.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    are_per_arm = [leaf.ndim == arm.ndim and len(leaf) == arms for leaf in leaves]
+    if arms <= MAX_UNROLLED_ARMS:  # elementwise: vectorised over runs, and nothing is computed that is not used
+
+        def pick(leaf: Array) -> Array:
+            rows = (jnp.where(arm == k, leaf[k : k + 1], 0) for k in range(arms))
+            return functools.reduce(jnp.add, rows)
+
+        picked = [pick(leaf) if per_arm else leaf for leaf, per_arm in zip(leaves, are_per_arm, strict=True)]
+        return jax.tree.unflatten(structure, picked)
+    selected = lax.broadcasted_iota(jnp.int32, (arms, *arm.shape), 0) == arm[None]
+    pairs = zip(leaves, are_per_arm, strict=True)
+    masked = [jnp.where(selected, leaf[:, None], 0) for leaf, per_arm in pairs if per_arm]
+    # One reduction for all: XLA computes the mask anew for each of several, at twice the time of a whole round.
+    zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]
+    sums = iter(lax.reduce(masked, zeros, lambda x, y: [a + b for a, b in zip(x, y, strict=True)], (0,)))
+    picked = [next(sums) if per_arm else leaf for leaf, per_arm in zip(leaves, are_per_arm, strict=True)]
+    return jax.tree.unflatten(structure, picked)

@@ -1,0 +1,44 @@
+"""One arm drawn at random, with probabilities in proportion to weights."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.policies.selection.top_arms import MAX_UNROLLED_ARMS, lowest_arm, one_hot
+
+
+def sample_arm(weights: Array, uniform: Array, candidates: Array) -> Array:
+    """One candidate with probability in proportion to its weight, as a mask, bool `[K, *runs]`.
+
+    Args:
+        weights: >= 0, float `[K, *runs]`; candidates whose weights are all 0 are equally likely.
+        uniform: a uniform number in [0, 1), float `[1, *runs]`.
+        candidates: bool `[K, *runs]`.
+    """
+    weights = jnp.where(candidates, weights, 0.0)
+    equal = candidates.astype(weights.dtype)
+    weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, equal)
+    if len(weights) <= MAX_UNROLLED_ARMS:
+        return one_hot(without_fusion(lambda: _inverse_cdf(weights, uniform), weights), candidates)
+    cumulative = jnp.cumsum(weights, axis=0)
+    arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
+    last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
+    # The last candidate closes the last interval, should uniform * mass round up to mass.
+    return lowest_arm((weights > 0) & ((cumulative > uniform * cumulative[-1:]) | last))
+
+
+def _inverse_cdf(weights: Array, uniform: Array) -> Array:
+    """The arm whose interval of the cumulative weights holds uniform * mass, int32 `[1, *runs]`, arm after arm."""
+    rows = [weights[k : k + 1] for k in range(len(weights))]
+    cumulative = list(itertools.accumulate(rows))
+    point = uniform * cumulative[-1]
+    found = jnp.full(point.shape, -1, jnp.int32)
+    for k, row in enumerate(rows):  # the last candidate, should uniform * mass round up to mass
+        found = jnp.where(row > 0, k, found)
+    for k in reversed(range(len(rows))):
+        found = jnp.where((rows[k] > 0) & (cumulative[k] > point), k, found)
+    return found
