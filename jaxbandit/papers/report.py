@@ -6,13 +6,13 @@ import base64
 import html
 import json
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 
+from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.provenance import version
 from jaxbandit.papers.evidence import FAILED, REPRODUCED, UNDECIDED, Claim, Evidence
 from jaxbandit.papers.experiment import Paper
@@ -57,12 +57,14 @@ class Report:
 
 
 def write(report: Report, out: Path) -> None:
-    """Write `report.html`, `report.md` and `claims.json`, each atomically."""
+    """Write `report.html`, `report.md` and `claims.json`, each atomically.
+
+    Raises:
+        WriteError: one of them cannot be written.
+    """
     texts = (page(report), markdown(report, out), json.dumps(claims(report), indent=1))
     for name, text in zip(FILES, texts, strict=True):
-        partial = out / f".{name}.{os.getpid()}"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(out / name)
+        write_atomically(out / name, text.encode())
 
 
 def claims(report: Report) -> list[dict[str, object]]:

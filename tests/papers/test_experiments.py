@@ -8,6 +8,7 @@ from jaxbandit.experiments.configs.grid import expanded
 from jaxbandit.papers import PAPERS, Sizes
 from jaxbandit.papers.experiment import CONFIGS, at_point, experiment, grid_values
 from jaxbandit.papers.reproduce import REPRODUCTIONS
+from jaxbandit.tuning.command import task
 
 QUICK, FULL = Sizes(quick=True), Sizes()
 
@@ -52,7 +53,7 @@ def test_experiments_are_points_of_a_grid_with_changes():
     assert grid_values("merit/figure-2-fixed-delay", "problem.delay.d") == [0, 100, 200, 300]
 
 
-@pytest.mark.parametrize(("point", "count"), [({}, 3), ({"problem.delay": "fixed"}, 0)])
+@pytest.mark.parametrize(("point", "count"), [({}, 2), ({"problem.delay": "fixed"}, 0)])
 def test_a_point_that_does_not_select_one_point_is_refused(point, count):
     loaded = config.load(CONFIGS / "merit" / "figure-2-delays.toml")
     with pytest.raises(ValueError, match=f"selects {count} points of the grid"):
@@ -67,3 +68,10 @@ def test_papers_have_claims_with_names_and_figures_of_their_own():
         numbers = range(1, len(reproduction.claims) + 1)
         assert [claim.name for claim in reproduction.claims] == [f"{name}-{number}" for number in numbers]
         assert all(claim.figure.startswith(f"{name}-") for claim in reproduction.claims)
+
+
+def test_the_tuning_example_tunes_penalty_rates_under_a_budget():
+    made = task(config.load(CONFIGS / "tuning.toml"))
+    assert made.configuration.label == "hard-threshold-ucb"
+    assert made.arguments["parameters"] == ["penalties"]
+    assert made.arguments["objective"]["kind"] == "budget"

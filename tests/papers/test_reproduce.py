@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import cli
+from jaxbandit.core.errors import WriteError
 from jaxbandit.engine.host.progress_bar import Parts
 from jaxbandit.papers import PAPERS, Paper, Sizes, drawing, reproduce
 from jaxbandit.papers.evidence import FAILED, Claim, decide, mean_over_runs
@@ -257,9 +258,11 @@ def test_data_without_their_digest_are_simulated_again(data, monkeypatch):
 
 
 def test_a_full_disk_is_reported(reproduced, data, capsys, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device", str(reproduced / "report.md"))
+    def full(path, *_):
+        raise WriteError(path, OSError(28, "No space left on device"))
 
-    monkeypatch.setattr(reproduce.report, "write", full)
+    monkeypatch.setattr(reproduce.report, "write_atomically", full)
     assert cli.main(["reproduce", "tiny", "--quick", "--out", str(reproduced)]) == 1
-    assert capsys.readouterr().err == f"jaxbandit: {reproduced}/report.md cannot be written: No space left on device\n"
+    assert (
+        capsys.readouterr().err == f"jaxbandit: {reproduced}/report.html cannot be written: No space left on device\n"
+    )

@@ -27,10 +27,10 @@ def figures(data: Data) -> Iterator[DrawnFigure]:
     for metric, dash, name in (("r_regret", "-", "r-regret"), ("unfairness", ":", "unfairness")):
         mean, error = (part.isel(round=-1).values / horizon for part in mean_over_instances(results, metric))
         look: Look = {"color": colour, "linestyle": dash, "marker": "o", "markersize": 2.5, "elinewidth": 0.7}
-        axis.errorbar(etas, mean, CONFIDENCE * error, label=f"eta-FUCB, {name} per round", **look)
+        axis.errorbar(etas, mean, CONFIDENCE * error, label=f"eta-FUCB, {name}", **look)
     axis.set_xscale("log")
     axis.set_xlabel("η")
-    axis.set_ylabel("rewards or rounds, per round")
+    axis.set_ylabel("rewards or rounds\nper round")
     axis.set_title("τ = 0.05", loc="left")
     legend(figure, axes, f"T = {horizon:,.0f}, {sample_note(results)}")
     caption = (

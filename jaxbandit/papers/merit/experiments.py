@@ -100,10 +100,12 @@ def _steeper(sizes: Sizes, delay: str, exponent: int) -> Experiment:
     name, quick = experiment_name(delay, exponent), _QUICK[delay]
     if exponent == 4 and delay == "geometric":
         return _geometric(sizes, name, changes)
+    if exponent == 4 and delay == "reward-dependent":
+        return experiment("merit/figure-2-reward-dependent", sizes, name, changes=changes, quick=quick)
+    point: Changes = {"problem.merit.exponent": exponent}
+    file = f"merit/figure-{4 + list(DELAYS).index(delay)}"
     if exponent == 4 and delay != "fixed":
-        point: Changes = {"problem.delay": delay}
-        return experiment("merit/figure-2-delays", sizes, name, point=point, changes=changes, quick=quick)
-    file, point = f"merit/figure-{4 + list(DELAYS).index(delay)}", {"problem.merit.exponent": exponent}
+        file, point = "merit/figure-2-delays", {"problem.delay": delay}
     return experiment(file, sizes, name, point=point, changes=changes, quick=quick)
 
 
