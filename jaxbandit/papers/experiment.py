@@ -22,7 +22,7 @@ _PACKAGE = Path(__file__).parents[1]
 CONFIGS = next(folder for folder in (_PACKAGE / "configs", _PACKAGE.parent / "configs") if folder.is_dir())
 
 Config = dict[str, Any]  # TOML: the values of its tables are of any type
-Changes = Mapping[str, Any]  # by dotted config key, the value to set
+Changes = Mapping[str, object]  # by dotted config key, the value to set
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def at_point(config: Config, point: Changes) -> Config:
     return {**{key: value for key, value in config.items() if key != "grid"}, "problem": tables[0]}
 
 
-def grid_values(file: str, key: str) -> list[Any]:
+def grid_values(file: str, key: str) -> list[object]:
     """The values that a config's `[grid]` lists for a dotted key."""
     values = configs.load(CONFIGS / f"{file}.toml")["grid"]
     for part in key.split("."):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxbandit.papers.experiment import Experiment, Sizes, experiment
 
 REGRET, R_REGRET, ETA = "guarantees-regret", "guarantees-r-regret", "guarantees-eta"
@@ -42,5 +40,5 @@ def _eta(sizes: Sizes, part: int) -> Experiment:
     return experiment("guarantees/plot-3-eta", sizes, name_eta(part), changes=changes)
 
 
-def _shorter(horizon: int) -> dict[str, Any]:
+def _shorter(horizon: int) -> dict[str, object]:
     return {"simulation.horizon": horizon, "simulation.record": 1}

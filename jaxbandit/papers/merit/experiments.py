@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from jax import Array
 
@@ -37,7 +36,7 @@ REPEATS = 5  # of each timing
 _HORIZON = {"simulation.horizon": 4000}
 # The changes for the quick sizes. The timings have as many runs as the other experiments with geometric delays, so that
 # they compile no more programs; delays of 6000 rounds keep their proportion to the horizon.
-_QUICK: dict[str, dict[str, Any]] = {delay: dict(_HORIZON) for delay in DELAYS}
+_QUICK: dict[str, dict[str, object]] = {delay: dict(_HORIZON) for delay in DELAYS}
 _QUICK["geometric"]["simulation.seeds"] = 100
 _QUICK["reward-dependent"]["problem.delay.one.d"] = [0, 0, 600, 600, 600, 0, 0]
 _QUICK["reward-dependent"]["problem.delay.zero.d"] = [600, 600, 0, 0, 0, 600, 600]
@@ -113,7 +112,7 @@ def _geometric(sizes: Sizes, name: str, changes: Changes) -> Experiment:
     return experiment("merit/figure-1", sizes, name, changes=changes, quick=_QUICK["geometric"])
 
 
-def _policies(*labels: str) -> dict[str, Any]:
+def _policies(*labels: str) -> dict[str, object]:
     """The change to these policies."""
     return {"policies": [{"kind": label.lower(), "label": label} for label in labels]}
 

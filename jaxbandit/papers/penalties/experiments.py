@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxbandit.papers.experiment import Experiment, Sizes, experiment, grid_values
 
 OWN = "hard-threshold-ucb"
@@ -67,7 +65,7 @@ def experiments(sizes: Sizes) -> list[Experiment]:
 
 def _every_other_scale(one: Experiment) -> Experiment:
     """The experiment with every other scale s; s = 1, the last, stays."""
-    policies: list[dict[str, Any]] = [
+    policies: list[dict[str, object]] = [
         {key: value[::-2][::-1] if isinstance(value, list) else value for key, value in table.items()}
         for table in one.config["policies"]
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from jaxbandit.papers.experiment import Changes, Experiment, Sizes, experiment, grid_values
@@ -84,7 +82,7 @@ def _one_policy(made: Experiment, label: str) -> Experiment:
     return Experiment(made.name, {**made.config, "policies": policies})
 
 
-def _rounds(horizon: int, also: list[int]) -> dict[str, Any]:
+def _rounds(horizon: int, also: list[int]) -> dict[str, object]:
     """A horizon and recorded rounds, those in `also` among them. c t is a whole number in each of them for every c."""
     spaced = 20 * np.round(np.geomspace(20, horizon, 160) / 20).astype(int)
     recorded = np.unique([*spaced, *(t for t in also if t < horizon)]).tolist()
