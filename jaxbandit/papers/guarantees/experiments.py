@@ -25,7 +25,7 @@ def experiments(sizes: Sizes) -> list[Experiment]:
     """The three plots of section 6, and what they show at parts of the horizon and with wider gaps."""
     made = [experiment("guarantees/plot-1-regret", sizes, REGRET), _eta(sizes, 1)]
     made += [_eta(sizes, part) for part in PARTS[:-1]]
-    changes = {"simulation.metrics": ["regret", "r_regret", "unfairness", "max_deficit"]}
+    changes: dict[str, object] = {"simulation.metrics": ["regret", "r_regret", "unfairness", "max_deficit"]}
     made.append(experiment("guarantees/plot-2-r-regret", sizes, R_REGRET, changes=changes))
     wide_horizon = QUICK_WIDE_HORIZON if sizes.quick else WIDE_HORIZON
     for gaps, means, horizon in (("narrow", None, HORIZON), ("wide", WIDE_GAPS, wide_horizon)):
