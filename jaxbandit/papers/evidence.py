@@ -46,7 +46,7 @@ class Evidence:
         compared: the number of settings compared.
         tolerance: the two ends of the range that the claim gives the statistic; infinite where there is none.
         finding: why the claim does not hold; empty where it does.
-        holds_in: the nearest settings in which the claim does hold; empty where there are none or none is needed.
+        holds_for: the nearest settings in which the claim does hold; empty where there are none or none is needed.
     """
 
     verdict: str
@@ -58,11 +58,11 @@ class Evidence:
     compared: int
     tolerance: tuple[float, float] = (-math.inf, math.inf)
     finding: str = ""
-    holds_in: str = ""
+    holds_for: str = ""
 
-    def explained(self, finding: str, holds_in: str = "") -> Evidence:
+    def explained(self, finding: str, holds_for: str = "") -> Evidence:
         """The evidence with a finding, where the claim was not reproduced; else the evidence as it is."""
-        return self if self.verdict == REPRODUCED else replace(self, finding=finding, holds_in=holds_in)
+        return self if self.verdict == REPRODUCED else replace(self, finding=finding, holds_for=holds_for)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def claims(report: Report) -> list[dict[str, object]]:
             "compared": evidence.compared,
             "verdict": evidence.verdict,
             "finding": evidence.finding,
-            "range": evidence.holds_in,
+            "range": evidence.holds_for,
         }
         for results in report.papers
         for claim, evidence in results.decided
@@ -127,15 +127,15 @@ def interval(evidence: Evidence) -> str:
 
 def _preface(report: Report) -> Iterator[str]:
     sizes = (
-        "quick sizes (--quick): problems are smaller, runs are fewer, and verdicts are those of small samples"
+        "Quick sizes (--quick): smaller problems and fewer runs than in the papers; verdicts are those of small samples."
         if report.quick
-        else "full sizes (those of the papers, where the papers state them)"
+        else "Full sizes: those of the papers, where the papers state them."
     )
     devices = ", ".join(sorted({results.device for results in report.papers}))
     seconds = sum(results.seconds for results in report.papers)
     yield (
-        f"Simulated at {sizes}, with jaxbandit {version()} and JAX {jax.__version__} on {devices}, in "
-        f"{seconds / 60:.1f} minutes, compilation included."
+        f"{sizes} Simulated with jaxbandit {version()} and JAX {jax.__version__} on {devices}, in {seconds / 60:.1f} "
+        "minutes, compilation included."
     )
     yield (
         "Every verdict is computed from confidence intervals, one per setting; the intervals of a claim hold together "
@@ -154,8 +154,8 @@ def _details(claim: Claim, evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield "assumed", f"{claim.assumed} (not stated in the paper)"
     if evidence.finding:
         yield "finding", evidence.finding
-    if evidence.holds_in:
-        yield "holds in", evidence.holds_in
+    if evidence.holds_for:
+        yield "holds for", evidence.holds_for
 
 
 def markdown(report: Report, out: Path) -> str:
@@ -165,7 +165,7 @@ def markdown(report: Report, out: Path) -> str:
     for results in report.papers:
         lines += [f"| {c.name} | {e.verdict} | {c.statement} |" for c, e in results.decided]
     for results in report.papers:
-        lines += ["", f"## {results.paper.name}: {results.paper.title}", "", results.paper.citation]
+        lines += ["", f"## {results.paper.name}", "", results.paper.citation]
         for claim, evidence in results.decided:
             lines += ["", f"### {claim.name}: {evidence.verdict}", ""]
             lines += [f"{claim.statement} ({claim.place}; {claim.figure})", ""]
@@ -198,8 +198,7 @@ def page(report: Report) -> str:
     ]
     parts.append("</table>")
     for results in report.papers:
-        parts += [f"<section><h2>{results.paper.name}: {html.escape(results.paper.title)}</h2>"]
-        parts += [f"<p>{html.escape(results.paper.citation)}</p>"]
+        parts += [f"<section><h2>{results.paper.name}</h2>", f"<p>{html.escape(results.paper.citation)}</p>"]
         parts += [_claim(claim, evidence) for claim, evidence in results.decided]
         parts += [_figure(figure) for figure in results.figures] + ["</section>"]
     body = "\n".join(parts)

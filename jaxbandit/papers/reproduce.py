@@ -153,7 +153,7 @@ def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = Fa
 
     Raises:
         InputError: before any work, about a config or the conversion log; or about `out`, whose files were changed
-            meanwhile.
+            during the call.
         WriteError: a file cannot be written, or its results cannot be read again.
     """
     reproductions = [REPRODUCTIONS[name] for name in names]

@@ -55,7 +55,7 @@ def test_both_ends_of_the_range_count_and_exact_values_need_no_interval():
 def test_only_claims_that_are_not_reproduced_have_a_finding():
     holds, fails = (decide("", [Estimate("", value)], low=0.0) for value in (1.0, -1.0))
     assert holds.explained("why", "where").finding == ""
-    assert (fails.explained("why", "where").finding, fails.explained("why", "where").holds_in) == ("why", "where")
+    assert (fails.explained("why", "where").finding, fails.explained("why", "where").holds_for) == ("why", "where")
 
 
 def test_errors_are_over_instances_where_there_are_several():

@@ -162,7 +162,7 @@ def test_every_claim_is_here():
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_that_holds_is_reproduced(name):
     evidence = CLAIMS[name].weigh(World())
-    assert (evidence.verdict, evidence.finding, evidence.holds_in) == ("reproduced", "", "")
+    assert (evidence.verdict, evidence.finding, evidence.holds_for) == ("reproduced", "", "")
     assert evidence.low <= evidence.number <= evidence.high
 
 
@@ -180,17 +180,17 @@ def test_a_claim_that_the_noise_hides_is_undecided(name):
     assert CLAIMS[name].weigh(World(deviation=30.0)).verdict == "undecided"
 
 
-def test_the_nearest_setting_is_named_where_the_claim_holds_in_it():
+def test_the_nearest_setting_is_named_where_the_claim_holds_for_it():
     world = World()
     BREAKS["merit-3"](world)
-    assert CLAIMS["merit-3"].weigh(world).holds_in == "eps = 0.6"
+    assert CLAIMS["merit-3"].weigh(world).holds_for == "eps = 0.6"
     shares(merit.EXPLORING, "FGREEDY-D", OPTIMAL)(world)
-    assert CLAIMS["merit-3"].weigh(world).holds_in == ""
+    assert CLAIMS["merit-3"].weigh(world).holds_for == ""
     slower(world)
-    assert CLAIMS["merit-18"].weigh(world).holds_in == ""
+    assert CLAIMS["merit-18"].weigh(world).holds_for == ""
     for repeat in range(merit.REPEATS):
         world.speed[merit.timing_name("OP-FCUCB-D", repeat, searched=True)] = 0.2e6
-    assert CLAIMS["merit-18"].weigh(world).holds_in == "with a search for the optimum"
+    assert CLAIMS["merit-18"].weigh(world).holds_for == "with a search for the optimum"
 
 
 def test_exponents_are_those_of_the_growth():

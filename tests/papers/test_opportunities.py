@@ -51,7 +51,7 @@ def test_orders_of_utility(value, expected):
 
 def test_a_claim_holds_from_the_horizon_where_utility_begins_to_decrease_in_lambda():
     evidence = CLAIMS["opportunities-1"](utilities(lambda f, cost, t: spread(0.4 - cost * (t - 5_000) / t)))
-    assert (evidence.verdict, evidence.holds_in) == (FAILED, "T >= 10,000")
+    assert (evidence.verdict, evidence.holds_for) == (FAILED, "T >= 10,000")
     assert "take 50% (T = 1,000), 50% (T = 10,000), 50% (T = 100,000) of the rounds" in evidence.finding
 
 

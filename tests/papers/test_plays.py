@@ -129,14 +129,14 @@ def test_deficits_beyond_a_level(level, unfair, lower):
 
 
 @pytest.mark.parametrize(
-    ("level", "expected", "holds_in"),
+    ("level", "expected", "holds_for"),
     [
         (-7.0, REPRODUCED, ""),
         (-1.0, FAILED, "eps_t = 0.6/sqrt(t) at T = 10,000"),
         (-5.0, UNDECIDED, "eps_t = 0.6/sqrt(t) at T = 10,000"),
     ],
 )
-def test_a_level_that_deficits_stay_below(level, expected, holds_in):
+def test_a_level_that_deficits_stay_below(level, expected, holds_for):
     data = compared(plays.COMPARED.values(), max_deficit_final=[spread(0)] * 4 + [spread(level, 0.5)])
     slack = {
         "max_deficit": (("policy", "instance", "round"), [[[-10 * eps] * 3] for eps in plays.SLACKS]),
@@ -144,4 +144,4 @@ def test_a_level_that_deficits_stay_below(level, expected, holds_in):
     }
     made = xr.Dataset(slack, coords={"policy": [str(eps) for eps in plays.SLACKS], "round": [10_000, 20_000, 40_000]})
     evidence = CLAIMS["plays-10"](data | dict.fromkeys(plays.SLACK.values(), made))
-    assert (evidence.verdict, evidence.holds_in) == (expected, holds_in)
+    assert (evidence.verdict, evidence.holds_for) == (expected, holds_for)

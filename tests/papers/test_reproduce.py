@@ -113,7 +113,7 @@ def test_the_reports_hold_everything(reproduced):
     (picture,) = re.findall(r"!\[.*\]\((.*)\)", text)
     assert (reproduced / picture).exists()
     for words in (
-        "quick sizes",
+        "Quick sizes",
         "A tiny paper (2026)",
         "it explores",
         "nowhere else",

@@ -205,8 +205,8 @@ def linear(data: Data) -> Evidence:
         f"{' and '.join(explored)} of FGREEDY-D's fairness regret at T, and the remainder grows more slowly; the "
         f"exponents of its reward regret range from {_range(growth(REGRETS[0], GREEDY))}"
     )
-    only = "CUCB-D and MP-TS-D only" if unfair.verdict == REPRODUCED else ""
-    return decide(statistic, estimates, low=LINEAR).explained(finding, only)
+    holds_for = "CUCB-D and MP-TS-D only" if unfair.verdict == REPRODUCED else ""
+    return decide(statistic, estimates, low=LINEAR).explained(finding, holds_for)
 
 
 def insensitive_to_delay(data: Data) -> Evidence:
@@ -231,8 +231,8 @@ def insensitive_to_delay(data: Data) -> Evidence:
     )
     fair = decide(statistic, by_metric[REGRETS[1]], 1 / CLOSE, CLOSE)
     every = [estimate for estimates in by_metric.values() for estimate in estimates]
-    only = "fairness regret only" if fair.verdict == REPRODUCED else ""
-    return decide(statistic, every, 1 / CLOSE, CLOSE).explained(finding, only)
+    holds_for = "fairness regret only" if fair.verdict == REPRODUCED else ""
+    return decide(statistic, every, 1 / CLOSE, CLOSE).explained(finding, holds_for)
 
 
 def optimistic(data: Data, experiments: Iterable[str], loses: bool) -> Evidence:

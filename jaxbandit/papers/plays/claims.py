@@ -130,8 +130,8 @@ def _least_regret(data: Data, names: Sequence[str], finding: str, also: Sequence
         for base in OWN
     }
     evidence = decide("c-regret at T of another policy minus that of Fair-MMAB (rewards); more than 0", estimates, 0.0)
-    holds_in = "; ".join(split_by_verdict(by_setting, 0.0)[0])
-    return evidence.explained(f"{signs_in_words(estimates)}; {finding}", holds_in)
+    holds_for = "; ".join(split_by_verdict(by_setting, 0.0)[0])
+    return evidence.explained(f"{signs_in_words(estimates)}; {finding}", holds_for)
 
 
 def _regret_saved(data: Data, name: str, label: str) -> float:
@@ -224,8 +224,8 @@ def _pllp_never_behind(data: Data) -> Evidence:
     estimates = _joined(by_setting)
     statistic = "largest deficit of any arm under UCB-PLLP over all runs and all rounds (rounds); less than 1"
     in_words = ", ".join(f"{estimate.value:.2f} ({estimate.setting})" for estimate in estimates)
-    holds_in = "; ".join(split_by_verdict(by_setting, high=1.0)[0])
-    return decide(statistic, estimates, high=1.0).explained(f"{_PLLP}; it is {in_words}", holds_in)
+    holds_for = "; ".join(split_by_verdict(by_setting, high=1.0)[0])
+    return decide(statistic, estimates, high=1.0).explained(f"{_PLLP}; it is {in_words}", holds_for)
 
 
 def _pllp_far_below(data: Data) -> Evidence:
@@ -241,11 +241,11 @@ def _pllp_far_below(data: Data) -> Evidence:
         path = zip(results.max_deficit.values[0], results["round"].values.tolist(), strict=True)
         paths.append(", ".join(f"{mean:.1f} at t = {t:,}" for mean, t in path) + f" ({place(name)})")
     least = holds_from(by_slack, high=FAR_BELOW)
-    holds_in = "" if least is None else f"eps_t = {SLACKS[least]:g}/sqrt(t) at T = {FIGURE_ROUNDS:,}"
+    holds_for = "" if least is None else f"eps_t = {SLACKS[least]:g}/sqrt(t) at T = {FIGURE_ROUNDS:,}"
     evidence = decide(
         f"largest deficit under UCB-PLLP at T (rounds); less than {FAR_BELOW:g}", estimates, high=FAR_BELOW
     )
-    return evidence.explained(f"{_PLLP}; it is {'; '.join(paths)}", holds_in)
+    return evidence.explained(f"{_PLLP}; it is {'; '.join(paths)}", holds_for)
 
 
 def _own_close_to_1(data: Data) -> Evidence:
@@ -287,13 +287,13 @@ def _behind_with_uneven_fractions(data: Data) -> Evidence:
             estimates.append(mean_over_runs(f"{place(name)}, {label}", values))
         pllp = _largest_deficit_ever(data, name, "UCB-PLLP", f"{place(name)}, UCB-PLLP")
         estimates.append(Estimate(pllp.setting, 1 - pllp.value))
-    holds_in, _ = split_by_verdict({estimate.setting: [estimate] for estimate in estimates}, 0.0)
+    holds_for, _ = split_by_verdict({estimate.setting: [estimate] for estimate in estimates}, 0.0)
     statistic = (
         "largest deficit at T minus 1 under LFG and UCB-LP, 1 minus the largest of any run and round under UCB-PLLP "
         "(rounds); more than 0"
     )
     in_words = ", ".join(f"{estimate.value:.1f} ({estimate.setting})" for estimate in estimates)
-    return decide(statistic, estimates, 0.0).explained(f"it is {in_words}", "; ".join(holds_in))
+    return decide(statistic, estimates, 0.0).explained(f"it is {in_words}", "; ".join(holds_for))
 
 
 _ROWS = (
