@@ -127,7 +127,7 @@ def interval(evidence: Evidence) -> str:
 
 def _preface(report: Report) -> Iterator[str]:
     sizes = (
-        "Quick sizes (--quick): smaller problems and fewer runs than in the papers; verdicts are those of small samples."
+        "Quick sizes (--quick): smaller problems and fewer runs than in the papers. Verdicts come from small samples."
         if report.quick
         else "Full sizes: those of the papers, where the papers state them."
     )
