@@ -45,6 +45,7 @@ def test_damage_is_refused_or_mended(kept, damage):
             assert count <= (most if name != "run.toml" or damage in (swapped, forged) else 0)
 
 
+@pytest.mark.slow
 def test_damage_of_every_kind_and_to_several_files(kept):
     refused, again = _damaged(kept, 0, 84)
     assert refused > 3

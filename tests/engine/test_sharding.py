@@ -57,7 +57,14 @@ def test_any_size_of_blocks_gives_the_same(name, block):
 
 @pytest.mark.parametrize(
     ("name", "blocks"),
-    [("draws", (16, 32, 48)), ("fair exposure", (16, 32, 48)), ("drawn rewards", (16, 32, 48)), ("families", (16,))],
+    [
+        ("draws", (16,)),
+        ("fair exposure", (16,)),
+        pytest.param("draws", (32, 48), marks=pytest.mark.slow),
+        pytest.param("fair exposure", (32, 48), marks=pytest.mark.slow),
+        pytest.param("drawn rewards", (16, 32, 48), marks=pytest.mark.slow),
+        pytest.param("families", (16,), marks=pytest.mark.slow),
+    ],
 )
 def test_blocks_of_few_vectors_give_the_same(name, blocks):
     """`tests/full/same_bits.py` compares every policy under every reward."""

@@ -13,12 +13,17 @@ from fuzz_judge import METRICS as JUDGED
 
 SEEDS = (20, 21, 22)
 # Each of these policies with one delay and one reward, which differ from policy to policy, and three sets of numbers:
-# the same program thrice.
+# one program, three times. Every third is a fast test.
 PLACES = [place for place in range(len(kinds()[0])) if place % 7 not in (2, 5, 6)][:20]
+FAST = PLACES[::3]
 CYCLE = max(len(kinds()[1]), len(kinds()[2]))
 
 
-@pytest.mark.parametrize("place", PLACES, ids=[kinds()[0][place] for place in PLACES])
+@pytest.mark.parametrize(
+    "place",
+    [place if place in FAST else pytest.param(place, marks=pytest.mark.slow) for place in PLACES],
+    ids=[kinds()[0][place] for place in PLACES],
+)
 def test_random_configs_have_no_faults(place):
     coverage, ran = fuzzing.Coverage(), 0
     number = place + len(kinds()[0]) * (place % CYCLE + CYCLE * (place % 2))
