@@ -23,7 +23,7 @@ from report import RESULTS, save
 
 import jaxbandit as jb
 from jaxbandit.experiments.plots.figures import CONFIDENCE, STYLE
-from jaxbandit.tuning.gradients import Program
+from jaxbandit.tuning.gradient_program import GradientProgram
 
 AHEAD = 5  # how many times the rounds of tuning a search is given
 CHUNK = 50  # candidates simulated in one call
@@ -57,7 +57,8 @@ class Task:
         """As `tune` takes it."""
         if self.limited is None:
             return self.minimised
-        return {"kind": "budget", "metric": self.minimised, "limited": self.limited, "most": self.most, "price": 0.5}
+        budget = {"metric": self.minimised, "limited": self.limited, "most": self.most, "multiplier": 0.5}
+        return {"kind": "budget", **budget}
 
     @property
     def metrics(self) -> list[str]:
@@ -170,7 +171,7 @@ def compared(task: Task, steps: int, seeds: int, fresh: int) -> dict[str, Any]:
             row["with overrun"] = [float(paid.mean()), float(CONFIDENCE * paid.std(ddof=1) / math.sqrt(fresh))]
         rows[label] = row
     path = made.trajectory
-    kept = {str(n): path[n].values.tolist() for n in path if str(n).startswith("hard_") or n == "price"}
+    kept = {str(n): path[n].values.tolist() for n in path if str(n).startswith("hard_") or n == "multiplier"}
     return {"rows": rows, "step": made.step, "trajectory": kept}
 
 
@@ -184,7 +185,7 @@ def temperatures(seeds: int) -> dict[str, Any]:
     )
     rows = []
     for temperature in np.geomspace(0.3, 1e-3, 10):
-        program = Program(
+        program = GradientProgram(
             problem, "hard-threshold-ucb", ["penalties"], "penalized_regret", "relaxed",
             horizon=1000, temperature=float(temperature), width=float(10 * temperature), key=0,
         )  # fmt: skip

@@ -250,11 +250,11 @@ def _tune(parsed: argparse.Namespace) -> int:
     sharding.check()
     from jaxbandit.tuning import command as tasks  # late, as in `_run`: with the figure comes matplotlib
 
-    task = tasks.task(config)
+    task = tasks.make_task(config)
     out = parsed.out or _named_after(parsed.config)
     _ask_for(out, tasks.FILES.__contains__)
     made = task.run(progress=sys.stderr.isatty())
-    written = tasks.save(task, made, out)
+    written = tasks.write(task, made, out)
     print_lines(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0
 

@@ -131,6 +131,8 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "arms": ("means",),
     "lr": ("learning_rate",),
     "stepsize": ("learning_rate",),
+    "rate": ("learning_rate",),
+    "price": ("multiplier",),
 }
 
 

@@ -1,8 +1,10 @@
-"""`jaxbandit tune`: a config with a table [tuning] to a tuned config, a trajectory and a figure."""
+"""`jaxbandit tune`: from a config with a table `[tuning]` to a tuned config, a trajectory and a figure."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,34 +12,33 @@ from typing import Any
 
 import numpy as np
 import tomli_w
-import xarray as xr
 
 from jaxbandit.core.errors import InputError, WriteError, unknown_key, unknown_name
-from jaxbandit.core.files.output_names import HEX, remove_files, unique_name
+from jaxbandit.core.files.output_names import HEX, is_temporary, remove_files, unique_name
 from jaxbandit.core.provenance import version
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration
+from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import policy_table
-from jaxbandit.experiments.dataset import write
 from jaxbandit.tuning.tune import Tuned, tune
 
-_HOW = ("steps", "temperature", "width", "learning_rate", "constraint", "common", "check")
-KEYS = ("policy", "parameters", "objective", "estimator", "horizon", "seeds", *_HOW)
+_OPTIONS = ("steps", "temperature", "width", "learning_rate", "constraint", "common", "check")
+KEYS = ("policy", "parameters", "objective", "estimator", "horizon", "seeds", *_OPTIONS)
 FILES = ("tuned.toml", "tuning.nc", "tuning.png", "tuning.pdf")
-_STAGING = re.compile(rf"\.tuning-{HEX}")  # where they are made
-_PARTIAL = re.compile(r"\.tuning\.nc\.\d+")  # of `results.write`
+_STAGING = ".tuning-"  # the start of a staging folder's name
+_ABANDONED = 86_400.0  # seconds since the last change of a staging folder after which no live process is using it
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a config asks to tune, checked but for what `tune` checks.
+class TuningTask:
+    """The tuning that a config describes, checked except for what `tune` checks.
 
     Attributes:
-        config: the config in full.
-        simulation: of its other tables.
-        entry: the policy to tune.
-        arguments: of `tune`, by name.
+        config: the whole config.
+        plan: the simulation that the other tables of the config describe.
+        configuration: the policy to tune.
+        arguments: the arguments of `tune`, by name.
     """
 
     config: Mapping[str, Any]
@@ -55,24 +56,24 @@ class Task:
             return tune(self.plan.problem, self.configuration.policy, progress=progress, **self.arguments)
         except InputError as error:
             key = error.key.removeprefix("simulation.")
-            named = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
-            raise error.with_key(f"tuning.{key}" if named else error.key) from None
+            of_tuning = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
+            raise error.with_key(f"tuning.{key}" if of_tuning else error.key) from None
 
-    def tuned(self, made: Tuned) -> dict[str, Any]:
-        """The config with the tuned policy behind the others, ready for `jaxbandit run`."""
-        plain = {name: value for name, value in self.config.items() if name != "tuning"}
+    def tuned_config(self, tuned: Tuned) -> dict[str, Any]:
+        """The config without `[tuning]` and with the tuned policy as the last one, ready for `jaxbandit run`."""
+        others = {name: value for name, value in self.config.items() if name != "tuning"}
         label = f"{self.configuration.label}, tuned"
-        return {**plain, "policies": [*self.config["policies"], {"label": label, **policy_table(made.policy)}]}
+        return {**others, "policies": [*self.config["policies"], {"label": label, **policy_table(tuned.policy)}]}
 
 
-def task(config: Mapping[str, Any]) -> Task:
-    """What the table [tuning] of a config asks for.
+def make_task(config: Mapping[str, Any]) -> TuningTask:
+    """The tuning that the table `[tuning]` of a config describes.
 
-    Its keys are the arguments of `tune`, `horizon` and `key` from [simulation] by default; beside them `policy`, the
-    label of the policy where there are several, and `learning_rate`, Adam's first step.
+    The keys are the arguments of `tune`, with `horizon` and `key` of `[simulation]` as defaults, and `policy`: the
+    label of the policy, where the config has several.
 
     Raises:
-        InputError: naming the key at fault.
+        InputError: naming the key.
     """
     given = configs.table(config, "tuning")
     for name in given:
@@ -84,57 +85,73 @@ def task(config: Mapping[str, Any]) -> Task:
     if not isinstance(label, str) or label not in configurations:
         raise unknown_name("tuning.policy", label, configurations)
     if "parameters" not in given:
-        raise InputError("tuning.parameters", None, 'names, as ["penalties"], or a table of names and starts')
+        words = 'a list of names, such as ["penalties"], or a table of names and starts, such as { eta = 1.0 }'
+        raise InputError("tuning.parameters", None, words)
     settings = plan.settings
     arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}
-    return Task(config, plan, configurations[label], arguments)
+    return TuningTask(config, plan, configurations[label], arguments)
 
 
-def summary(task: Task, made: Tuned) -> str:
-    """The parameters and what the policy itself came to on the tuning's seeds, before and after."""
+def summary(task: TuningTask, tuned: Tuned) -> str:
+    """The results of the policy itself before and after, on the seeds of the tuning, and the tuned parameters."""
     lines = [
-        f"{task.configuration.label}, {len(made.trajectory.step) - 1} steps; "
+        f"{task.configuration.label}, {len(tuned.trajectory.step) - 1} steps; "
         "the policy itself, simulated on the same seeds:",
     ]
-    for words, step in (("before", 0), (f"after (step {made.step})", made.step)):
-        at = made.trajectory.isel(step=step)
+    for words, step in (("before", 0), (f"after (step {tuned.step})", tuned.step)):
+        at = tuned.trajectory.isel(step=step)
         parts = [f"{name} {float(at[name]):.6g}" for name in at if str(name).startswith("hard_")]
         lines.append(f"  {words}: " + ", ".join(part.removeprefix("hard_").replace("_", " ") for part in parts))
-    lines += [f"  {name} = {np.round(value, 6).tolist()}" for name, value in made.values.items()]
+    lines += [f"  {name} = {np.round(value, 6).tolist()}" for name, value in tuned.values.items()]
     return "\n".join(lines)
 
 
-def save(task: Task, made: Tuned, out: Path) -> list[Path]:
-    """Write the tuned config, the trajectory and its figure into a folder, each whole or not at all.
+def write(task: TuningTask, tuned: Tuned, out: Path) -> list[Path]:
+    """Write the tuned config, the trajectory and its figure into a folder; each file is written atomically.
+
+    All files are made in a staging folder inside `out` and then moved, so a disk that is full leaves the old files as
+    they were. A staging folder that a killed process left is removed by a later call, a day after its last change:
+    until then it may belong to a process that is still writing.
+
+    Returns:
+        The files.
 
     Raises:
-        WriteError: one cannot be written.
+        WriteError: a file cannot be written.
     """
-    from jaxbandit.tuning import plot
+    from jaxbandit.tuning import plot  # late: matplotlib is slow to import
 
-    trajectory: xr.Dataset = made.trajectory.assign_attrs(
+    trajectory = tuned.trajectory.assign_attrs(
         config=tomli_w.dumps(dict(task.config)),
         jaxbandit_version=version(),
         policy=task.configuration.label,
-        step=made.step,
+        step=tuned.step,
     )
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for left in filter(_STAGING.fullmatch, [path.name for path in out.iterdir()]):  # of a call that was killed
-            remove_files(out / left, _made)
-        there = out / unique_name(".tuning-")
-        there.mkdir()
+        _remove_abandoned(out)
+        staging = out / unique_name(_STAGING)
+        staging.mkdir()
         try:
-            (there / "tuned.toml").write_text(tomli_w.dumps(task.tuned(made)))
-            write(trajectory, there / "tuning.nc")
-            plot.draw(made.trajectory, there)
-            return [(there / name).replace(out / name) for name in FILES]
+            (staging / "tuned.toml").write_text(tomli_w.dumps(task.tuned_config(tuned)))
+            dataset.write(trajectory, staging / "tuning.nc")
+            plot.draw(tuned.trajectory, staging)
+            return [(staging / name).replace(out / name) for name in FILES]
         finally:
-            remove_files(there, _made)
+            remove_files(staging, _is_ours)
     except OSError as error:
         raise WriteError(out, error) from None
 
 
-def _made(name: str) -> bool:
-    """Whether `save` makes a file of this name."""
-    return name in FILES or _PARTIAL.fullmatch(name) is not None
+def _remove_abandoned(out: Path) -> None:
+    """Remove the staging folders that killed processes left."""
+    for folder in list(out.iterdir()):
+        if re.fullmatch(re.escape(_STAGING) + HEX, folder.name):
+            with contextlib.suppress(OSError):  # removed by another process meanwhile
+                if time.time() - folder.lstat().st_mtime > _ABANDONED:
+                    remove_files(folder, _is_ours)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether `write` makes a file of this name in a staging folder."""
+    return name in FILES or is_temporary(name, FILES.__contains__)

@@ -1,9 +1,11 @@
-"""What is tuned for: the expectation of a function of what a run comes to."""
+"""What is tuned for: the expectation of a function of a run's counts and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+from jax import Array
 
 from jaxbandit.core.component import Component, parameter
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
@@ -14,14 +16,24 @@ from jaxbandit.metrics.definitions import METRICS, MetricInputs
 
 
 class Objective(Component):
-    """An objective. A subclass writes `value` and, where it needs metrics, `metrics`; its fields are its parameters.
+    """A function of a run that `tune` minimises or maximises in expectation.
+
+    To write your own objective, define `value` and, if it needs metrics, `metrics`. The fields of the class are its
+    parameters.
+
+    Attributes:
+        maximised: whether larger is better (a class attribute, False by default).
+        label: the name that figures show (a class attribute).
 
     Example:
-        >>> class Served(Objective, name="served"):
+        >>> class PlaysOfLastArm(Objective, name="plays-of-last-arm"):
         ...     maximised = True
         ...
-        ...     def value(self, counts, truth, measured):
+        ...     def value(self, counts, inputs, measured):
         ...         return counts[:, -1]
+        >>> objective = PlaysOfLastArm()  # as in `jb.tuning.tune(..., objective=objective)`
+        >>> objective.maximised
+        True
     """
 
     family: ClassVar[str] = "objective"
@@ -30,16 +42,19 @@ class Objective(Component):
     label: ClassVar[str] = "objective"
 
     def metrics(self) -> list[str]:
-        """The metrics it is made of, names of `jaxbandit.metrics.METRICS`; they say what it needs of the problem."""
+        """The names of the metrics that `value` gets, from `jaxbandit.metrics.definitions.METRICS`; none by default.
+
+        The problem must have the keys that these metrics need.
+        """
         return []
 
-    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+    def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
         """The objective of each run.
 
         Args:
-            counts: N_k(T), `[1, K, C, S]`, C instances and S runs of each.
-            truth: of the problem.
-            measured: the metrics that `metrics` names, float `[1, C, S]`.
+            counts: N_k(T), float `[1, K, C, S]`: C instances and S runs of each.
+            inputs: the numbers of the problem, such as `inputs.means`, `[K, C, 1]`.
+            measured: the metrics named by `metrics`, float `[1, C, S]`.
 
         Returns:
             Float `[1, C, S]`.
@@ -47,44 +62,74 @@ class Objective(Component):
         raise TypeError(f"{type(self).__name__} has no value")
 
     def check(self, key: str) -> None:
-        """Refuse numbers out of range."""
+        """Check the parameters.
+
+        Raises:
+            InputError: naming `key.parameter`.
+        """
         for name, field in self.parameters().items():
+            held = getattr(self, name)
             if isinstance(field.default, str):  # the name of a metric
-                if getattr(self, name) not in list(METRICS):
-                    raise unknown_name(f"{key}.{name}", getattr(self, name), METRICS)
+                if held not in list(METRICS):
+                    raise unknown_name(f"{key}.{name}", held, METRICS)
                 continue
             low = field.metadata.get("low")
-            if finite_numbers(getattr(self, name), f"{key}.{name}", "a number", *([] if low is None else [low])).ndim:
-                raise InputError(f"{key}.{name}", getattr(self, name), "a number")
+            words = "a finite number" if low is None else f"a number >= {low:g}"
+            if finite_numbers(held, f"{key}.{name}", words, *([] if low is None else [low])).ndim:
+                raise InputError(f"{key}.{name}", held, words)
 
 
 class PenalizedReward(Objective, name="penalized_reward"):
-    """The expected reward less what missed rounds cost: sum_k mu_k N_k - A_k (tau_k T - N_k)+, with the problem's A."""
+    """The expected reward minus the penalties for missed rounds, maximised.
+
+    sum_k mu_k N_k - A_k (tau_k T - N_k)+, with the problem's penalty rates A; in units of reward.
+
+    Source: penalties paper, eq. 4.
+
+    Example:
+        >>> jb.tuning.PenalizedReward().maximised
+        True
+    """
 
     maximised: ClassVar[bool] = True
     label: ClassVar[str] = "penalized reward"
 
     def metrics(self) -> list[str]:
-        return ["penalized_regret"]  # for its needs
+        return ["penalized_regret"]  # because it needs the same keys of the problem
 
-    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
-        return metrics.expected_reward(counts, inputs) - metrics.total_penalty(counts, inputs)  # 000 eq. 4
+    def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
+        return metrics.expected_reward(counts, inputs) - metrics.total_penalty(counts, inputs)  # eq. 4
 
 
 class Reward(Objective, name="reward"):
-    """The expected reward of what is played, sum_k mu_k N_k."""
+    """The expected reward of the arms that are played, sum_k mu_k N_k, maximised; in units of reward.
+
+    Example:
+        >>> jb.tuning.Reward().label
+        'expected reward'
+    """
 
     maximised: ClassVar[bool] = True
     label: ClassVar[str] = "expected reward"
 
-    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+    def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
         return metrics.expected_reward(counts, inputs)
 
 
-class Measured(Objective, name="metric"):
-    """A metric; all are minimised but gains, as `utility` is."""
+class MetricObjective(Objective, name="metric"):
+    """A metric at the horizon, minimised; `utility`, which is a gain, is maximised.
 
-    metric: str = parameter("regret", doc="its name", static=True)
+    The name of a metric stands for this objective: `objective="regret"`.
+
+    Args:
+        metric: a name of `jaxbandit.metrics.definitions.METRICS`; default "regret".
+
+    Example:
+        >>> jb.tuning.MetricObjective(metric="utility").maximised
+        True
+    """
+
+    metric: str = parameter("regret", doc="the name of the metric", static=True)
 
     @property
     def maximised(self) -> bool:  # type: ignore[override]
@@ -97,80 +142,100 @@ class Measured(Objective, name="metric"):
     def metrics(self) -> list[str]:
         return [self.metric]
 
-    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+    def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
         return measured[self.metric]
 
 
 class Budget(Objective, name="budget"):
-    """A metric, minimised, while the mean of another is at most a budget: metric + price (limited - most).
+    """A metric that is minimised while the mean of another one must be at most a budget.
 
-    The price is the multiplier of the Lagrangian. `tune` starts from it and moves it with what the budget is exceeded
-    by; `value_and_gradient` takes it as it is. Minimising `regret` is maximising reward.
+    The objective is the Lagrangian metric + multiplier (limited - most). `tune` starts from the given multiplier and
+    moves it at every check; `value_and_gradient` takes it as it is. To maximise the reward, minimise `regret`.
+
+    Args:
+        metric: the metric that is minimised; default "regret".
+        limited: the metric that has the budget; default "unfairness".
+        most: the budget, in the unit of the limited metric; default 0.
+        multiplier: the Lagrange multiplier at the start, >= 0: what one unit above the budget costs; default 1.
+        integral_gain: how far the multiplier moves per check while the limited metric is twice the budget, >= 0;
+            default 0.1.
+        proportional_gain: how far the multiplier moves when the limited metric changes by the budget, >= 0; default 1.
+
+    Example:
+        >>> budget = jb.tuning.Budget(most=5.0)  # as in `jb.tuning.tune(..., objective=budget)`
+        >>> budget.with_updated_multiplier(limited=10.0, before=10.0).multiplier
+        1.1
     """
 
-    metric: str = parameter("regret", doc="what is minimised", static=True)
-    limited: str = parameter("unfairness", doc="what has a budget", static=True)
+    metric: str = parameter("regret", doc="the metric that is minimised", static=True)
+    limited: str = parameter("unfairness", doc="the metric that has a budget", static=True)
     most: float = parameter(0.0, doc="the budget, in the limited metric's unit")
-    multiplier: float = parameter(1.0, low=0, doc="of a unit above the budget, at the start")
-    pace: float = parameter(0.1, low=0, doc="how far the price moves a check, for a budget exceeded by itself")
-    gain: float = parameter(1.0, low=0, doc="how far it moves with the excess, for a change by the budget itself")
+    multiplier: float = parameter(1.0, low=0, doc="the Lagrange multiplier at the start")
+    integral_gain: float = parameter(0.1, low=0, doc="how far the multiplier moves per check at twice the budget")
+    proportional_gain: float = parameter(
+        1.0, low=0, doc="how far the multiplier moves when the limited metric changes by the budget"
+    )
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        return f"{self.metric} + price of {self.limited}".replace("_", " ")
+        return f"{self.metric} + multiplier of {self.limited}".replace("_", " ")
 
     def metrics(self) -> list[str]:
         return [self.metric, self.limited]
 
-    def value(self, counts: Any, inputs: MetricInputs, measured: Mapping[str, Any]) -> Any:
+    def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
         return measured[self.metric] + self.multiplier * (measured[self.limited] - self.most)
 
-    def repriced(self, spent: float, before: float) -> Budget:
-        """The budget with its price moved: with what it is exceeded by, and with how that changed; not below 0.
+    def with_updated_multiplier(self, limited: float, before: float) -> Budget:
+        """The budget with its multiplier moved by the excess and by the change of the limited metric, not below 0.
 
-        A multiplier that goes with the excess alone swings about its value; the second term damps it (Stooke, Achiam &
-        Abbeel 2020).
+        With the excess alone the multiplier would oscillate; the second term damps it (Stooke, Achiam & Abbeel 2020).
 
         Args:
-            spent: the mean of the limited metric now.
-            before: the same at the last move.
+            limited: the mean of the limited metric now.
+            before: its mean at the last update.
         """
         unit = max(abs(self.most), 1.0)
-        step = self.pace * (spent - self.most) / unit + self.gain * (spent - before) / unit
+        step = self.integral_gain * (limited - self.most) / unit + self.proportional_gain * (limited - before) / unit
         return self.replace(multiplier=max(0.0, self.multiplier + step))
 
 
-def objective(spec: Any, problem: Problem, key: str = "objective") -> Objective:
+def make_objective(spec: object, problem: Problem, key: str = "objective") -> Objective:
     """The objective that a name, a table or an `Objective` describes, checked against the problem.
 
     Args:
         spec: the name of a metric or of an objective; a table `{"kind": ..., parameter: ...}`; or an `Objective`.
+        problem: the problem.
+        key: the config key or argument, for errors.
 
     Raises:
-        InputError: unknown, or it needs what the problem does not have.
+        InputError: an unknown name, or a metric needs a key that the problem does not have.
     """
-    names = [*METRICS, *(name for name in Objective.registry if name != "metric")]
-    made = spec
-    if isinstance(spec, str):
-        spec = {"kind": spec}
-    if isinstance(spec, Mapping):
-        kind = spec.get("kind")
-        if not isinstance(kind, str):
-            raise unknown_name(f"{key}.kind", kind, names)
-        if kind in METRICS:
-            for name in spec:
-                if name != "kind":
-                    raise unknown_key(f"{key}.{name}", spec[name], ["kind"])
-            made = Measured(metric=kind)
-        elif kind not in Objective.registry:
-            raise unknown_name(f"{key}.kind", kind, names)
-        else:
-            made = Objective.from_spec(spec, key)
-    if not isinstance(made, Objective):
-        raise InputError(key, spec, 'the name of a metric or an objective, or a table { kind = "...", ... }')
+    made = _described(spec, key)
     made.check(key)
     try:
         metrics.resolve_metrics(made.metrics(), problem)
     except InputError as error:
         raise error.with_key(key) from None
+    return made
+
+
+def _described(spec: object, key: str) -> Objective:
+    if isinstance(spec, Objective):
+        return spec
+    if isinstance(spec, str):
+        spec = {"kind": spec}
+    if not isinstance(spec, Mapping):
+        words = 'the name of a metric or of an objective, or a table { kind = "...", ... }'
+        raise InputError(key, spec, words)
+    kind = spec.get("kind")
+    if isinstance(kind, str) and kind in METRICS:
+        for name in spec:
+            if name != "kind":
+                raise unknown_key(f"{key}.{name}", spec[name], ["kind"])
+        return MetricObjective(metric=kind)
+    if not isinstance(kind, str) or kind not in Objective.registry:
+        names = [*METRICS, *(name for name in Objective.registry if name != "metric")]
+        raise unknown_name(f"{key}.kind", kind, names)
+    made: Objective = Objective.from_spec(spec, key)
     return made

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,20 +20,24 @@ from jaxbandit.policies.merit.proportional import ConfidenceRegionPolicy, MeritP
 
 ESTIMATORS = ("relaxed", "score")
 CONSTRAINTS = ("projection", "reparametrisation")
-Values = dict[str, np.ndarray]
+Values = dict[str, np.ndarray]  # the values of parameters by name, float64 `[]` or `[K]`
+ComponentType = TypeVar("ComponentType", bound=Component)
 
 
 @dataclass(frozen=True)
 class Tunable:
     """A parameter to tune.
 
+    With the constraint "projection" the optimiser moves the parameter itself, which is clipped to its range after each
+    step. With "reparametrisation" it moves a free number x, and the parameter is low + exp(x), or a logistic function
+    of x where the range has both ends.
+
     Attributes:
-        name: as given: a field of the policy or its base, or `merit.` and a field of the merit function.
-        path: the fields that lead to it from the policy.
+        name: as the user gave it: a field of the policy or of its base, or `merit.` and a field of the merit function.
+        path: the names of the fields that lead to it from the policy.
         start: float64, `[]` or `[K]`.
-        low, high: its range, ends included; None where it has no end.
-        constraint: "projection": it moves as it is, and is clipped to its range; "reparametrisation": what moves is
-            x, with low + exp(x), or a logistic function where both ends are there, in the range whatever x is.
+        low, high: its range, ends included; None for no end.
+        constraint: "projection" or "reparametrisation".
     """
 
     name: str
@@ -43,20 +47,20 @@ class Tunable:
     high: float | None
     constraint: str
 
-    def free(self, value: np.ndarray) -> np.ndarray:
-        """What moves, for a value of the parameter."""
+    def free_of(self, value: np.ndarray) -> np.ndarray:
+        """The free number of a value of the parameter."""
         if self.constraint == "projection" or self.low is None:
             return value
         if self.high is None:
             return np.log(value - self.low)
         return np.log(value - self.low) - np.log(self.high - value)
 
-    def kept(self, free: np.ndarray) -> np.ndarray:
-        """What moves, back in range where it has to be."""
-        return self.value(free) if self.constraint == "projection" else free
+    def project(self, free: np.ndarray) -> np.ndarray:
+        """The free number, moved back into the range if it must be."""
+        return self.value_of(free) if self.constraint == "projection" else free
 
-    def value(self, free: np.ndarray) -> np.ndarray:
-        """The parameter, for what moves."""
+    def value_of(self, free: np.ndarray) -> np.ndarray:
+        """The parameter's value at a free number."""
         if self.constraint == "projection":
             return np.clip(free, -math.inf if self.low is None else self.low, self.high)
         if self.low is None:
@@ -65,137 +69,146 @@ class Tunable:
             return self.low + np.exp(free)
         return self.low + (self.high - self.low) / (1.0 + np.exp(-free))
 
-    def slope(self, free: np.ndarray) -> np.ndarray:
-        """The derivative of `value`, 1 where the parameter moves as it is."""
+    def slope_of(self, free: np.ndarray) -> np.ndarray:
+        """The derivative of `value_of`; 1 with the constraint "projection"."""
         if self.constraint == "projection" or self.low is None:
             return np.ones_like(free)
-        above = self.value(free) - self.low
+        above = self.value_of(free) - self.low
         return above if self.high is None else above * (1.0 - above / (self.high - self.low))
 
 
-def check_estimator(policy: Policy, prepared: Policy, estimator: str, problem: Problem) -> None:
-    """Refuse an estimator that is none, or none for the policy or the problem.
+def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem: Problem) -> None:
+    """Refuse an unknown estimator, and one that does not work with the policy or the problem.
 
     Raises:
-        InputError: naming what is at fault, and which policies can be tuned by which estimator.
+        InputError: naming the argument, and the policies that each estimator can tune.
     """
     if estimator not in ESTIMATORS:
         raise unknown_name("estimator", estimator, ESTIMATORS)
-    able = estimators_of(prepared)
-    if not able:
-        raise InputError("policy", policy.name, f"a policy that chooses by smooth scores or chances: {catalogue()}")
-    if estimator not in able:
-        words = f"'score' with {policy.name}, whose scores or draws take whole counts only; {catalogue()}"
+    supported = supported_estimators(prepared)
+    if not supported:
+        words = f"a policy that selects by smooth scores or by known chances on this problem: {tunable_policies()}"
+        raise InputError("policy", policy.name, words)
+    if estimator not in supported:
+        words = f"'score' for {policy.name}, whose scores or draws need whole counts; {tunable_policies()}"
         raise InputError("estimator", estimator, words)
     if estimator == "relaxed" and not problem.delay.immediate:
-        words = "'none' with the relaxed estimator; the score-function estimator takes any delay"
+        words = "'none' with the estimator 'relaxed'; the estimator 'score' works with any delay"
         raise InputError("problem.delay", problem.delay.name, words)
     if estimator == "score" and isinstance(prepared, MeritPolicy) and problem.plays > 1:
-        words = f"1 with {policy.name} and the score-function estimator: the chance of a rounded set is not known"
+        words = f"1 for {policy.name} with the estimator 'score': the chance of a rounded set is not known"
         raise InputError("problem.plays", problem.plays, words)
 
 
-def estimators_of(prepared: Policy) -> tuple[str, ...]:
-    """The estimators that a policy, prepared or with its parameters as they are, can be tuned by."""
+def supported_estimators(prepared: Policy) -> tuple[str, ...]:
+    """The estimators by which a policy can be tuned; the policy need not be prepared."""
     by_score = isinstance(prepared, Index) and type(prepared).select is Index.select
     by_chance = isinstance(prepared, MeritPolicy) and not isinstance(prepared, ConfidenceRegionPolicy)
-    if not (by_score or by_chance) or not (by_chance or smooth_of(prepared)):
+    if not (by_score or by_chance) or not (by_chance or smooth_parameters(prepared)):
         return ()
     return ESTIMATORS if all(part.real_counts for part in prepared.nested_policies()) else ("score",)
 
 
-def smooth_of(policy: Policy) -> list[str]:
-    """The names of the parameters that a policy's choice is smooth in."""
-    names = [
-        name for part in policy.nested_policies() for name, f in part.parameters().items() if f.metadata.get("smooth")
-    ]
+def smooth_parameters(policy: Policy) -> list[str]:
+    """The names of the parameters in which a policy's scores or chances are smooth."""
+    names = [name for part in policy.nested_policies() for name, f in part.parameters().items() if f.metadata.get("smooth")]
     merit = getattr(policy, "merit", None)
     if isinstance(merit, Merit):
         names += [f"merit.{name}" for name, f in merit.parameters().items() if f.metadata.get("smooth")]
     return names
 
 
-def catalogue() -> str:
-    """Which registered policies can be tuned, and by which estimator, in words."""
-    able: dict[str, list[str]] = {estimator: [] for estimator in ESTIMATORS}
+def tunable_policies() -> str:
+    """The registered policies that can be tuned, by estimator, in words."""
+    names: dict[str, list[str]] = {estimator: [] for estimator in ESTIMATORS}
     for name, entry in Policy.registry.items():
         if not isinstance(entry, Alias):
-            for estimator in estimators_of(entry()):
-                able[estimator].append(name)
-    return f"by 'relaxed' or 'score' {', '.join(able['relaxed'])}; by 'score' alone " + ", ".join(
-        name for name in able["score"] if name not in able["relaxed"]
+            for estimator in supported_estimators(entry()):
+                names[estimator].append(name)
+    only_score = [name for name in names["score"] if name not in names["relaxed"]]
+    return (
+        f"'relaxed' and 'score' can tune {', '.join(names['relaxed'])}; only 'score' can tune {', '.join(only_score)}"
     )
 
 
-def tunables(prepared: Policy, asked: Any, constraint: Any, arms: int) -> list[Tunable]:
-    """The parameters asked for, checked.
+def make_tunables(prepared: Policy, parameters: object, constraint: object, arms: int) -> list[Tunable]:
+    """The parameters to tune, checked.
 
     Args:
-        prepared: the policy, prepared for a problem of that many arms.
-        asked: names, or a mapping from names to where they start: a number, or K numbers, one an arm.
+        prepared: the policy, prepared for a problem of `arms` arms.
+        parameters: names, or a mapping from names to starts: a number, or K numbers, one per arm.
         constraint: one of `CONSTRAINTS`, or a mapping from names to them.
 
     Raises:
-        InputError: an unknown name, one the choice is not smooth in, a start out of range.
+        InputError: an unknown name, a parameter in which the policy is not smooth, or a start out of range.
     """
-    listed = isinstance(asked, Sequence | Mapping) and not isinstance(asked, str)
-    if not listed or not asked or not all(isinstance(name, str) for name in asked):
-        words = 'names, as ["penalties"], or a table of names and where they start, as { eta = 1.0 }'
-        raise InputError("parameters", asked, words)
-    starts = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked)
-    kinds = dict(constraint) if isinstance(constraint, Mapping) else dict.fromkeys(starts, constraint)
-    for name, kind in kinds.items():
+    starts = _starts(parameters)
+    constraints: dict[str, Any] = (
+        dict(constraint) if isinstance(constraint, Mapping) else dict.fromkeys(starts, constraint)
+    )
+    for name, kind in constraints.items():
         if name not in starts:
-            raise unknown_name("constraint", name, [str(known) for known in starts])
+            raise unknown_name("constraint", name, list(starts))
         if kind not in CONSTRAINTS:
             raise unknown_name("constraint", kind, CONSTRAINTS)
-    return [_tunable(prepared, name, start, kinds.get(name, "projection"), arms) for name, start in starts.items()]
+    return [
+        _tunable(prepared, name, start, constraints.get(name, "projection"), arms) for name, start in starts.items()
+    ]
 
 
-def _tunable(prepared: Policy, name: str, start: Any, constraint: str, arms: int) -> Tunable:
-    smooth = smooth_of(prepared)
+def _starts(parameters: object) -> dict[str, Any]:
+    """The starts of the parameters by name; None where the policy's own value is the start."""
+    listed = isinstance(parameters, Sequence | Mapping) and not isinstance(parameters, str)
+    if not listed or not parameters or not all(isinstance(name, str) for name in parameters):  # type: ignore[attr-defined]
+        words = 'a list of names, such as ["penalties"], or a table of names and starts, such as { eta = 1.0 }'
+        raise InputError("parameters", parameters, words)
+    return dict(parameters) if isinstance(parameters, Mapping) else dict.fromkeys(parameters)  # type: ignore[call-overload]
+
+
+def _tunable(prepared: Policy, name: str, start: object, constraint: str, arms: int) -> Tunable:
+    smooth = smooth_parameters(prepared)
     if name not in smooth:
         raise unknown_name("parameters", name, smooth)
     path, owner = _path(prepared, name)
-    value = _held(getattr(owner, path[-1]), name) if start is None else start
+    value = _shared_start(getattr(owner, path[-1]), name) if start is None else start
     about = owner.parameters()[path[-1]].metadata
-    made = Tunable(name, path, _numbers(value, name, about, arms), about["low"], about["high"], constraint)
+    tunable = Tunable(name, path, _checked_start(value, name, about, arms), about["low"], about["high"], constraint)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if not np.all(np.isfinite(made.free(made.start))):
-            raise InputError(f"parameters.{name}", value, f"numbers inside their range with constraint {constraint!r}")
-    return made
+        if not np.all(np.isfinite(tunable.free_of(tunable.start))):
+            words = f"inside the range of the parameter, not at an end, with the constraint {constraint!r}"
+            raise InputError(f"parameters.{name}", value, words)
+    return tunable
 
 
-def _numbers(value: Any, name: str, about: Mapping[str, Any], arms: int) -> np.ndarray:
-    """A start, `[]` or `[K]`, in the range that the parameter has."""
+def _checked_start(value: object, name: str, about: Mapping[str, Any], arms: int) -> np.ndarray:
+    """A start, `[]` or `[K]`, in the range of the parameter; `about` is the metadata of its field."""
     low, high = (
         -math.inf if about["low"] is None else about["low"],
         math.inf if about["high"] is None else about["high"],
     )
-    numbers = finite_numbers(
-        value, f"parameters.{name}", f"numbers from {low:g} to {high:g}, one or one an arm", low, high
-    )
+    words = f"a number, or {arms} numbers, one per arm, from {low:g} to {high:g}"
+    numbers = finite_numbers(value, f"parameters.{name}", words, low, high)
     if numbers.shape not in ((), (arms,)):
-        raise InputError(f"parameters.{name}", value, f"a number, or {arms} numbers, one an arm")
+        raise InputError(f"parameters.{name}", value, words)
     return numbers
 
 
-def started(policy: Policy, asked: Any, arms: int) -> Policy:
-    """The policy with the starts that are given, so that it need not hold them, nor the problem."""
-    given = asked if isinstance(asked, Mapping) else {}
-    known = [name for name in smooth_of(policy) if given.get(name) is not None and "." not in name]
+def with_starts(policy: Policy, parameters: object, arms: int) -> Policy:
+    """The policy with the starts that are given, which neither the policy nor the problem then needs to hold."""
+    given = parameters if isinstance(parameters, Mapping) else {}
+    known = [name for name in smooth_parameters(policy) if given.get(name) is not None and "." not in name]
     for name in known:
         path, owner = _path(policy, name)
-        numbers = _numbers(given[name], name, owner.parameters()[path[-1]].metadata, arms)
+        numbers = _checked_start(given[name], name, owner.parameters()[path[-1]].metadata, arms)
         policy = with_values(policy, {path: numbers.tolist()})
     return policy
 
 
 def _path(policy: Policy, name: str) -> tuple[tuple[str, ...], Component]:
-    """The fields that lead to a parameter, and the component that has it."""
+    """The names of the fields that lead to a parameter, and the component that has it."""
     head, _, tail = name.partition(".")
     path: tuple[str, ...] = ()
-    owner: Any = policy
+    owner: Component = policy
     while head not in owner.parameters():
         inner = next(n for n in owner.parameters() if isinstance(getattr(owner, n), Policy))
         path, owner = (*path, inner), getattr(owner, inner)
@@ -203,27 +216,29 @@ def _path(policy: Policy, name: str) -> tuple[tuple[str, ...], Component]:
     return ((*path, tail), getattr(owner, head)) if tail else (path, owner)
 
 
-def _held(value: Any, name: str) -> Any:
-    """The value that a prepared policy holds, `[]` or `[K, J or 1]`, as a number or K numbers."""
+def _shared_start(value: object, name: str) -> np.ndarray:
+    """The value that a prepared policy holds, `[]` or `[K, J or 1]`, as a number or K numbers for all instances."""
     array = np.asarray(value, np.float64)
     if array.ndim < 2:
         return array
     if not np.all(array == array[:, :1]):
-        raise InputError(f"parameters.{name}", array.T.tolist(), "a start that all instances share: give one here")
+        raise InputError(f"parameters.{name}", array.T.tolist(), "the same for all instances: give a start")
     return array[:, 0]
 
 
-def with_values(policy: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
-    """A component with the values of some parameters, by their paths."""
+def with_values(component: ComponentType, values: Mapping[tuple[str, ...], object]) -> ComponentType:
+    """A component with the values of some parameters, which are given by their paths."""
     for path, value in values.items():
         head, *rest = path
-        inner = with_values(getattr(policy, head), {tuple(rest): value}) if rest else value
-        policy = dataclasses.replace(policy, **{head: inner})
-    return policy
+        inner = with_values(getattr(component, head), {tuple(rest): value}) if rest else value
+        component = dataclasses.replace(component, **{head: inner})  # type: ignore[type-var]
+    return component
 
 
-def tuned(policy: Policy, prepared: Policy, chosen: Sequence[Tunable], values: Mapping[str, np.ndarray]) -> Policy:
-    """The policy as a user writes it, with some values: numbers, or lists of K."""
-    if isinstance(policy, MeritPolicy) and any(one.path[0] == "merit" for one in chosen):
+def tuned_policy(
+    policy: Policy, prepared: Policy, tunables: Sequence[Tunable], values: Mapping[str, np.ndarray]
+) -> Policy:
+    """The policy as a user writes it, with the values of its tuned parameters: numbers, or lists of K numbers."""
+    if isinstance(policy, MeritPolicy) and any(tunable.path[0] == "merit" for tunable in tunables):
         policy = policy.replace(merit=prepared.merit)  # type: ignore[attr-defined]
-    return with_values(policy, {one.path: np.asarray(values[one.name]).tolist() for one in chosen})
+    return with_values(policy, {tunable.path: np.asarray(values[tunable.name]).tolist() for tunable in tunables})

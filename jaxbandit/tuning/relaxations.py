@@ -1,9 +1,10 @@
-"""Soft choices: what stands in for "the L highest scores" so that chances are smooth in the scores.
+"""Soft choices: stand-ins for "the L arms of highest score" whose chances are smooth functions of the scores.
 
-With one play, arm k has the chance exp(score_k / temperature) / sum_j exp(score_j / temperature). With several, drawn
-arms come one after the other, each so among those left (Plackett 1975); and shares are those of largest entropy that
-sum to L, sigmoids of (score_k - threshold) / temperature. As the temperature falls all go to the L highest scores.
-Arms of infinite score, which a policy plays once before all else, are chosen for sure, the lowest first.
+With one play, arm k has the chance exp(score_k / temperature) / sum_j exp(score_j / temperature). With several plays,
+arms that are drawn come one after the other, each from the arms that are left (Plackett 1975); shares are those of
+largest entropy that sum to L, sigmoids of (score_k - threshold) / temperature. As the temperature approaches 0, all
+approach the L arms of highest score. Arms of infinite score, which a policy plays once before all others, are chosen
+with certainty, the lowest arm first.
 """
 
 from __future__ import annotations
@@ -16,82 +17,89 @@ from jaxbandit.core.prng import Stream
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.sampling import sample_arm
 
-_NEVER = -1e30  # a score that no arm has, finite, so that derivatives at it are 0
-_CHOICE = 15  # what the choice's random numbers are for: a purpose that no policy reaches
-_HALVINGS = 24  # of an interval some 1000 wide at most, before two steps of Newton's
+_EXCLUDED = -1e30  # below every score; finite, so that derivatives there are 0
+_PURPOSE = 15  # of the random numbers of a soft choice; no policy uses this purpose
+_BISECTIONS = 24  # of an interval of length 1000 at most, before two steps of Newton's method
 
 
-def shares(score: Array, now: RoundView, temperature: Array) -> Array:
-    """What part of the round each arm gets, float `[K, *runs]` from 0 to 1, summing to the plays there are arms for."""
-    sure, open_, left = _split(score, now)
-    z = jnp.where(open_, score / temperature, _NEVER)
+def soft_shares(score: Array, now: RoundView, temperature: Array) -> Array:
+    """The share of the round that each arm gets, float `[K, *runs]` from 0 to 1.
+
+    Shares sum to L, or to the number of available arms where fewer are available.
+    """
+    certain, candidates, left = _certain_arms(score, now)
+    z = jnp.where(candidates, score / temperature, _EXCLUDED)
     if now.plays == 1:
-        weight, mass, _ = _exponentials(z)
+        weight, mass, _ = _softmax_terms(z)
         soft = jnp.where(left > 0, weight / mass, 0.0)
     else:
-        soft = _capped(z, open_, left)
-    return jnp.where(sure, 1.0, soft)
+        soft = _sigmoid_shares(z, candidates, left)
+    return jnp.where(certain, 1.0, soft)
 
 
-def drawn(score: Array, now: RoundView, temperature: Array) -> tuple[Array, Array]:
-    """The arms that a soft choice takes, bool `[K, *runs]`, and the logarithm of its chance, float `[1, *runs]`."""
-    taken, open_, left = _split(score, now)
-    z = jnp.where(open_, score / temperature, _NEVER)
-    uniform = numbers(now).uniform(now.plays)
+def draw_arms(score: Array, now: RoundView, temperature: Array) -> tuple[Array, Array]:
+    """Draw arms by a soft choice.
+
+    Returns:
+        The drawn arms, bool `[K, *runs]`, and the logarithm of the chance of the draw, float `[1, *runs]`.
+    """
+    drawn, candidates, left = _certain_arms(score, now)
+    z = jnp.where(candidates, score / temperature, _EXCLUDED)
+    uniform = choice_stream(now).uniform(now.plays)
     log_chance = jnp.zeros_like(z[:1])
     for play in range(now.plays):
-        weight, mass, highest = _exponentials(z)
-        one = sample_arm(lax.stop_gradient(weight), uniform[play : play + 1], open_ & ~taken) & (left > play)
+        weight, mass, highest = _softmax_terms(z)
+        one = sample_arm(lax.stop_gradient(weight), uniform[play : play + 1], candidates & ~drawn) & (left > play)
         log_chance += jnp.sum(jnp.where(one, z - highest - jnp.log(mass), 0.0), axis=0, keepdims=True)
-        taken, z = taken | one, jnp.where(one, _NEVER, z)
-    return taken, log_chance
+        drawn, z = drawn | one, jnp.where(one, _EXCLUDED, z)
+    return drawn, log_chance
 
 
-def numbers(now: RoundView) -> Stream:
+def choice_stream(now: RoundView) -> Stream:
     """The random numbers of a soft choice."""
-    return now.random.for_purpose(_CHOICE)
+    return now.random.for_purpose(_PURPOSE)
 
 
-def _split(score: Array, now: RoundView) -> tuple[Array, Array, Array]:
-    """Arms chosen for sure and the arms left to choose from, bool `[K, *runs]`; plays left, int32 `[1, *runs]`."""
-    first = now.available & jnp.isposinf(lax.stop_gradient(score))
-    sure = first & (jnp.cumsum(first, axis=0, dtype=jnp.int32) <= now.plays)
-    there = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
-    left = jnp.minimum(there, now.plays) - jnp.sum(sure, axis=0, keepdims=True, dtype=jnp.int32)
-    return sure, now.available & ~first, left
+def _certain_arms(score: Array, now: RoundView) -> tuple[Array, Array, Array]:
+    """The arms chosen with certainty, the arms left to choose from, bool `[K, *runs]`, and the plays left, int32."""
+    infinite = now.available & jnp.isposinf(lax.stop_gradient(score))
+    certain = infinite & (jnp.cumsum(infinite, axis=0, dtype=jnp.int32) <= now.plays)
+    available = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
+    left = jnp.minimum(available, now.plays) - jnp.sum(certain, axis=0, keepdims=True, dtype=jnp.int32)
+    return certain, now.available & ~infinite, left
 
 
-def _exponentials(z: Array) -> tuple[Array, Array, Array]:
+def _softmax_terms(z: Array) -> tuple[Array, Array, Array]:
     """exp(z - max z), their sum, and max z."""
     highest = lax.stop_gradient(jnp.max(z, axis=0, keepdims=True))
     weight = jnp.exp(z - highest)
     return weight, jnp.sum(weight, axis=0, keepdims=True), highest
 
 
-def _capped(z: Array, open_: Array, left: Array) -> Array:
-    """Sigmoids of z - u over the open arms, u such that they sum to `left`; float `[K, *runs]`."""
-    count = jnp.sum(open_, axis=0, keepdims=True, dtype=jnp.int32)
+def _sigmoid_shares(z: Array, candidates: Array, left: Array) -> Array:
+    """Sigmoids of z - u over the candidates, with u such that they sum to `left`; float `[K, *runs]`."""
+    count = jnp.sum(candidates, axis=0, keepdims=True, dtype=jnp.int32)
     goal = left.astype(z.dtype)
     fixed = lax.stop_gradient(z)
 
-    def parts(z: Array, u: Array) -> Array:
-        return jnp.where(open_, jax.nn.sigmoid(z - u), 0.0)
+    def shares(z: Array, u: Array) -> Array:
+        return jnp.where(candidates, jax.nn.sigmoid(z - u), 0.0)
 
-    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def bisect(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         middle = 0.5 * (ends[0] + ends[1])
-        over = jnp.sum(parts(fixed, middle), axis=0, keepdims=True) > goal
-        return jnp.where(over, middle, ends[0]), jnp.where(over, ends[1], middle)
+        too_many = jnp.sum(shares(fixed, middle), axis=0, keepdims=True) > goal
+        return jnp.where(too_many, middle, ends[0]), jnp.where(too_many, ends[1], middle)
 
     def newton(z: Array, u: Array) -> Array:
-        p = parts(z, u)
+        p = shares(z, u)
         slope = jnp.sum(p * (1.0 - p), axis=0, keepdims=True)
         step = (jnp.sum(p, axis=0, keepdims=True) - goal) / jnp.maximum(slope, 1e-6)
         return u + jnp.clip(step, -1.0, 1.0)
 
     margin = 1.0 + jnp.log(float(len(z)))
-    low = jnp.min(jnp.where(open_, fixed, -_NEVER), axis=0, keepdims=True) - margin
+    low = jnp.min(jnp.where(candidates, fixed, -_EXCLUDED), axis=0, keepdims=True) - margin
     high = jnp.max(fixed, axis=0, keepdims=True) + margin
-    low, high = lax.fori_loop(0, _HALVINGS, halve, (jnp.minimum(low, high), high))
+    low, high = lax.fori_loop(0, _BISECTIONS, bisect, (jnp.minimum(low, high), high))
     u = newton(fixed, 0.5 * (low + high))
-    soft = parts(z, newton(z, lax.stop_gradient(u)))  # the last step carries the derivative of u
-    return jnp.where(left >= count, open_.astype(z.dtype), jnp.where(left > 0, soft, 0.0))
+    soft = shares(z, newton(z, lax.stop_gradient(u)))  # the last step carries the derivative of u
+    return jnp.where(left >= count, candidates.astype(z.dtype), jnp.where(left > 0, soft, 0.0))

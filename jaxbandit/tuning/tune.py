@@ -1,15 +1,16 @@
-"""`tune`: steps down (or up) the gradient, the policy itself simulated now and then, the best it did kept."""
+"""`tune`: gradient steps, with checks of the policy itself; the best parameters that were checked are the result."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.core.input_values import LARGEST, boolean, finite_numbers, whole_number
@@ -19,9 +20,10 @@ from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.simulation import run
 from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Policy
-from jaxbandit.tuning.gradients import Estimate, Program, described
+from jaxbandit.tuning.gradient_program import GradientProgram
+from jaxbandit.tuning.gradients import Estimate, in_words
 from jaxbandit.tuning.objective import Budget, Objective
-from jaxbandit.tuning.parameters import Values, tuned
+from jaxbandit.tuning.parameters import Values, tuned_policy
 
 if TYPE_CHECKING:
     import optax
@@ -29,14 +31,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step: the parameters, and what was estimated there before they moved.
+class TuningStep:
+    """One step: the parameters before they are moved, and what was estimated there.
 
     Attributes:
-        values: of the parameters.
+        values: the parameters.
         estimate: the objective and its gradient.
-        objective: with the price of the step, where it is a `Budget`.
-        hard: the objective and its metrics for the policy itself, by name; None in steps where it was not simulated.
+        objective: the objective; a `Budget` has the multiplier of this step.
+        hard: the objective and its metrics for the policy itself, with hard choices and thresholds, by name; None in
+            steps without a check.
     """
 
     values: Values
@@ -45,19 +48,26 @@ class Step:
     hard: dict[str, float] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuned:
-    """What tuning gave.
+    """The result of tuning.
 
     Attributes:
-        policy: the policy with the parameters chosen, ready for `jb.simulate`.
-        values: these parameters by name, float64 `[]` or `[K]`.
-        step: the step they are from: where the policy itself, simulated, did best.
-        trajectory: an `xarray.Dataset` over `step`: the parameters by name (with `arm` where they have one number an
-            arm), `objective` and `objective_stderr` of the soft policy, `gradient_norm`, `price` and the metrics of a
-            `Budget`, and `hard_objective`, with `hard_` metrics: those of the policy itself, NaN where it was not
-            simulated.
-        rounds: rounds simulated in all, those of the policy itself among them.
+        policy: the policy with the tuned parameters, ready for `jb.simulate`.
+        values: the tuned parameters by name, float64 `[]` or `[K]`.
+        step: the step that they are from: the one in which the policy itself did best when it was checked. 0 means
+            that no step improved on the start.
+        trajectory: an `xarray.Dataset` over `step` with the parameters by name (and `arm` where they have one number
+            per arm); `objective` and `objective_stderr` of the soft policy; `gradient_norm`; the metrics of the
+            objective; for a `Budget`, its `multiplier`; and `hard_objective` and `hard_<metric>` of the policy itself,
+            NaN in steps without a check.
+        rounds: the number of rounds simulated in all, checks included.
+
+    Example:
+        >>> problem = jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.3)
+        >>> tuned = tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8, steps=2)
+        >>> print(str(tuned).partition(" =")[0])
+        Tuned(hard-threshold-ucb: penalties
     """
 
     policy: Policy
@@ -66,14 +76,27 @@ class Tuned:
     trajectory: xr.Dataset
     rounds: int
 
+    def __repr__(self) -> str:
+        path = self.trajectory
+        shown = {"objective": path.objective.attrs.get("long_name", "objective").partition(" (")[0]}
+        if "multiplier" in path:  # the objective of a budget changes with its multiplier, so the metrics are shown
+            names = [str(name) for name in path if str(name).startswith("hard_") and name != "hard_objective"]
+            shown = {name.removeprefix("hard_"): name.removeprefix("hard_").replace("_", " ") for name in names}
+        results = []
+        for name, words in shown.items():
+            before, after = (float(path[f"hard_{name}"][step]) for step in (0, self.step))
+            results.append(f"{words} {before:.6g} before, {after:.6g} after")
+        steps = f"step {self.step} of {len(path.step) - 1}"
+        return f"Tuned({self.policy.name}: {in_words(self.values)}; {steps}; {'; '.join(results)})"
+
 
 @suggest_keywords
 def tune(
-    problem: Problem | Mapping[str, Any],
-    policy: Any,
-    parameters: Any,
+    problem: Problem | Mapping[str, object],
+    policy: str | Mapping[str, object] | type[Policy] | Policy,
+    parameters: Sequence[str] | Mapping[str, ArrayLike],
     *,
-    objective: Any = "penalized_regret",
+    objective: str | Mapping[str, object] | Objective = "penalized_regret",
     estimator: str = "relaxed",
     horizon: int,
     seeds: int = 256,
@@ -82,46 +105,50 @@ def tune(
     width: float = 0.5,
     optimizer: optax.GradientTransformation | None = None,
     learning_rate: float = 0.05,
-    constraint: Any = "projection",
+    constraint: str | Mapping[str, str] = "projection",
     common: bool | None = None,
     check: int = 10,
     key: Any = 0,
     progress: bool = False,
 ) -> Tuned:
-    """Tune some of a policy's parameters by gradients.
+    """Tune some of a policy's parameters by gradients of an expected objective.
 
-    Every `check` steps, and at the end, the policy itself (hard choices, hard thresholds) is simulated on the same
-    seeds, and the parameters of the best of these are the result. The price of a `Budget` follows the policy itself,
-    too, so that it is the policy that meets the budget, whatever the soft one does.
+    Every `check` steps, and after the last one, the policy itself (with hard choices and thresholds) is simulated on
+    the same seeds. The result are the parameters with which it did best; with a `Budget`, the best that meets the
+    budget or, if none does, the one nearest to it. The multiplier of a `Budget` follows the policy itself, so it is the
+    policy that meets the budget, whatever the soft policy does.
 
-    A call that is interrupted keeps nothing: the next one starts anew.
+    An interrupted call keeps nothing.
 
     Args:
         problem, policy, parameters, objective, estimator, horizon, seeds, temperature, width, key: as for
-            `value_and_gradient`; the parameters start from what the policy holds, or the values given.
-        steps: gradient steps.
-        optimizer: of optax; default: Adam, its steps falling to 0 along a cosine.
-        learning_rate: of that Adam at first: how far a parameter, or the x that stands for it, moves in a step.
-        constraint: "projection": after each step parameters are clipped to their range (A >= 0); "reparametrisation":
-            they are low + exp(x), or a logistic function of x where both ends are there, and x moves; or a mapping
-            from names to these.
-        common: whether every step draws the same numbers (then the objective is a fixed function of the parameters), or
-            new ones. Default: the same for the relaxed estimator; new ones for the score function, whose noise would
-            else not average out.
-        check: simulate the policy itself every so many steps.
-        progress: show a bar with rounds done, selections a second and time left.
+            `value_and_gradient`; the parameters start from the values that the policy holds, or from those given.
+        steps: the number of gradient steps.
+        optimizer: an optimizer of optax; default: Adam with a learning rate that falls to 0 along a cosine.
+        learning_rate: of the default optimizer in the first step, >= 0: about how far a parameter (or the free number
+            that stands for it) moves per step.
+        constraint: "projection": after each step, parameters are clipped to their range (such as A >= 0);
+            "reparametrisation": a parameter is low + exp(x), or a logistic function of x if its range has both ends,
+            and x moves; or a mapping from names to these.
+        common: whether all steps use the same random numbers, which makes the objective a fixed function of the
+            parameters. Default: True for "relaxed"; False for "score", whose noise would not average out otherwise.
+        check: the policy itself is simulated every `check` steps.
+        progress: show a progress bar with the rounds done, the selections per second and the time left.
+
+    Returns:
+        A `Tuned`.
 
     Raises:
         InputError: naming the argument.
-        FloatingPointError: the objective or its gradient is not a number, with the step and the parameters there.
+        FloatingPointError: the objective or its gradient is not finite; the message has the step and the parameters.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.3)
-        >>> made = tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=16, steps=3)
-        >>> made.trajectory.sizes["step"]
-        4
+        >>> tuned = tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8, steps=2)
+        >>> tuned.trajectory.sizes["step"]
+        3
     """
-    program = Program(
+    program = GradientProgram(
         problem,
         policy,
         parameters,
@@ -133,98 +160,124 @@ def tune(
         key=key,
         constraint=constraint,
     )
-    problem, horizon, seeds = program.problem, program.horizon, program.checked_seeds(seeds)
+    seeds = program.checked_seeds(seeds)
     steps, check = whole_number(steps, "steps"), whole_number(check, "check")
     shown = boolean(progress, "progress")
-    common = None if common is None else boolean(common, "common")
+    common = estimator == "relaxed" if common is None else boolean(common, "common")
     if finite_numbers(learning_rate, "learning_rate", "a number >= 0", 0.0).ndim:
         raise InputError("learning_rate", learning_rate, "a number >= 0")
-    common = estimator == "relaxed" if common is None else common
-    ascent = _Ascent(program, optimizer, learning_rate, steps)
-    made: list[Step] = []
-    checks = 1 + -(-steps // check)
-    with Progress((steps + 1 + checks) * seeds * problem.instances * horizon, problem.plays, shown=shown) as bar:
-        each = seeds * problem.instances * horizon
-        for number in range(steps + 1):
-            values, first = ascent.values(), 0 if common else number * seeds
-            runs = program.runs(values, np.arange(first, first + seeds), ascent.objective)
-            estimate = Estimate.of(runs)
-            estimate.check(f"in step {number}, at {described(values)}")
-            hard = None
-            if number % check == 0 or number == steps:
-                hard = _hard(program, values, seeds, ascent.objective)
-                bar.add(each)
-            made.append(Step(values, estimate, ascent.objective, hard))
-            if number < steps:
-                ascent.move(estimate, hard)
-            bar.add(each)
-    best = _best(program, made)
+    made = _take_steps(
+        program, _Optimisation(program, optimizer, learning_rate, steps), seeds, steps, check, common, shown
+    )
+    best = _best_step(program, made)
     return Tuned(
-        tuned(program.policy, program.prepared, program.tunables, made[best].values),
+        tuned_policy(program.policy, program.prepared, program.tunables, made[best].values),
         made[best].values,
         best,
         _trajectory(program, made),
-        (steps + 1 + checks) * each,
+        _simulations(steps, check) * seeds * program.problem.instances * program.horizon,
     )
 
 
-class _Ascent:
-    """The parameters as they move, and the price of a budget."""
+def _simulations(steps: int, check: int) -> int:
+    """How often all runs are simulated: once per step, once at the end, and once per check."""
+    return steps + 1 + 1 + -(-steps // check)
 
-    def __init__(self, program: Program, optimizer: Any, learning_rate: float, steps: int):
-        import optax  # late: `import jaxbandit` does without
 
-        self._pace = "optimizer", optimizer
+def _take_steps(
+    program: GradientProgram,
+    optimisation: _Optimisation,
+    seeds: int,
+    steps: int,
+    check: int,
+    common: bool,
+    shown: bool,
+) -> list[TuningStep]:
+    made: list[TuningStep] = []
+    each = seeds * program.problem.instances * program.horizon
+    with Progress(_simulations(steps, check) * each, program.problem.plays, shown=shown) as bar:
+        for number in range(steps + 1):
+            values, first = optimisation.values(), 0 if common else number * seeds
+            runs = program.runs(values, np.arange(first, first + seeds), optimisation.objective)
+            estimate = Estimate.from_runs(runs)
+            estimate.check(f"in step {number}, at {in_words(values)}")
+            hard = None
+            if number % check == 0 or number == steps:
+                hard = _simulate_policy(program, values, seeds, optimisation.objective)
+                bar.add(each)
+            made.append(TuningStep(values, estimate, optimisation.objective, hard))
+            if number < steps:
+                optimisation.move(estimate, hard)
+            bar.add(each)
+    return made
+
+
+class _Optimisation:
+    """The parameters while they are moved, and the objective, which has the multiplier of a `Budget`."""
+
+    def __init__(
+        self,
+        program: GradientProgram,
+        optimizer: optax.GradientTransformation | None,
+        learning_rate: float,
+        steps: int,
+    ):
+        import optax  # late: `import jaxbandit` does not need it
+
+        self._argument: tuple[str, object] = ("optimizer", optimizer)  # which decides how large steps are
         if optimizer is None:
-            self._pace = "learning_rate", learning_rate
+            self._argument = "learning_rate", learning_rate
             optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
         if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
-            raise InputError("optimizer", optimizer, "an optimizer of optax, as optax.adam(0.05)")
+            raise InputError("optimizer", optimizer, "an optimizer of optax, such as optax.adam(0.05)")
         self._optax, self._optimizer, self._program = optax, optimizer, program
-        self._free = {one.name: one.free(one.start) for one in program.tunables}
+        self._free = {tunable.name: tunable.free_of(tunable.start) for tunable in program.tunables}
         self._state = optimizer.init(self._free)
         self._sign = -1.0 if program.objective.maximised else 1.0
         self.objective = program.objective
-        self._spent: float | None = None
+        self._limited: float | None = None  # the limited metric of a `Budget` at the last check
 
     def values(self) -> Values:
-        return {one.name: one.value(self._free[one.name]) for one in self._program.tunables}
+        """The parameters now."""
+        return {tunable.name: tunable.value_of(self._free[tunable.name]) for tunable in self._program.tunables}
 
     def move(self, estimate: Estimate, hard: dict[str, float] | None) -> None:
-        """One step of the parameters, and of the price where the policy itself was simulated."""
+        """One step of the parameters and, after a check, of the multiplier."""
         tunables = self._program.tunables
         slopes = {
-            one.name: self._sign * estimate.gradient[one.name] * one.slope(self._free[one.name]) for one in tunables
+            tunable.name: self._sign * estimate.gradient[tunable.name] * tunable.slope_of(self._free[tunable.name])
+            for tunable in tunables
         }
-        with jax.numpy_dtype_promotion("standard"):  # as optax expects it
+        with jax.numpy_dtype_promotion("standard"):  # which optax expects
             updates, self._state = self._optimizer.update(slopes, self._state, self._free)
             moved = self._optax.apply_updates(self._free, updates)
         moved = {name: np.asarray(value, np.float64) for name, value in moved.items()}
-        self._free = {one.name: one.kept(moved[one.name]) for one in tunables}
-        if not all(np.all(np.abs(value) <= LARGEST) for value in self.values().values()):  # NaN is not
-            raise InputError(*self._pace, f"what makes smaller steps: one went to {described(self.values())}")
+        self._free = {tunable.name: tunable.project(moved[tunable.name]) for tunable in tunables}
+        if not all(np.all(np.abs(value) <= LARGEST) for value in self.values().values()):  # False for NaN
+            raise InputError(*self._argument, f"such that steps are smaller: a step led to {in_words(self.values())}")
         if isinstance(self.objective, Budget) and hard is not None:
-            spent = hard[self.objective.limited]
-            self.objective = self.objective.repriced(spent, spent if self._spent is None else self._spent)
-            self._spent = spent
+            limited = hard[self.objective.limited]
+            before = limited if self._limited is None else self._limited
+            self.objective = self.objective.with_updated_multiplier(limited, before)
+            self._limited = limited
 
 
-def _hard(program: Program, values: Values, seeds: int, objective: Objective) -> dict[str, float]:
+def _simulate_policy(program: GradientProgram, values: Values, seeds: int, objective: Objective) -> dict[str, float]:
     """The objective and its metrics for the policy itself, means over runs and instances."""
     names = objective.metrics()
-    policy = tuned(program.policy, program.prepared, program.tunables, values)
+    policy = tuned_policy(program.policy, program.prepared, program.tunables, values)
     settings = SimulationSettings(program.horizon, seeds, program.key, record=1, metrics=names)
     plan = make_plan(program.problem, [Configuration(policy.name, policy, policy.name)], settings)
-    tally = run(plan).statistics[0]
-    measured = {name: tally.finals[name][None] for name in names}
-    counts = tally.pulls.transpose(2, 0, 1)[None].astype(np.float64)
+    statistics = run(plan).statistics[0]
+    measured = {name: statistics.finals[name][None] for name in names}
+    counts = statistics.pulls.transpose(2, 0, 1)[None].astype(np.float64)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         value = np.asarray(objective.value(jnp.asarray(counts), *jax.tree.map(jnp.asarray, (program.inputs, measured))))
     return {"objective": float(value.mean()), **{name: float(part.mean()) for name, part in measured.items()}}
 
 
-def _best(program: Program, made: list[Step]) -> int:
-    """The step where the policy itself did best: of a budget, the best that meets it, else the one nearest to it."""
+def _best_step(program: GradientProgram, made: list[TuningStep]) -> int:
+    """The checked step in which the policy did best; with a budget, first of all came nearest to meeting it."""
     checked = [(number, step.hard) for number, step in enumerate(made) if step.hard is not None]
     objective = program.objective
 
@@ -233,27 +286,27 @@ def _best(program: Program, made: list[Step]) -> int:
             return max(hard[objective.limited] - objective.most, 0.0), hard[objective.metric]
         return 0.0, -hard["objective"] if objective.maximised else hard["objective"]
 
-    return min(checked, key=lambda one: rank(one[1]))[0]
+    return min(checked, key=lambda step: rank(step[1]))[0]
 
 
-def _trajectory(program: Program, made: list[Step]) -> xr.Dataset:
+def _trajectory(program: GradientProgram, made: list[TuningStep]) -> xr.Dataset:
     import xarray as xr
 
-    def column(pick: Any) -> tuple[str, np.ndarray]:
+    def column(pick: Callable[[TuningStep], float]) -> tuple[str, np.ndarray]:
         return "step", np.array([pick(step) for step in made], np.float64)
 
-    arms = np.arange(program.problem.arms)
-    data: dict[str, Any] = {}
-    for one in program.tunables:
-        rows = np.stack([step.values[one.name] for step in made])
-        data[one.name] = (("step", "arm")[: rows.ndim], rows)
+    data: dict[str, Any] = {}  # as `xr.Dataset` takes it
+    for tunable in program.tunables:
+        rows = np.stack([step.values[tunable.name] for step in made])
+        data[tunable.name] = (("step", "arm")[: rows.ndim], rows)
     data["objective"] = (*column(lambda step: step.estimate.value), {"long_name": program.objective.label})
     data["objective_stderr"] = column(lambda step: step.estimate.value_stderr)
     data["gradient_norm"] = column(lambda step: step.estimate.norm)
     for name in program.objective.metrics():
-        data[name] = column(lambda step, name=name: step.estimate.metrics[name])
-        data[f"hard_{name}"] = column(lambda step, name=name: step.hard[name] if step.hard else math.nan)
+        data[name] = "step", np.array([step.estimate.metrics[name] for step in made], np.float64)
+        data[f"hard_{name}"] = "step", np.array([step.hard[name] if step.hard else math.nan for step in made])
     data["hard_objective"] = column(lambda step: step.hard["objective"] if step.hard else math.nan)
-    if isinstance(program.objective, Budget):
-        data["price"] = column(lambda step: step.objective.multiplier)
-    return xr.Dataset(data, coords={"step": np.arange(len(made)), "arm": arms})
+    if any(isinstance(step.objective, Budget) for step in made):
+        multipliers = [step.objective.multiplier for step in made if isinstance(step.objective, Budget)]
+        data["multiplier"] = "step", np.array(multipliers, np.float64)
+    return xr.Dataset(data, coords={"step": np.arange(len(made)), "arm": np.arange(program.problem.arms)})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.environment.delays import Delay
+from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import PiecewiseLinear
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.rewards import Gaussian
@@ -26,7 +27,7 @@ class Conditions:
     """
 
     assumptions: tuple[str, ...]
-    arguments: Callable[[Problem], tuple[Any, ...]]
+    arguments: Callable[[Problem], tuple[object, ...]]
 
     def also(self, *assumptions: str) -> Conditions:
         """The same arguments under further assumptions, which the bound itself checks."""
@@ -80,7 +81,7 @@ def _fractions_penalties_and_sd(problem: Problem) -> tuple[np.ndarray, np.ndarra
     return _fractions(problem), _penalties(problem), float(np.min(problem.reward.sd))
 
 
-def _delay_merit_means_and_plays(problem: Problem) -> tuple[Any, ...]:
+def _delay_merit_means_and_plays(problem: Problem) -> tuple[Delay, Merit, np.ndarray, int]:
     """The delay, f, mu and L."""
     if problem.merit is None:
         raise InputError("problem.merit", None, "a merit function")
@@ -89,7 +90,7 @@ def _delay_merit_means_and_plays(problem: Problem) -> tuple[Any, ...]:
     return problem.delay, problem.merit, problem.means, problem.plays
 
 
-def _delay_means_and_plays(problem: Problem) -> tuple[Any, ...]:
+def _delay_means_and_plays(problem: Problem) -> tuple[Delay, np.ndarray, int]:
     """The delay, mu and L."""
     delay, _, means, plays = _delay_merit_means_and_plays(problem)
     return delay, means, plays

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -120,7 +120,7 @@ than 1>
         """Whether the bound is for policies of a kind, which is named as the coordinate `kind` of results names it."""
         return any(fnmatchcase(kind, pattern) for pattern in self.policies)
 
-    def arguments(self, problem: Problem) -> tuple[Any, ...]:
+    def arguments(self, problem: Problem) -> tuple[object, ...]:
         """The function's arguments but for the rounds.
 
         Raises:
@@ -128,7 +128,7 @@ than 1>
         """
         return self.conditions.arguments(problem)
 
-    def value(self, problem: Problem | Mapping[str, Any], horizon: int, rounds: ArrayLike) -> np.ndarray:
+    def value(self, problem: Problem | Mapping[str, object], horizon: int, rounds: ArrayLike) -> np.ndarray:
         """The bound in some rounds of runs that end at the horizon.
 
         Args:
@@ -159,7 +159,7 @@ _PREPOSITION = {"every round": "in", "the horizon": "at"}
 
 
 @suggest_keywords
-def bounds_for(problem: Problem | Mapping[str, Any], kind: str | Policy, metric: str) -> list[Bound]:
+def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metric: str) -> list[Bound]:
     """The bounds of `BOUNDS` on a metric of a policy that apply to a problem.
 
     Args:
@@ -185,7 +185,7 @@ def bounds_for(problem: Problem | Mapping[str, Any], kind: str | Policy, metric:
     return [bound for bound in BOUNDS if bound.metric == metric and bound.covers(known) and _applies(bound, problem)]
 
 
-def _kind(policy: str | Policy | Mapping[str, Any]) -> str:
+def _kind(policy: str | Policy | Mapping[str, object]) -> str:
     """A policy as the coordinate `kind` of results names it."""
     if not isinstance(policy, str) or policy in Policy.registry:
         return kind_of(policy_of(policy))

@@ -20,7 +20,7 @@ from jaxbandit.engine import simulation as engine
 from jaxbandit.environment import conversion_log
 from jaxbandit.experiments.configs import config
 from jaxbandit.tuning import command as task
-from jaxbandit.tuning import gradients
+from jaxbandit.tuning import gradient_program
 
 SECONDS = 10  # after which what is checked counts as stuck; each takes some milliseconds
 
@@ -189,12 +189,12 @@ def test_damaged_tuning_tables(folder, monkeypatch):
     def accept(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gradients.Program, "runs", accept)
+    monkeypatch.setattr(gradient_program.GradientProgram, "runs", accept)
     path, keys, accepted = folder / "tuned.toml", Counter(), 0
     for _, content in damaged_configs.tunings(seed=0, count=500):
         path.write_bytes(content)
         try:
-            keys[outcome(lambda: task.task(config.load(path)).run())[0]] += 1
+            keys[outcome(lambda: task.make_task(config.load(path)).run())[0]] += 1
         except KeyboardInterrupt:
             accepted += 1
     assert accepted >= 40
