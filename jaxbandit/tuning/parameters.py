@@ -111,7 +111,9 @@ def supported_estimators(prepared: Policy) -> tuple[str, ...]:
 
 def smooth_parameters(policy: Policy) -> list[str]:
     """The names of the parameters in which a policy's scores or chances are smooth."""
-    names = [name for part in policy.nested_policies() for name, f in part.parameters().items() if f.metadata.get("smooth")]
+    names = [
+        name for part in policy.nested_policies() for name, f in part.parameters().items() if f.metadata.get("smooth")
+    ]
     merit = getattr(policy, "merit", None)
     if isinstance(merit, Merit):
         names += [f"merit.{name}" for name, f in merit.parameters().items() if f.metadata.get("smooth")]
