@@ -118,7 +118,7 @@ class Component:
         return cls._own_docstring
 
     @classmethod
-    def from_spec(cls, spec: Any, key: str) -> Any:
+    def from_spec(cls, spec: Any, key: str) -> Self:
         """The component that a config value describes.
 
         Args:

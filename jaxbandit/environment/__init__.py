@@ -1,1 +1,1 @@
-"""The problem: means, rewards, delays, and what fairness asks."""
+"""The environment: problems with their means, rewards and delays, and the fairness requirements."""

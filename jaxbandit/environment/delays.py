@@ -1,9 +1,8 @@
-"""Delay models: what stands between a reward that was drawn and the policy that waits for it.
+"""Delay models: the number of rounds between a selection and the arrival of its reward.
 
-Feedback is always per arm: how many rewards arrived and their sum (002 eq. 1), so no policy knows whether a delay
-model stands in front of it. A reward of round t with delay D arrives at the end of round t + D, and never where that
-is past the horizon. Nothing is truncated: the calendar of what is under way reaches as far as the delays do, or to the
-horizon.
+A reward of round t with delay D arrives at the end of round t + D, or never if that is after the horizon. Feedback is
+per arm: the number of rewards that arrived and their sum (merit paper, eq. 1), with any delay model. Delays are not
+truncated: the calendar of pending rewards is as long as the longest delay, or reaches to the horizon.
 """
 
 from __future__ import annotations
@@ -24,27 +23,49 @@ from jaxbandit.core.input_values import check_positive, is_masked, number_or_num
 from jaxbandit.core.prng import Stream
 from jaxbandit.environment import conversion_log
 
-NEVER = 1 << 30  # rounds; no horizon is as long
-_RECORDED = 10**8  # delays in the tables of all arms: what a machine has room for
+NEVER = 1 << 30  # the delay of a reward that does not arrive, in rounds; every horizon is shorter
+_MOST_RECORDED = 10**8  # delays in the tables of all arms, so that they fit into memory
 
 
 class Delay(Component):
-    """A delay model. A subclass writes `draw`, and `longest` where delays are bounded.
+    """The base class of delay models. A subclass defines `draw`, and `longest` if its delays are bounded.
 
-    Its fields are its parameters, numbers or one an arm.
+    The fields of a subclass are its parameters: numbers, or one number per arm. `class Mine(Delay, name="mine")` makes
+    the model available in configs under this name.
+
+    Attributes:
+        name: the name in configs.
+        immediate: every reward arrives at the end of its own round. Default: False.
+        needs_zero_one_rewards: the model is defined for Bernoulli rewards only. Default: False.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> class UniformDelay(Delay):
+        ...     most: int = parameter(10, low=1, doc="delays are uniform on 0, ..., most - 1")
+        ...
+        ...     def draw(self, reward, random):
+        ...         return jnp.floor(self.most * random.uniform(len(reward))).astype(jnp.int32)
+        ...
+        ...     def longest(self):
+        ...         return self.most.max() - 1
+        >>> jb.Problem([0.9, 0.5], delay=UniformDelay(most=20))
+        Problem(2 arms, means=[0.9, 0.5], delay={'kind': 'UniformDelay', 'most': 20})
     """
 
     family: ClassVar[str] = "delay"
     registry: ClassVar[dict[str, Any]] = {}
-    immediate: ClassVar[bool] = False  # received counts are the selections themselves
-    needs_zero_one_rewards: ClassVar[bool] = False  # asks for rewards of 0 and 1
+    immediate: ClassVar[bool] = False
+    needs_zero_one_rewards: ClassVar[bool] = False
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
-        """Check the parameters and spread them over arms, `[K, J]`.
+        """The model with checked parameters, each as an array `[]`, `[K, 1]` or `[K, J]`.
 
         Args:
-            means: mu, `[K, J]`.
-            key: the config key the model stands under, for errors.
+            means: mu, float64 `[K, J]`.
+            key: the config key of the model, for errors.
+
+        Raises:
+            InputError: a parameter is invalid.
         """
         self.check(key)
         arms, instances = means.shape
@@ -52,34 +73,40 @@ class Delay(Component):
         return self.replace(**spread)
 
     def device_model(self) -> Delay:
-        """What the engine takes of a prepared delay: arrays `[K or 1, J or 1]`, numbers, and tables `[n]`."""
+        """The prepared model as the engine uses it, with numbers, arrays `[K or 1, J or 1]` and tables `[n]` only."""
         return self
 
     def longest(self) -> float:
-        """The largest delay that can be drawn and is not infinite; infinity where there is none."""
+        """The longest delay in rounds, except `NEVER`; infinity if delays are not bounded. For a prepared model."""
         return math.inf
 
     def draw(self, reward: Array, random: Stream) -> Array:
-        """One delay a slot, in rounds.
+        """Draw one delay per play, in rounds.
+
+        Called while a program is traced; the parameters are numbers or arrays `[n or 1, *runs]` by then.
 
         Args:
-            reward: the rewards that wait, `[n, *runs]`, float.
-            random: the plays' randomness, for this purpose alone.
+            reward: the rewards of the n plays, float `[n, *runs]`.
+            random: the random numbers of these plays, independent of those of the rewards: `random.uniform(n)` returns
+                an array `[n, *runs]`.
 
         Returns:
-            int32 `[n, *runs]` (or broadcasting), >= 0; `NEVER` or more for those that do not arrive.
+            The delays, int32 `[n, *runs]` or an array that broadcasts to it, >= 0; `NEVER` or more for rewards that do
+            not arrive.
         """
         raise TypeError(f"{type(self).__name__} has no draw")
 
     def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """P(D <= d) of each arm, on the host, of a prepared delay: what quantiles follow from (002 eq. 2).
+        """P(D <= d) for each arm, computed on the host for a prepared model; bounds derive quantiles from it.
 
         Args:
             rounds: d, integers >= 0, `[n]`.
-            means: mu, `[K, J]`, which a delay may depend on through the reward.
+            means: mu, float64 `[K, J]`; a delay can depend on it through the reward.
 
         Returns:
-            float64 `[n, K or 1, J or 1]`.
+            The probabilities, float64 `[n, K or 1, J or 1]`.
+
+        Source: merit paper, eq. 2.
         """
         raise TypeError(f"{type(self).__name__} has no cdf")
 
@@ -100,9 +127,9 @@ class NoDelay(Delay, name="none"):
 
 
 class FixedDelay(Delay, name="fixed"):
-    """A reward of round t arrives at the end of round t + d."""
+    """A constant delay: a reward of round t arrives at the end of round t + d."""
 
-    d: Any = parameter(0, low=0, doc="rounds, a number or one an arm")
+    d: Any = parameter(0, low=0, doc="delay in rounds, a whole number or one per arm")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         self.check(key)
@@ -124,9 +151,14 @@ class FixedDelay(Delay, name="fixed"):
 
 
 class GeometricDelay(Delay, name="geometric"):
-    """P(D = d) = p (1 - p)^d for d = 0, 1, ...; drawn by inversion, from 64 random bits."""
+    """A geometric delay: P(D = d) = p (1 - p)^d for d = 0, 1, ..., with mean (1 - p) / p.
 
-    p: Any = parameter(0.5, low=0, high=1, doc="probability of arriving in a round, above 0; a number or one an arm")
+    Delays are drawn by inversion from 64 random bits.
+    """
+
+    p: Any = parameter(
+        0.5, low=0, high=1, doc="probability that a pending reward arrives in a round, above 0, a number or one per arm"
+    )
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         check_positive(self.p, f"{key}.p", number_or_numbers(self.p, "above 0 and at most 1"))
@@ -134,7 +166,7 @@ class GeometricDelay(Delay, name="geometric"):
 
     def longest(self) -> float:
         least = float(np.min(self.p))
-        return math.ceil(min(_DEEPEST / -math.log1p(-least), NEVER)) if least < 1 else 0
+        return math.ceil(min(_LARGEST_EXPONENTIAL / -math.log1p(-least), NEVER)) if least < 1 else 0
 
     def draw(self, reward: Array, random: Stream) -> Array:
         wait = _exponential(random, len(reward))
@@ -145,33 +177,33 @@ class GeometricDelay(Delay, name="geometric"):
 
 
 class ParetoDelay(Delay, name="pareto"):
-    """D = ceil(x) - 1 for x of Pareto's type I with scale 1: P(D >= d) = d^-alpha for d = 1, 2, ...
+    """A heavy-tailed delay: D = ceil(x) - 1 for x of a Pareto distribution of type I with scale 1.
 
-    The mean is infinite for alpha <= 1. The calendar reaches to the horizon: it takes 8 to 12 bytes an arm, run and
-    round of it.
+    P(D >= d) = d^-alpha for d = 1, 2, ..., and the mean is infinite for alpha <= 1. The calendar of pending rewards
+    reaches to the horizon, and takes 8 to 12 bytes per arm, run and round.
     """
 
-    alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0; a number or one an arm")
+    alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0, a number or one per arm")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         check_positive(self.alpha, f"{key}.alpha", number_or_numbers(self.alpha, "above 0"))
         return super().prepare(means, key)
 
     def longest(self) -> float:
-        return math.exp(min(_DEEPEST / float(np.min(self.alpha)), 700.0))
+        return math.exp(min(_LARGEST_EXPONENTIAL / float(np.min(self.alpha)), 700.0))
 
     def draw(self, reward: Array, random: Stream) -> Array:
         x = jnp.exp(_exponential(random, len(reward)) / self.alpha)
-        return _rounds(jnp.maximum(jnp.ceil(x) - 1.0, 1.0))  # x > 1, which rounding may hide
+        return _rounds(jnp.maximum(jnp.ceil(x) - 1.0, 1.0))  # x > 1, but may be rounded to 1
 
     def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
         return 1.0 - (rounds[:, None, None] + 1.0) ** -self.alpha
 
 
 class PacketLoss(Delay, name="packet-loss"):
-    """A reward arrives at once with probability p, else never."""
+    """A reward arrives at the end of its own round with probability p, and otherwise never."""
 
-    p: Any = parameter(1.0, low=0, high=1, doc="probability of arriving; a number or one an arm")
+    p: Any = parameter(1.0, low=0, high=1, doc="probability that a reward arrives, a number or one per arm")
 
     def longest(self) -> float:
         return 0
@@ -184,12 +216,15 @@ class PacketLoss(Delay, name="packet-loss"):
 
 
 class RewardDependent(Delay, name="reward-dependent"):
-    """One delay model for rewards of 1, another for rewards of 0 (002 sec. 6)."""
+    """One delay model for rewards of 1 and another for rewards of 0. Rewards must be Bernoulli.
+
+    Source: merit paper, sec. 6.
+    """
 
     needs_zero_one_rewards: ClassVar[bool] = True
 
-    one: Any = parameter(NoDelay(), doc="the delay of a reward of 1: a name or a table")
-    zero: Any = parameter(NoDelay(), doc="the delay of a reward of 0: a name or a table")
+    one: Any = parameter(NoDelay(), doc="delay of a reward of 1, a name, a table or a `Delay`")
+    zero: Any = parameter(NoDelay(), doc="delay of a reward of 0, a name, a table or a `Delay`")
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         parts = {}
@@ -214,26 +249,35 @@ class RewardDependent(Delay, name="reward-dependent"):
 
 
 def draw_delays(delay: Delay, reward: Array, random: Stream) -> Array:
-    """`delay.draw`, what it returns checked: rounds, int32, broadcasting to the shape of the rewards of all runs."""
-    shape = jnp.broadcast_shapes(reward.shape, (1, *random.key[0].shape[1:]))  # rewards may be alike for all runs
+    """The checked result of `delay.draw`: rounds, int32, which broadcast to the shape of the rewards of all runs."""
+    shape = jnp.broadcast_shapes(reward.shape, (1, *random.key[0].shape[1:]))  # rewards may be equal for all runs
     return contracts.integers(delay, "draw", delay.draw(reward, random), shape, "a delay per reward, in rounds")
 
 
 class EmpiricalDelay(Delay, name="empirical"):
-    """A recorded delay, drawn evenly from the arm's table, whatever the reward (002 sec. 6).
+    """A recorded delay, drawn uniformly from the arm's table, independent of the reward.
 
-    The table holds rounds; with `clicks` it holds seconds, which become page visits by `click_rate`: a product
-    clicked n times a week is visited n / click_rate times (`jaxbandit.conversions.visits`). A conversion log has both.
+    The table has delays in rounds. With `clicks` it has delays in seconds, which are converted to page visits: the page
+    of a product that is clicked n times per week is visited n / click_rate times per week. A conversion log contains
+    delays and clicks.
+
+    Source: merit paper, sec. 6.
     """
 
-    table: Any = parameter(None, doc="recorded delays, a list for all arms or one list an arm; or the path of a log")
-    clicks: Any = parameter(None, doc="clicks in a week beside each delay in seconds; default: delays are in rounds")
-    click_rate: Any = parameter(
-        0.05, doc="share of page visits that end in a click, for a log or with clicks", exact=True
+    table: Any = parameter(
+        None, doc="recorded delays, one list for all arms or one list per arm, or the path of a conversion log"
     )
-    recorded: Any = derived()  # all tables, one after the other, and an end mark: int32 [n + 1]
-    start: Any = derived()  # where an arm's table begins, int32 [K, 1]
-    size: Any = derived()  # how long it is, int32 [K, 1]
+    clicks: Any = parameter(
+        None, doc="clicks per week for each delay, which is then in seconds; default: delays are in rounds"
+    )
+    click_rate: Any = parameter(
+        0.05,
+        doc="share of page visits that end in a click, above 0 and at most 1, for a log or with `clicks`",
+        exact=True,
+    )
+    recorded: Any = derived()  # the tables of all arms, one after the other, and NEVER: int32 [n + 1]
+    start: Any = derived()  # the start of each arm's table, int32 [K, 1]
+    size: Any = derived()  # the length of each arm's table, int32 [K, 1]
 
     def prepare(self, means: np.ndarray, key: str = "problem.delay") -> Delay:
         rows = self._rounds(len(means), key)
@@ -243,8 +287,8 @@ class EmpiricalDelay(Delay, name="empirical"):
         return self.replace(recorded=recorded, start=start[:, None], size=size[:, None])
 
     def _rounds(self, arms: int, key: str) -> list[np.ndarray]:
-        """The tables in rounds, int64, one an arm."""
-        words = (
+        """The tables in rounds, int64, one per arm."""
+        allowed = (
             f"recorded delays, whole numbers from 0 to 2^63 - 1: one list, {arms} lists (one per arm), "
             "or the path of a conversion log"
         )
@@ -256,14 +300,14 @@ class EmpiricalDelay(Delay, name="empirical"):
             return list(
                 conversion_log.read_log(self.table, arms, f"{key}.table").delays(self.click_rate, f"{key}.click_rate")
             )
-        tables = _whole_numbers(self.table, arms, f"{key}.table", words)
+        tables = _whole_numbers(self.table, arms, f"{key}.table", allowed)
         if self.clicks is None:
             conversion_log.exact_click_rate(self.click_rate, f"{key}.click_rate")
             return tables
-        words = "clicks per week, whole numbers >= 0, one for each delay of `table`"
-        clicks = _whole_numbers(self.clicks, arms, f"{key}.clicks", words)
+        allowed = "clicks per week, whole numbers >= 0, one for each delay of `table`"
+        clicks = _whole_numbers(self.clicks, arms, f"{key}.clicks", allowed)
         if [len(row) for row in tables] != [len(row) for row in clicks]:
-            raise InputError(f"{key}.clicks", self.clicks, words)
+            raise InputError(f"{key}.clicks", self.clicks, allowed)
         pairs = zip(tables, clicks, strict=True)
         return [conversion_log.page_visits(*pair, self.click_rate, f"{key}.click_rate") for pair in pairs]
 
@@ -284,36 +328,40 @@ class EmpiricalDelay(Delay, name="empirical"):
         return np.stack(shares, axis=1)[..., None]
 
 
-def _whole_numbers(value: Any, arms: int, key: str, words: str) -> list[np.ndarray]:
+def _whole_numbers(value: Any, arms: int, key: str, allowed: str) -> list[np.ndarray]:
     """One list for all arms, or one list per arm, as int64 arrays."""
     if is_masked(value):
-        raise InputError(key, value, f"{words}, without masked entries")
+        raise InputError(key, value, f"{allowed}, without masked entries")
     value = (
         value if isinstance(value, np.ndarray) and value.ndim == 1 else to_python(value)
-    )  # a long table stays an array
+    )  # lists of a long table would take much memory
     shared = not (isinstance(value, Sequence) and value and isinstance(value[0], Sequence))
     rows, times = ([value], arms) if shared else (value, 1)
     if len(rows) * times != arms or not all(map(_is_row, rows)):
-        raise InputError(key, value, words)
-    if sum(map(len, rows)) * times > _RECORDED:
-        raise InputError(key, value, f"at most {_RECORDED} numbers, over all {arms} arms")
+        raise InputError(key, value, allowed)
+    if sum(map(len, rows)) * times > _MOST_RECORDED:
+        raise InputError(key, value, f"at most {_MOST_RECORDED} numbers, over all {arms} arms")
     return [np.asarray(row, np.int64) for row in rows] * times
 
 
 def _is_row(row: Any) -> bool:
-    whole = isinstance(row, Sequence | np.ndarray) and len(row) > 0
-    return whole and all(isinstance(n, int | np.integer) and not isinstance(n, bool) and 0 <= n < 1 << 63 for n in row)
+    """Whether a value is a list of integers from 0 to 2^63 - 1, at least one."""
+    is_list = isinstance(row, Sequence | np.ndarray) and len(row) > 0
+    return is_list and all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) and 0 <= n < 1 << 63 for n in row
+    )
 
 
-_DEEPEST = 65 * math.log(2)  # no exponential draw is larger
+_LARGEST_EXPONENTIAL = 65 * math.log(2)  # the largest number that `_exponential` draws
 
 
 def _exponential(random: Stream, slots: int) -> Array:
-    """-log U, `[slots, *runs]`, from two words, so that tails reach to 2^-65."""
+    """Exponential numbers -log U, `[slots, *runs]`, from two words each, so that U can be as small as 2^-65."""
     w0, w1 = random.words(slots)
     dtype = jnp.result_type(float)
     return -jnp.log((w0.astype(dtype) + (w1.astype(dtype) + 0.5) * 2.0**-32) * 2.0**-32)
 
 
 def _rounds(value: Array) -> Array:
+    """A number of rounds as int32, at most `NEVER`."""
     return jnp.minimum(value, float(NEVER)).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""What metrics ask of a problem: its numbers, per instance, apart from how it is simulated."""
+"""The numbers of a problem that metrics compare with, independent of how the problem is simulated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from jaxbandit.environment.problem import Problem
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """Numbers of some instances; arrays `[K, C]`, `[K, 1]` where instances share them.
+    """The numbers of C instances: arrays `[K, C]`, or `[K, 1]` where all instances have the same numbers.
 
     Attributes:
         means: mu, float64 `[K, C]`.
-        fractions: tau, exact ratios; None where fairness asks nothing.
-        penalties: A, float64; None where nothing is priced.
+        fractions: tau, exact ratios; None without guaranteed fractions.
+        penalties: the penalty rates A, float64; None without penalties.
         opportunities: f(mu), float64 `[K, C]`; None without a fairness function.
         plays: L.
     """
@@ -28,7 +28,7 @@ class GroundTruth:
     plays: int
 
     def at_rows(self, rows: np.ndarray) -> GroundTruth:
-        """Those of some instances, by their numbers, which go on repeating beyond the last one."""
+        """The numbers of some rows of a grid, integers `[C]`; the instances repeat after the last one."""
         others = (self.fractions, self.penalties, self.opportunities)
         fractions, penalties, opportunities = (
             None if part is None else instance_columns(part, rows) for part in others
@@ -38,11 +38,11 @@ class GroundTruth:
 
 
 def ground_truth_of(problem: Problem) -> GroundTruth:
-    """The facts of a problem, of all its instances."""
+    """The `GroundTruth` of all instances of a problem."""
     opportunities = None if problem.opportunity is None else problem.opportunities()
     return GroundTruth(problem.means, problem.fractions, problem.penalties, opportunities, problem.plays)
 
 
 def instance_columns(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The columns of `[K or 1, W]` for some rows of a grid, over which the W columns repeat; one column stays one."""
+    """The columns of `[K or 1, J]` for some rows of a grid, where the J columns repeat; a single column is kept."""
     return array if array.shape[1] == 1 else array[:, rows % array.shape[1]]

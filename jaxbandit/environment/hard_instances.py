@@ -1,4 +1,4 @@
-"""Problems that the papers build for their theory."""
+"""Problems that the papers construct for lower bounds (`jaxbandit.instances`)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from jaxbandit.environment.problem import Problem
 
 @suggest_keywords
 def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1.0) -> Problem:
-    """The instances on one of which every policy's utility regret is of order T^(2/3) (004 App. A.3).
+    """A family of instances: on one of them the utility regret of any policy is of order T^(2/3).
 
-    One arm, j, has mean 1; the arms of a set S have mean 1/2 and are owed nothing, the others (1 + eps) / 2 and are
-    owed L eps / (2 K) of the rounds, with eps = c T^(-1/3); an opportunity withheld costs 1.
+    One arm, j, has mean 1. The arms of a set S have mean 1/2 and are entitled to no rounds. The other arms have mean
+    (1 + eps) / 2 and are entitled to a share L eps / (2 K) of the rounds, where eps = c T^(-1/3). Each missed round to
+    which an arm is entitled costs 1.
 
     Args:
         arms: K, from 2 to 12.
-        horizon: T, for which the instances are made.
-        scale: L, of the piecewise-linear fairness function; L eps is at most 1.
-        c: how far apart the two means are; eps is at most 1/2.
+        horizon: T, the number of rounds for which the instances are constructed, at least 1.
+        scale: L, the slope of the piecewise-linear fairness function, >= 0; L eps must be at most 1. Default: 1.
+        c: the factor of eps, >= 0; eps must be at most 1/2. Default: 1.
 
     Returns:
-        A problem of K 2^(K-1) instances: j from 0 to K - 1, and for each the sets S of other arms, the empty set first.
+        A problem of K 2^(K-1) instances: for each j from 0 to K - 1, one instance per set S, the empty set first.
 
     Raises:
-        InputError: an argument out of range.
+        InputError: an argument is out of range.
+
+    Source: opportunities paper, App. A.3.
 
     Example:
         >>> lower_bound_family(arms=2, horizon=1000).means.T.round(2).tolist()
@@ -33,16 +36,16 @@ def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1
     arms, horizon = to_python(arms), whole_number(horizon, "horizon")
     if not is_whole_number(arms, 2) or arms > 12:
         raise InputError("arms", arms, "a whole number from 2 to 12 (K arms make K 2^(K-1) instances)")
-    spread = finite_numbers(c, "c", "a number >= 0", low=0)
-    if spread.ndim:
+    factor = finite_numbers(c, "c", "a number >= 0", low=0)
+    if factor.ndim:
         raise InputError("c", c, "a number >= 0")
-    eps = float(spread) * float(horizon) ** (-1 / 3)
+    eps = float(factor) * float(horizon) ** (-1 / 3)
     if eps > 0.5:
         raise InputError("c", c, f"at most T^(1/3) / 2 = {horizon ** (1 / 3) / 2:.4g}, so that eps is at most 1/2")
     rows = []
     for best in range(arms):
         for subset in range(1 << (arms - 1)):
-            in_s = [(subset >> place) & 1 for place in range(arms - 1)]
-            others = [0.5 if low else (1 + eps) / 2 for low in in_s]
+            in_subset = [(subset >> place) & 1 for place in range(arms - 1)]
+            others = [0.5 if low else (1 + eps) / 2 for low in in_subset]
             rows.append([*others[:best], 1.0, *others[best:]])
     return Problem(rows, penalties=1.0, opportunity={"kind": "piecewise-linear", "scale": scale, "eps": eps})

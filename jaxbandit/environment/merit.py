@@ -1,4 +1,4 @@
-"""Merit functions (002 sec. 3): an arm is selected in proportion to f(mu), the merit of its mean reward."""
+"""Merit functions (merit paper, sec. 3): arms are to be selected in proportion to f(mu), the merit of the mean."""
 
 from __future__ import annotations
 
@@ -13,40 +13,64 @@ from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, evaluate, parameter
 from jaxbandit.core.errors import InputError
 
-_GRID = 129  # points of an interval among which the best one is looked for
-_CHECKED = 4097  # points of [0, 1] at which a merit function is checked
+_GRID_POINTS = 129  # points of an interval at which a function is maximised
+_CHECKED_POINTS = 4097  # points of [0, 1] at which a merit function is checked
 
 
 class Merit(Component):
-    """A merit function f > 0 on [0, 1]. A subclass writes `value`; its fields are its parameters, numbers.
+    """The base class of merit functions f > 0 on [0, 1]. A subclass defines `value`.
+
+    The fields of a subclass are its parameters, which are numbers. `class Mine(Merit, name="mine")` makes the function
+    available in configs under this name.
+
+    Attributes:
+        name: the name in configs.
+
+    Source: merit paper, sec. 3.
 
     Example:
-        >>> class Bump(Merit, name="bump"):
-        ...     height: float = 1.0
+        >>> class Bump(Merit):
+        ...     height: float = parameter(1.0, low=0, doc="four times the largest additional merit")
         ...
         ...     def value(self, mu):
         ...         return 1.0 + self.height * mu * (1.0 - mu)
+        >>> jb.Problem([0.5, 1.0], merit=Bump(height=4.0)).fair_chances().ravel().round(3).tolist()
+        [0.667, 0.333]
     """
 
     family: ClassVar[str] = "merit"
     registry: ClassVar[dict[str, Any]] = {}
 
     def value(self, mu: Array) -> Array:
-        """f(mu), float, of the shape of `mu`, whose entries lie in [0, 1]."""
+        """The merit f(mu) of mean rewards.
+
+        Args:
+            mu: means in [0, 1], a float array of any shape.
+
+        Returns:
+            A float array of that shape, positive.
+        """
         raise TypeError(f"{type(self).__name__} has no value")
 
     def values_at(self, mu: np.ndarray) -> np.ndarray:
-        """f(mu) as it is simulated, float64 of the shape of `mu`."""
-        made = evaluate(self, jnp.asarray(mu, jnp.result_type(float)))
-        return np.asarray(contracts.broadcast_floats(self, "value", made, mu.shape, "a merit per mean"), np.float64)
+        """f(mu) on the host, in the precision of the simulation, as float64 of the shape of `mu`."""
+        merit = evaluate(self, jnp.asarray(mu, jnp.result_type(float)))
+        return np.asarray(contracts.broadcast_floats(self, "value", merit, mu.shape, "a merit per mean"), np.float64)
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
-        """The x in [low, high] of the largest f(x) (x - ratio), arrays `[K, *runs]`; `ratio` broadcasts.
+        """The x in [low, high] that maximises f(x) (x - ratio), for `box_optimum`.
 
-        Here, for any f: the best of a grid, then the top of the parabola through it and its neighbours. A subclass
-        that knows better may say so.
+        This method works for any f: it takes the best point of a grid, then the maximum of the parabola through it and
+        its neighbours. A subclass may override it with an exact solution.
+
+        Args:
+            low, high: the ends of the intervals, float `[K, *runs]`.
+            ratio: float, broadcasts to that shape.
+
+        Returns:
+            x, float `[K, *runs]`.
         """
-        step = (high - low) / (_GRID - 1)
+        step = (high - low) / (_GRID_POINTS - 1)
 
         def gain(x: Array) -> Array:
             return self.value(x) * (x - ratio)
@@ -56,8 +80,8 @@ class Merit(Component):
             g = gain(x)
             return jnp.where(g > best[1], x, best[0]), jnp.maximum(g, best[1])
 
-        x, g = lax.fori_loop(1, _GRID, better, (low, gain(low)))
-        for width in (step, step / 8):  # twice: the second parabola is through points nearer the top
+        x, g = lax.fori_loop(1, _GRID_POINTS, better, (low, gain(low)))
+        for width in (step, step / 8):  # the second parabola is through points closer to the maximum
             left, right = jnp.maximum(x - width, low), jnp.minimum(x + width, high)
             a, b = gain(left), gain(right)
             bend = a + b - 2 * g
@@ -68,17 +92,21 @@ class Merit(Component):
         return x
 
     def prepare(self, arms: int, plays: int) -> Merit:
-        """Check the parameters, and 002 Assumption 1 for the problem's number of arms and plays.
+        """The function with checked parameters, each a float; and a check of Assumption 1 of the merit paper.
+
+        Args:
+            arms, plays: K and L.
 
         Raises:
-            InputError: f not positive and finite on [0, 1], or max f / min f above (K-1)/(L-1).
+            InputError: a parameter is invalid, f is not positive and finite on [0, 1], or max f / min f is above
+                (K-1)/(L-1).
         """
         made = self.with_scalars("problem.merit")
-        values = made.values_at(np.linspace(0.0, 1.0, _CHECKED))
+        values = made.values_at(np.linspace(0.0, 1.0, _CHECKED_POINTS))
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a merit function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()
-        if plays > 1 and spread > (arms - 1) / (plays - 1) * (1 + 1e-6):  # equality is allowed, and float32 rounds
+        if plays > 1 and spread > (arms - 1) / (plays - 1) * (1 + 1e-6):  # equality is allowed; float32 rounds
             bound = (
                 f"a merit function whose largest value on [0, 1] is at most (K-1)/(L-1) = {arms - 1}/{plays - 1} times "
                 f"its smallest (merit paper, Assumption 1), not {spread:.6g} times"
@@ -88,14 +116,19 @@ class Merit(Component):
 
 
 class Power(Merit, name="power"):
-    """1 + scale mu^exponent (002 sec. 6)."""
+    """f(mu) = 1 + scale mu^exponent.
 
-    scale: float = parameter(2.0, low=0, doc="s; 2 for 002's synthetic data, 3.5 for its real ones", smooth=True)
-    exponent: float = parameter(4.0, low=1, doc="c; 2, 4, 6 or 8 in 002", static=True)
+    Source: merit paper, sec. 6.
+    """
+
+    scale: float = parameter(
+        2.0, low=0, doc="s; the merit paper uses 2 for synthetic and 3.5 for real data", smooth=True
+    )
+    exponent: float = parameter(4.0, low=1, doc="c; the merit paper uses 2, 4, 6 and 8", static=True)
 
     @property
     def _c(self) -> float:
-        """The exponent, an int where it is whole and small: a power is then a few products."""
+        """The exponent; an int where it is a small whole number, so that powers are computed by a few products."""
         small = self.exponent <= 64 and self.exponent == int(self.exponent)
         return int(self.exponent) if small else float(self.exponent)
 
@@ -103,54 +136,60 @@ class Power(Merit, name="power"):
         return 1.0 + self.scale * mu**self._c
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
-        """f(x) (x - ratio) rises to a local maximum r, falls and rises for good, or only rises: so r or `high`.
+        """The exact solution: a local maximum r, or `high`.
 
-        Its slope 1 + s (c+1) x^c - s c ratio x^(c-1) is least at x = ratio (c-1)/(c+1).
+        f(x) (x - ratio) either increases everywhere, or increases to r, decreases and increases again. Its derivative
+        1 + s (c+1) x^c - s c ratio x^(c-1) has its minimum at x = ratio (c-1)/(c+1).
         """
         c, s = self._c, self.scale
 
         def slope(x: Array) -> Array:
             return 1.0 + s * x ** (c - 1) * ((c + 1.0) * x - c * ratio)
 
-        valley = jnp.maximum(ratio, 0.0) * (c - 1.0) / (c + 1.0)
+        steepest_descent = jnp.maximum(ratio, 0.0) * (c - 1.0) / (c + 1.0)
 
-        def with_a_top() -> Array:
+        def with_local_maximum() -> Array:
             def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
                 middle = 0.5 * (ends[0] + ends[1])
                 rising = slope(middle) > 0
                 return jnp.where(rising, middle, ends[0]), jnp.where(rising, ends[1], middle)
 
-            root = lax.fori_loop(0, 26, halve, (jnp.zeros_like(valley), valley))[0]  # float32 has 24 bits
+            start = (jnp.zeros_like(steepest_descent), steepest_descent)
+            root = lax.fori_loop(0, 26, halve, start)[0]  # float32 has 24 bits
             top = jnp.clip(root, low, high)
             better = self.value(top) * (top - ratio) > self.value(high) * (high - ratio)
-            return jnp.where((slope(valley) < 0) & better, top, high)
+            return jnp.where((slope(steepest_descent) < 0) & better, top, high)
 
-        return lax.cond(jnp.any(slope(valley) < 0), with_a_top, lambda: high)
+        return lax.cond(jnp.any(slope(steepest_descent) < 0), with_local_maximum, lambda: high)
 
 
 @jax.custom_jvp
 def proportional_chances(merit: Array, plays: Array, candidates: Array) -> Array:
-    """p_k = L f_k / sum f over the candidates (002 eq. 4), float `[K, *runs]`.
+    """The chances p_k = L f_k / sum_j f_j of the candidates, float `[K, *runs]`; 0 for other arms.
 
-    Where few candidates are left and a share would exceed 1, it is 1 and the others share the rest.
+    Where a chance would exceed 1, because few candidates are available, it is 1, and the remaining plays are divided
+    among the other candidates.
 
     Args:
-        merit: f, positive, float `[K, *runs]`.
-        plays: how many of the candidates are selected, float `[1, *runs]`.
-        candidates: bool `[K, *runs]`.
+        merit: f_k, positive, float `[K, *runs]`.
+        plays: L, the number of candidates that are selected, float `[1, *runs]`.
+        candidates: the arms that may be selected, bool `[K, *runs]`.
+
+    Source: merit paper, eq. 4.
     """
     return _capped(merit, plays, candidates)[1]
 
 
 @proportional_chances.defjvp
 def _in_proportion_slope(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    """Which arms are sure is a choice: the derivative in f is that of the others' shares; none in L is needed."""
+    """The derivative in f for fixed arms of chance 1; L has none."""
     merit, plays, candidates = primals
     sure, made = _capped(merit, plays, candidates)
     return made, jax.jvp(lambda f: _shares(f, plays, candidates, sure), (merit,), (tangents[0],))[1]
 
 
 def _shares(merit: Array, plays: Array, candidates: Array, sure: Array) -> Array:
+    """The chances if the arms `sure` have chance 1; those of other candidates may exceed 1."""
     free = jnp.where(candidates & ~sure, merit, 0.0)
     total = jnp.sum(free, axis=0, keepdims=True)
     left = plays - jnp.sum(sure, axis=0, keepdims=True, dtype=merit.dtype)
@@ -158,7 +197,7 @@ def _shares(merit: Array, plays: Array, candidates: Array, sure: Array) -> Array
 
 
 def _capped(merit: Array, plays: Array, candidates: Array) -> tuple[Array, Array]:
-    """The arms whose share is 1, and all shares."""
+    """The arms of chance 1, and the chances of all arms."""
 
     def over(carry: tuple[Array, Array]) -> Array:
         return jnp.any(carry[1] > 1.0)
@@ -172,14 +211,19 @@ def _capped(merit: Array, plays: Array, candidates: Array) -> tuple[Array, Array
 
 
 def box_optimum(merit: Merit, low: Array, high: Array) -> Array:
-    """The x in the box [low, high] that maximises sum_k f(x_k) x_k / sum_k f(x_k) (002 Alg. 1, line 9).
+    """The x in the box [low, high] that maximises sum_k f(x_k) x_k / sum_k f(x_k).
 
-    Dinkelbach (1967): for a fixed ratio the problem falls into one for each arm, and the ratio of their solutions
-    is larger until it is the largest there is. It converges superlinearly.
+    By the algorithm of Dinkelbach (1967): for a fixed ratio there is one problem per arm (`Merit.peak`), and the ratio
+    at their solutions increases until it is the maximum. Convergence is superlinear.
 
     Args:
         merit: f.
-        low, high: float `[K, *runs]`, in [0, 1].
+        low, high: the ends of the intervals, float `[K, *runs]`, in [0, 1].
+
+    Returns:
+        x, float `[K, *runs]`.
+
+    Source: merit paper, Alg. 1, line 9.
     """
 
     def ratio_of(x: Array) -> Array:

@@ -1,4 +1,7 @@
-"""Fairness functions (004 sec. 2.2): the share of the rounds that an arm is owed, as a function of the mean rewards."""
+"""Fairness functions: the share of the rounds to which each arm is entitled, as a function of the mean rewards.
+
+Source: opportunities paper, sec. 2.2.
+"""
 
 from __future__ import annotations
 
@@ -16,80 +19,106 @@ from jaxbandit.core.component import Component, evaluate, parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import exact_fraction
 
-_POINTS = 4096  # of the cube of means at which a function of the user's is checked, beside the corners of few arms
-_NUMBERS = 1 << 18  # that those points have at most
-_CORNERS = 12  # arms up to which all corners are checked
+# A user's function is checked at random means: this many, or fewer for many arms, so that arms x points is limited.
+_CHECKED_POINTS, _CHECKED_NUMBERS = 4096, 1 << 18
+_CORNER_ARMS = 12  # up to this number of arms it is also checked at all corners of the cube [0, 1]^K
 
 
 class Opportunity(Component):
-    """A fairness function f: [0, 1]^K -> [0, 1]^K whose values sum to at most 1. A subclass writes `value`.
+    """The base class of fairness functions f: [0, 1]^K -> [0, 1]^K, whose values sum to at most 1.
 
-    To be used where f must be known to some accuracy (self-regulated), it also writes `bounds`, the range of f over a
-    box, or `lipschitz`, from which a safe one follows. Its fields are its parameters, numbers.
+    Arm k is entitled to a share f(mu)_k of the rounds. A subclass defines `value`. The policy "self-regulated" needs
+    the range of f over a box of means: define `bounds` for it, or `lipschitz`, from which a wider range follows.
+    The fields of a subclass are its parameters, which are numbers. `class Mine(Opportunity, name="mine")` makes the
+    function available in configs under this name.
+
+    Attributes:
+        name: the name in configs.
+
+    Source: opportunities paper, sec. 2.2.
 
     Example:
-        >>> class Half(Opportunity, name="half"):
+        >>> class Half(Opportunity):
         ...     def value(self, mu):
         ...         return 0.5 * mu / len(mu)
         ...
         ...     def lipschitz(self, arms):
         ...         return 0.5 / arms
+        >>> jb.Problem([0.8, 0.4], opportunity=Half()).opportunities().ravel().tolist()
+        [0.2, 0.1]
     """
 
     family: ClassVar[str] = "opportunity"
     registry: ClassVar[dict[str, Any]] = {}
 
     def value(self, mu: Array) -> Array:
-        """f(mu), float `[K, *runs]`, of means in [0, 1] of that shape."""
+        """The shares f(mu).
+
+        Args:
+            mu: means in [0, 1], float `[K, *runs]`.
+
+        Returns:
+            A float array of that shape, >= 0, with sums over the arms of at most 1.
+        """
         raise TypeError(f"{type(self).__name__} has no value")
 
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """The least and the largest f_k over the box of means from `low` to `high`; all float `[K, *runs]`."""
+        """The smallest and the largest share of each arm over a box of means.
+
+        Args:
+            low, high: the ends of the box, float `[K, *runs]`, in [0, 1].
+
+        Returns:
+            min f_k and max f_k, float `[K, *runs]` each.
+        """
         raise TypeError(f"{type(self).__name__} has no bounds")
 
     def lipschitz(self, arms: int) -> float:
-        """L_f, the least known L with |f(x) - f(y)|_1 <= L |x - y|_1 for that many arms; infinity where unknown."""
+        """The Lipschitz constant L_f for K arms: |f(x) - f(y)|_1 <= L_f |x - y|_1; infinity if none is known."""
         return math.inf
 
     def constant_shares(self, arms: int) -> list[Fraction] | None:
-        """f where it is the same for all means, exactly; else None."""
+        """The shares as exact ratios, if they are the same for all means; else None."""
         return None
 
     @property
     def has_bounds(self) -> bool:
-        """Whether it tells its range over a box."""
+        """Whether the class defines `bounds`."""
         return type(self).bounds is not Opportunity.bounds
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        """Check the parameters, and that values lie in [0, 1] and sum to at most 1 at many points of the cube.
+        """The function with checked parameters, each a float; its values are checked at many points of [0, 1]^K.
+
+        Args:
+            means: mu, float64 `[K, J]`, where the values are checked, too.
 
         Raises:
-            InputError: they do not.
+            InputError: a parameter is invalid, or values are outside [0, 1] or sum to more than 1.
         """
         made = self.with_scalars("problem.opportunity")
         arms = len(means)
-        points = [means, prng.uniform_table(0, max(1, min(_POINTS, _NUMBERS // arms)), arms).T]
-        if arms <= _CORNERS:
+        count = max(1, min(_CHECKED_POINTS, _CHECKED_NUMBERS // arms))
+        points = [means, prng.uniform_table(0, count, arms).T]
+        if arms <= _CORNER_ARMS:
             points.append(np.indices((2,) * arms).reshape(arms, -1))
         mu = np.concatenate(points, axis=1)
         values = made.values_float64(mu)
         if values.shape != mu.shape:
             allowed = f"a function from means of shape {mu.shape} to shares of that shape, not of shape {values.shape}"
             raise InputError("problem.opportunity", self.name, allowed)
-        outside = np.where(np.isnan(values), np.inf, np.abs(values - 0.5)).max(axis=0)
-        over = values.sum(axis=0)
-        for measure, most, words in (
-            (outside, 0.5, "a function whose values lie in [0, 1]"),
-            (over, 1 + 1e-9, "a function whose values sum to at most 1"),
+        distance = np.where(np.isnan(values), np.inf, np.abs(values - 0.5)).max(axis=0)  # from the centre of [0, 1]
+        for measure, most, rule in (
+            (distance, 0.5, "a function whose values lie in [0, 1]"),
+            (values.sum(axis=0), 1 + 1e-9, "a function whose values sum to at most 1"),
         ):
             worst = int(np.argmax(measure))
             if not measure[worst] <= most:
-                allowed = f"{words}; at the means {_short(mu[:, worst])} they are {_short(values[:, worst])}"
+                allowed = f"{rule}; at the means {_short(mu[:, worst])} they are {_short(values[:, worst])}"
                 raise InputError("problem.opportunity", self.name, allowed)
         return made
 
     def values_float64(self, mu: np.ndarray) -> np.ndarray:
-        """f(mu) in float64 whatever the dtype simulated in, `[K, J]`."""
+        """f(mu) on the host, computed in float64 also where simulations use float32; `mu` is `[K, J]`."""
         shares = self.constant_shares(len(mu))
         if shares is not None:
             return np.broadcast_to(np.array([[float(share)] for share in shares]), mu.shape)
@@ -98,12 +127,17 @@ class Opportunity(Component):
 
 
 def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, Array]:
-    """The range of f_k over a box: f's own, or one that holds it for sure, from its Lipschitz constant.
+    """A range that contains the shares f_k of all means in a box.
+
+    It is the exact range if f defines `bounds`, else one that follows from the Lipschitz constant.
 
     Args:
-        f: the function.
-        slope: L_f, for a function that has no bounds.
-        low, high: float `[K, *runs]`, in [0, 1].
+        f: the fairness function.
+        slope: L_f, for a function without `bounds`: a number, or an array that broadcasts to `[K, *runs]`.
+        low, high: the ends of the box, float `[K, *runs]`, in [0, 1].
+
+    Returns:
+        The lower and the upper end, float `[K, *runs]` each.
     """
     if f.has_bounds:
         ends = contracts.pair(f, "bounds", f.bounds(low, high), "the least and the largest share per arm")
@@ -114,15 +148,15 @@ def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[A
     return jnp.maximum(middle - reach, 0.0), jnp.minimum(middle + reach, 1.0)
 
 
-class _Sound(Opportunity):
-    """A function that is known to be one for all its parameters."""
+class _Checked(Opportunity):
+    """A function whose values need no check: they lie in [0, 1] and sum to at most 1 for all its parameters."""
 
     def prepare(self, means: np.ndarray) -> Opportunity:
         return self.with_scalars("problem.opportunity")
 
 
-class _Constant(_Sound):
-    """f_k is a number of its own, whatever the means."""
+class _Constant(_Checked):
+    """A function that does not depend on the means."""
 
     def value(self, mu: Array) -> Array:
         shares = self.constant_shares(len(mu))
@@ -139,24 +173,27 @@ class _Constant(_Sound):
 
 
 class Zero(_Constant, name="zero"):
-    """No arm is owed anything: the bandit without fairness."""
+    """f_k = 0: no arm is entitled to rounds, as in a bandit problem without fairness."""
 
     def constant_shares(self, arms: int) -> list[Fraction]:
         return [Fraction(0)] * arms
 
 
 class Uniform(_Constant, name="uniform"):
-    """1 / K."""
+    """f_k = 1 / K: all arms are entitled to equal shares of all rounds."""
 
     def constant_shares(self, arms: int) -> list[Fraction]:
         return [Fraction(1, arms)] * arms
 
 
 class Constant(_Constant, name="constant"):
-    """gamma for every arm (004 App. B)."""
+    """f_k = gamma: every arm is entitled to a share gamma of the rounds.
+
+    Source: opportunities paper, App. B.
+    """
 
     gamma: float = parameter(
-        0.0, low=0, high=1, doc="share of the rounds that each arm is owed, at most 1/K", static=True, exact=True
+        0.0, low=0, high=1, doc="share of the rounds per arm, at most 1/K", static=True, exact=True
     )
 
     def prepare(self, means: np.ndarray) -> Opportunity:
@@ -170,15 +207,15 @@ class Constant(_Constant, name="constant"):
         return [exact_fraction(self.gamma, "problem.opportunity.gamma")] * arms
 
 
-class _Rising(_Sound):
-    """f_k rises with mu_k and depends on no other mean, so that it is extreme at the ends of the box."""
+class _Increasing(_Checked):
+    """f_k increases with mu_k and depends on no other mean, so that its extremes are at the ends of the box."""
 
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
         return self.value(low), self.value(high)
 
 
-class Linear(_Rising, name="linear"):
-    """mu_k / K."""
+class Linear(_Increasing, name="linear"):
+    """f_k = mu_k / K."""
 
     def value(self, mu: Array) -> Array:
         return mu / len(mu)
@@ -187,10 +224,10 @@ class Linear(_Rising, name="linear"):
         return 1.0 / arms
 
 
-class PowerOpportunity(_Rising, name="power"):
-    """mu_k^c / K."""
+class PowerOpportunity(_Increasing, name="power"):
+    """f_k = mu_k^c / K."""
 
-    c: float = parameter(2.0, low=0, doc="exponent; below 1 (and above 0) no Lipschitz constant holds")
+    c: float = parameter(2.0, low=0, doc="exponent; for 0 < c < 1 there is no Lipschitz constant")
 
     def value(self, mu: Array) -> Array:
         return mu**self.c / len(mu)
@@ -199,11 +236,14 @@ class PowerOpportunity(_Rising, name="power"):
         return self.c / arms if self.c >= 1 or self.c == 0 else math.inf
 
 
-class PiecewiseLinear(_Rising, name="piecewise-linear"):
-    """0 up to 1/2, then L (mu_k - 1/2) / K up to 1/2 + eps, then L eps / K (004 App. A.3)."""
+class PiecewiseLinear(_Increasing, name="piecewise-linear"):
+    """f_k = L (mu_k - 1/2) / K for mu_k between 1/2 and 1/2 + eps; 0 below, L eps / K above.
 
-    scale: float = parameter(1.0, low=0, doc="L of App. A.3; L eps is at most 1")
-    eps: float = parameter(0.1, low=0, high=0.5, doc="length of the slope")
+    Source: opportunities paper, App. A.3.
+    """
+
+    scale: float = parameter(1.0, low=0, doc="L, the slope times K; L eps must be at most 1")
+    eps: float = parameter(0.1, low=0, high=0.5, doc="length of the interval in which f_k increases")
 
     def prepare(self, means: np.ndarray) -> Opportunity:
         made = self.with_scalars("problem.opportunity")
@@ -219,33 +259,36 @@ class PiecewiseLinear(_Rising, name="piecewise-linear"):
         return self.scale / arms
 
 
-class Softmax(_Sound, name="softmax"):
-    """exp(c mu_k) / sum_j exp(c mu_j)."""
+class Softmax(_Checked, name="softmax"):
+    """f_k = exp(c mu_k) / sum_j exp(c mu_j): arms with larger means are entitled to larger shares, if c > 0."""
 
-    c: float = parameter(1.0, doc="how much a better arm is owed more")
+    c: float = parameter(1.0, doc="how strongly shares depend on the means; for c = 0 they are equal")
 
     def value(self, mu: Array) -> Array:
         best = jnp.where(self.c < 0, jnp.min(mu, axis=0, keepdims=True), jnp.max(mu, axis=0, keepdims=True))
-        weight = jnp.exp(self.c * (mu - best))  # differences first: of two large products rounding would be left
+        weight = jnp.exp(self.c * (mu - best))  # a difference of two large products would lose digits
         return weight / jnp.sum(weight, axis=0, keepdims=True)
 
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
-        ends = self._share(high, low), self._share(low, high)  # 004 Prop. 1; c < 0 turns them around
+        ends = (
+            self._share(high, low),
+            self._share(low, high),
+        )  # opportunities paper, Prop. 1; for c < 0 the ends are swapped
         return jnp.minimum(*ends), jnp.maximum(*ends)
 
     def _share(self, own: Array, others: Array) -> Array:
-        """f_k where mu_k is `own` and the other means are `others`."""
+        """f_k at the mean `own` of arm k and the means `others` of the other arms."""
         arms = len(own)
         other = ~jnp.eye(arms, dtype=bool).reshape(arms, arms, *[1] * (own.ndim - 1))
-        more = jax.vmap(lambda one: self.c * (others - one))(own[:, None])  # c may differ from run to run
-        odds = jnp.where(other, jnp.exp(more), 0.0)  # no sum to subtract from
+        exponents = jax.vmap(lambda one: self.c * (others - one))(own[:, None])  # c may differ from run to run
+        odds = jnp.where(other, jnp.exp(exponents), 0.0)  # subtracting arm k from the sum of all would lose digits
         return 1.0 / (1.0 + jnp.sum(odds, axis=1))
 
     def lipschitz(self, arms: int) -> float:
-        """The supremum of the derivative's column sums, 2 |c| p (1 - p), over the shares p that an arm can have."""
+        """The supremum of 2 |c| p (1 - p), a column sum of the derivative, over the shares p that an arm can have."""
         c = abs(self.c)
         most = 1.0 / (1.0 + (arms - 1) * math.exp(-c))
-        p = min(most, 0.5)  # 1/2 is among them, or the largest is nearest to it
+        p = min(most, 0.5)  # 1/2, or the largest share if all shares are smaller
         return 2.0 * c * p * (1.0 - p) if arms > 1 else 0.0
 
 

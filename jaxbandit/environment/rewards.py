@@ -1,7 +1,7 @@
-"""Reward distributions. Each is a pure draw for one selection, given the arm's mean and the round's randomness.
+"""Reward distributions: a reward is a function of the arm's mean and of random numbers.
 
-Inside the engine a sum of rewards is kept as the sum of deviations from the distribution's `centre`: near 0 a
-float32 sum stays exact where a sum that grows with T would drift (0.3 added a million times is off by 4 %).
+The engine sums deviations of rewards from a `centre`, by default the arm's mean: a float32 sum near 0 stays accurate,
+where a sum that grows with T would drift (0.3 added a million times is off by 4 %).
 """
 
 from __future__ import annotations
@@ -19,45 +19,85 @@ from jaxbandit.core.prng import NORMAL_TAIL, Stream
 
 
 class Reward(Component):
-    """A reward distribution.
+    """The base class of reward distributions. A subclass defines `draw`, and `support` if its rewards are bounded.
 
-    A subclass writes `draw`, and `support` where rewards are bounded; its fields are its parameters, numbers or
-    one an arm.
+    The fields of a subclass are its parameters: numbers, or one number per arm. `class Mine(Reward, name="mine")` makes
+    the distribution available in configs under this name.
+
+    Attributes:
+        name: the name in configs.
+        centred: sums of rewards are kept as sums of deviations from the means. Set it to False for rewards whose sums
+            are exact, such as whole numbers. Default: True.
+        zero_one: every reward is 0 or 1. Default: False.
+
+    Example:
+        >>> class Triangular(Reward):
+        ...     width: float = parameter(0.2, low=0, doc="half of the length of the interval")
+        ...
+        ...     def draw(self, mean, random):
+        ...         u = random.uniform(2 * len(mean))
+        ...         return mean + self.width * (u[: len(mean)] - u[len(mean) :])
+        ...
+        ...     def support(self, means):
+        ...         return means.min() - self.width, means.max() + self.width
+        >>> jb.Problem([0.9, 0.5], reward=Triangular(width=0.1))
+        Problem(2 arms, means=[0.9, 0.5], reward={'kind': 'Triangular', 'width': 0.1})
     """
 
     family: ClassVar[str] = "reward"
     registry: ClassVar[dict[str, Any]] = {}
-    centred: ClassVar[bool] = True  # sums are kept as deviations from the mean
-    zero_one: ClassVar[bool] = False  # every reward is 0 or 1
+    centred: ClassVar[bool] = True
+    zero_one: ClassVar[bool] = False
 
     def draw(self, mean: Array, random: Stream) -> Array:
-        """One reward a slot.
+        """Draw one reward per play.
+
+        Called while a program is traced; the parameters are numbers or arrays `[n or 1, *runs]` by then.
 
         Args:
-            mean: true means of the selected arms, `[n, *runs]` (or broadcasting), float.
-            random: the round's randomness.
+            mean: the true means of the n arms that are played, float `[n, *runs]`, or an array that broadcasts to it.
+            random: the random numbers of these plays: `random.uniform(n)`, `random.normal(n)` and
+                `random.small_beta(a, b)` return arrays `[n, *runs]`. Its counter is the number of the arm's play, not
+                the round: the n-th reward of an arm is the same for every policy.
 
         Returns:
-            Rewards `[n, *runs]`, float.
+            The rewards, float `[n, *runs]`, or an array that broadcasts to it.
         """
         raise TypeError(f"{type(self).__name__} has no draw")
 
     def support(self, means: np.ndarray) -> tuple[float, float]:
-        """The least interval that holds every reward of arms with these means, `[K, J]`."""
+        """The smallest interval (low, high) that contains every reward of arms with some means.
+
+        Args:
+            means: mu, float64 `[K, J]`.
+
+        Returns:
+            Its ends; by default minus and plus infinity.
+        """
         return -np.inf, np.inf
 
     def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
-        """The largest magnitude of a reward, of arms with these means `[K, J]`, and what it comes from.
+        """The largest magnitude of a reward, and the parameter that determines it.
+
+        Args:
+            means: mu, float64 `[K, J]`.
 
         Returns:
-            The parameter that decides it and that one's largest value, or "" and the magnitude; and the magnitude,
-            infinity where none is known.
+            The name of the parameter and its largest value, or "" and the magnitude; then the magnitude, which is
+            infinite where no bound is known.
         """
         most = float(np.max(np.abs(self.support(means))))
         return "", most, most
 
     def prepare(self, means: np.ndarray) -> Reward:
-        """Check the parameters and spread them over arms, `[K, J]`; `means` is mu, of this shape."""
+        """The distribution with checked parameters, each as an array `[]`, `[K, 1]` or `[K, J]`.
+
+        Args:
+            means: mu, float64 `[K, J]`.
+
+        Raises:
+            InputError: a parameter is invalid, or the means do not suit the distribution.
+        """
         self.check("problem.reward")
         values = {name: getattr(self, name) for name in self.parameters()}
         arms, instances = means.shape
@@ -69,17 +109,18 @@ class Reward(Component):
         return self.replace(**spread)
 
 
-def _in_unit(reward: Reward, means: np.ndarray) -> None:
+def _check_unit_interval(reward: Reward, means: np.ndarray) -> None:
     if np.any((means < 0) | (means > 1)):
-        raise InputError("problem.means", means.T.tolist(), f"numbers from 0 to 1 for rewards of kind {reward.name!r}")
+        allowed = f"numbers from 0 to 1 for rewards of kind {reward.name!r}"
+        raise InputError("problem.means", means.T.tolist(), allowed)
 
 
 class Bernoulli(Reward, name="bernoulli"):
-    """1 with probability mu, else 0."""
+    """Rewards of 1 with probability mu, and of 0 otherwise. The means must lie in [0, 1]."""
 
-    centred: ClassVar[bool] = False  # sums of 0 and 1 are integers: exact as they are
+    centred: ClassVar[bool] = False  # sums of 0 and 1 are exact
     zero_one: ClassVar[bool] = True
-    threshold: Any = derived()  # mu 2^30, a whole number: in float32 and float64 the same draws
+    threshold: Any = derived()  # mu 2^30 as a whole number: the same draws in float32 and float64
 
     def draw(self, mean: Array, random: Stream) -> Array:
         word, _ = random.words(mean.shape[0])
@@ -89,14 +130,14 @@ class Bernoulli(Reward, name="bernoulli"):
         return 0.0, 1.0
 
     def prepare(self, means: np.ndarray) -> Reward:
-        _in_unit(self, means)
+        _check_unit_interval(self, means)
         return self.replace(threshold=np.rint(means * 2**30).astype(np.int32))
 
 
 class Gaussian(Reward, name="gaussian"):
-    """Normal(mu, sd^2), not clipped."""
+    """Normal rewards with mean mu and standard deviation sd, not clipped."""
 
-    sd: float = parameter(1.0, low=0, doc="standard deviation")
+    sd: float = parameter(1.0, low=0, doc="standard deviation, a number or one per arm")
 
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.sd * random.normal(mean.shape[0])
@@ -107,9 +148,14 @@ class Gaussian(Reward, name="gaussian"):
 
 
 class Beta(Reward, name="beta"):
-    """Beta(c mu, c (1 - mu)) of concentration c; a point mass where mu is 0 or 1."""
+    """Rewards with the distribution Beta(c mu, c (1 - mu)), where c is the concentration.
 
-    concentration: float = parameter(1.0, low=1e-3, doc="c: the larger, the closer rewards lie to mu")
+    The means must lie in [0, 1]; where mu is 0 or 1 every reward is mu.
+    """
+
+    concentration: float = parameter(
+        1.0, low=1e-3, doc="c, a number or one per arm; the larger c, the closer rewards are to mu"
+    )
 
     def draw(self, mean: Array, random: Stream) -> Array:
         inside = (mean > 0) & (mean < 1)
@@ -121,14 +167,16 @@ class Beta(Reward, name="beta"):
         return 0.0, 1.0
 
     def prepare(self, means: np.ndarray) -> Reward:
-        _in_unit(self, means)
+        _check_unit_interval(self, means)
         return super().prepare(means)
 
 
 class Uniform(Reward, name="uniform"):
-    """Uniform on an interval centred at mu; by default the widest that [0, 1] holds."""
+    """Uniform rewards on an interval centred at mu; by default the longest such interval within [0, 1]."""
 
-    width: Any = parameter(None, low=0, doc="length of the interval; default 2 min(mu, 1 - mu)")
+    width: Any = parameter(
+        None, low=0, doc="length of the interval, a number or one per arm; default: 2 min(mu, 1 - mu)"
+    )
 
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.width * (random.uniform(mean.shape[0]) - 0.5)
@@ -136,7 +184,7 @@ class Uniform(Reward, name="uniform"):
     def prepare(self, means: np.ndarray) -> Reward:
         if self.width is not None:
             return super().prepare(means)
-        _in_unit(self, means)
+        _check_unit_interval(self, means)
         return self.replace(width=2 * np.minimum(means, 1 - means))
 
     def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
@@ -149,7 +197,7 @@ class Uniform(Reward, name="uniform"):
 
 
 class Constant(Reward, name="constant"):
-    """Always mu: whole runs become predictable."""
+    """Every reward is mu, which makes the runs of deterministic policies predictable."""
 
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean

@@ -1,4 +1,4 @@
-"""`World`: a problem as the engine takes it, arrays on the device."""
+"""`World`: a problem as the engine uses it, with arrays on the device."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from jaxbandit.environment.rewards import Reward
 
 @struct
 class World:
-    """A problem on the device, for a block of runs: arrays `[K or 1, *runs]`, the run axes broadcasting.
+    """A problem for a block of runs: arrays `[K or 1, *runs]`, where run axes broadcast.
+
+    On the host the arrays are NumPy arrays `[K or 1, J or 1]`.
 
     Attributes:
         means: mu, float.
-        reward, delay: the models, with their parameters spread over arms.
-        centre: what rewards are measured from in sums; None for 0.
+        reward, delay: the models, with parameters per arm.
+        centre: the number that is subtracted from rewards before they are summed, float; None for 0.
         availability, fractions, penalties: float; None where the problem has none.
+        fair: p*, the fair chances of the arms (merit paper, eq. 4), float; None without a merit function.
         plays: L.
-        binarised: rewards reach the policy binarised by a Bernoulli draw (Agrawal & Goyal 2012).
-        zero_one: rewards reach the policy as 0 or 1.
-        fair: p*, the chances that merit gives the arms (002 eq. 4), float; None without merit.
-        calendar_rounds: rounds that the calendar of delayed feedback holds; 1 where none is ever under way.
+        binarised: each reward r is replaced by a Bernoulli draw of mean r for the policy (Agrawal & Goyal 2012).
+        zero_one: the policy receives rewards of 0 and 1.
+        calendar_rounds: the length of the calendar of delayed feedback in rounds; 1 if no feedback is delayed.
     """
 
-    means: Any
+    means: Any  # NumPy arrays on the host, JAX arrays on the device
     reward: Reward
     delay: Delay
     centre: Any
@@ -44,7 +46,13 @@ class World:
 
 
 def world_of(problem: Problem, binary: bool, horizon: int) -> World:
-    """The problem's `World` on the host, its arrays `[K or 1, J or 1]`; the engine cuts blocks of it."""
+    """The `World` of a problem on the host; the engine cuts blocks of it.
+
+    Args:
+        problem: the problem.
+        binary: the policy needs rewards of 0 and 1.
+        horizon: T.
+    """
     tau = problem.fractions
     return World(
         means=problem.means,
@@ -56,7 +64,7 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
         penalties=problem.penalties,
         fair=None if problem.merit is None else problem.fair_chances(),
         plays=problem.plays,
-        binarised=binary and not problem.reward.zero_one,  # of 0 and 1 a draw makes the same
+        binarised=binary and not problem.reward.zero_one,  # a Bernoulli draw of mean 0 or 1 changes nothing
         zero_one=binary or problem.reward.zero_one,
         calendar_rounds=calendar_length(problem.delay.longest(), horizon),
     )
