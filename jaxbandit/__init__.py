@@ -1,41 +1,122 @@
-"""jaxbandit: fair and delayed multi-armed bandits, simulated in batches by one compiled JAX program.
+"""jaxbandit: fair and delayed multi-armed bandits, simulated in batches by compiled JAX programs.
 
-import jaxbandit as jb
+    import jaxbandit as jb
 
-problem = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
-results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, seeds=1000)
+    problem = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
+    results = jb.simulate(problem, ["hard-threshold-ucb", "fucb"], horizon=10_000, seeds=1000)
+
+The public names are those of `__all__`, here and in the public modules. Everything else may change without notice.
+
+Simulate:
+    Problem: means, rewards, delays and fairness constraints of a bandit problem.
+    policy: a policy by its name and parameters.
+    simulate: runs policies on a problem, or on a grid of problems; returns an xarray dataset.
+
+Evaluate:
+    summary: the results as a text table.
+    grids: tables of results, differences between policies, the best policy of a grid.
+    plots: figures of results.
+    metrics: the table of metrics.
+    bounds: the theorems of the papers as functions.
+    tuning: gradients of expected objectives, and tuning by gradient descent.
+
+Built in:
+    policies, indices: the classes of the built-in policies and indices.
+    instances: problems from the papers' proofs.
+
+Extend:
+    Policy, Index, Rule, Reward, Delay, Merit, Opportunity: base classes of your own components.
+    RoundView: what a policy sees in a round.
+    parameter, struct: parameters of components, states of policies.
+
+Errors:
+    InputError, ReturnedError: bad input; a value that a method of your class returned and that cannot be used.
+    WriteError: a file that cannot be written.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from jaxbandit import policies as policies
-from jaxbandit import tuning as tuning
-from jaxbandit.core.component import parameter as parameter
-from jaxbandit.core.errors import InputError as InputError
-from jaxbandit.core.errors import WriteError as WriteError
-from jaxbandit.core.struct import struct as struct
-from jaxbandit.environment import hard_instances as instances  # noqa: F401
-from jaxbandit.environment.merit import Merit as Merit
-from jaxbandit.environment.opportunities import Opportunity as Opportunity
-from jaxbandit.environment.problem import Problem as Problem
-from jaxbandit.environment.rewards import Reward as Reward
-from jaxbandit.experiments import tables as grids  # noqa: F401
-from jaxbandit.experiments.simulate import simulate as simulate
-from jaxbandit.metrics.bounds import table as bounds  # noqa: F401
-from jaxbandit.policies import indices as indices
-from jaxbandit.policies.base import Index as Index
-from jaxbandit.policies.base import Policy as Policy
-from jaxbandit.policies.base import Rule as Rule
-from jaxbandit.policies.base import policy as policy
-from jaxbandit.policies.round_view import RoundView as RoundView
+import importlib
+from typing import TYPE_CHECKING
+
+from jaxbandit import policies
+from jaxbandit.core.component import parameter
+from jaxbandit.core.errors import InputError, ReturnedError, WriteError
+from jaxbandit.core.struct import struct
+from jaxbandit.environment import hard_instances as instances
+from jaxbandit.environment.delays import Delay
+from jaxbandit.environment.merit import Merit
+from jaxbandit.environment.opportunities import Opportunity
+from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.rewards import Reward
+from jaxbandit.policies import indices
+from jaxbandit.policies.base import Index, Policy, Rule, policy
+from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
-    from jaxbandit.experiments.plots import figures as plots  # noqa: F401
+    from jaxbandit import metrics, tuning
+    from jaxbandit.experiments import summary
+    from jaxbandit.experiments import tables as grids
+    from jaxbandit.experiments.plots import figures as plots
+    from jaxbandit.experiments.simulate import simulate
+    from jaxbandit.metrics import bounds
+
+    __version__: str
+
+__all__ = [
+    "Delay",
+    "Index",
+    "InputError",
+    "Merit",
+    "Opportunity",
+    "Policy",
+    "Problem",
+    "ReturnedError",
+    "Reward",
+    "RoundView",
+    "Rule",
+    "WriteError",
+    "__version__",
+    "bounds",
+    "grids",
+    "indices",
+    "instances",
+    "metrics",
+    "parameter",
+    "plots",
+    "policies",
+    "policy",
+    "simulate",
+    "struct",
+    "summary",
+    "tuning",
+]
+
+# Imported on first use: they import xarray, pandas, matplotlib, tqdm or optax.
+_LAZY_MODULES = {
+    "bounds": "jaxbandit.metrics.bounds",
+    "grids": "jaxbandit.experiments.tables",
+    "metrics": "jaxbandit.metrics",
+    "plots": "jaxbandit.experiments.plots.figures",
+    "summary": "jaxbandit.experiments.summary",
+    "tuning": "jaxbandit.tuning",
+}
 
 
-def __getattr__(name: str) -> Any:
-    """`plots` loads matplotlib, so it is imported when it is first used."""
-    if name == "plots":
-        return importlib.import_module("jaxbandit.experiments.plots.figures")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    """Import a lazy name. An unknown name raises an AttributeError that suggests the nearest one."""
+    if name in _LAZY_MODULES:
+        return importlib.import_module(_LAZY_MODULES[name])
+    if name == "simulate":
+        return importlib.import_module("jaxbandit.experiments.simulate").simulate
+    if name == "__version__":
+        return importlib.import_module("jaxbandit.core.provenance").version()
+    import difflib
+
+    near = difflib.get_close_matches(name, __all__, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near and not name.startswith("_") else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

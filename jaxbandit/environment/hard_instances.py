@@ -6,6 +6,8 @@ from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_python, whole_number
 from jaxbandit.environment.problem import Problem
 
+__all__ = ["lower_bound_family"]
+
 
 @suggest_keywords
 def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1.0) -> Problem:
@@ -49,3 +51,7 @@ def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1
             others = [0.5 if low else (1 + eps) / 2 for low in in_subset]
             rows.append([*others[:best], 1.0, *others[best:]])
     return Problem(rows, penalties=1.0, opportunity={"kind": "piecewise-linear", "scale": scale, "eps": eps})
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -5,12 +5,22 @@ tuned = jb.tuning.tune(problem, "hard-threshold-ucb", ["penalties"], horizon=100
 results = jb.simulate(problem, {"before": "hard-threshold-ucb", "after": tuned.policy}, horizon=1000, seeds=1000)
 """
 
-from jaxbandit.tuning.gradients import Estimate as Estimate
-from jaxbandit.tuning.gradients import value_and_gradient as value_and_gradient
-from jaxbandit.tuning.objective import Budget as Budget
-from jaxbandit.tuning.objective import MetricObjective as MetricObjective
-from jaxbandit.tuning.objective import Objective as Objective
-from jaxbandit.tuning.objective import PenalizedReward as PenalizedReward
-from jaxbandit.tuning.objective import Reward as Reward
-from jaxbandit.tuning.tune import Tuned as Tuned
-from jaxbandit.tuning.tune import tune as tune
+from jaxbandit.tuning.gradients import Estimate, value_and_gradient
+from jaxbandit.tuning.objective import Budget, MetricObjective, Objective, PenalizedReward, Reward
+from jaxbandit.tuning.tune import Tuned, tune
+
+__all__ = [
+    "Budget",
+    "Estimate",
+    "MetricObjective",
+    "Objective",
+    "PenalizedReward",
+    "Reward",
+    "Tuned",
+    "tune",
+    "value_and_gradient",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
