@@ -22,7 +22,8 @@ import numpy as np
 from report import RESULTS, save
 
 import jaxbandit as jb
-from jaxbandit.experiments.plots.figures import CONFIDENCE, STYLE
+from jaxbandit.experiments.plots.style import STYLE
+from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.tuning.gradient_program import GradientProgram
 
 AHEAD = 5  # how many times the rounds of tuning a search is given

@@ -88,10 +88,19 @@ class SimulationSettings:
             raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
         if self.seeds > MOST_RUNS:
             raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}: means are exact up to that")
-        names = self.metrics
-        if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
-            example = names if isinstance(names, str) and names.isidentifier() and len(names) < 40 else "regret"
-            raise InputError("simulation.metrics", names, f'a list of names, as ["{example}"]')
+        if self.metrics is not None:
+            check_names(self.metrics, "simulation.metrics")
+
+
+def check_names(names: object, key: str) -> None:
+    """Raise an error unless these are names of metrics, in a list.
+
+    Raises:
+        InputError: naming the key.
+    """
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        example = names if isinstance(names, str) and names.isidentifier() and len(names) < 40 else "regret"
+        raise InputError(key, names, f'a list of names, as ["{example}"]')
 
 
 def short(value: object) -> str:

@@ -1,10 +1,43 @@
-"""Results as a labelled dataset: the same for Python and for `results.nc`."""
+"""Results as a labelled dataset, the same from Python and in `results.nc` (netCDF-4, opens with `xarray.open_dataset`).
+
+Dimensions:
+    policy: the configurations, by label.
+    instance, seed, arm: from 0.
+    round: the recorded rounds, the last is T.
+    phase: from 1; only where a policy has phases.
+
+Variables, N_k(T) being the selections of arm k by round T:
+    pulls(policy, instance, seed, arm): N_k(T), int32.
+    <metric>(policy, instance, round): the mean over seeds of each metric, float64.
+    <metric>_stderr(policy, instance, round): the standard error of that mean, float64; NaN for one seed.
+    <metric>_final(policy, instance, seed): the metric of each run at T, float64.
+    max_deficit_ever(policy, instance, seed): the maximum of `max_deficit` over every round, with that metric, float64.
+    phase_rounds(policy, instance, seed, phase): rounds in each phase, int32; -1 for a phase that the policy lacks.
+    means(instance, arm): the mean rewards, float64.
+    fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, where the problem has them.
+
+    Where a grid varies `means` or one of the last three, its first dimension is `policy`.
+
+Coordinates along `policy`:
+    family: the label that the points of a grid share; elsewhere the label.
+    kind: the policy's name, with its base's where that is not ucb1 ("fair-learn/thompson").
+    phase_name(policy, phase): the names of the phases.
+    Each parameter that a grid varies, by its config key (`policies.eta`, `problem.delay.p`), with the key in the
+    attribute `key`: numbers, NaN where a policy lacks it; or words, "" where a policy lacks it.
+
+Attributes:
+    config: the config in full, TOML; it gives the same runs again.
+    plays: L, arms per round; a coordinate `problem.plays` holds it where a grid varies it.
+    jaxbandit_version, jax_version, device: what computed the results.
+    compile_seconds, run_seconds, rounds_per_second: times; rounds of all runs and policies over `run_seconds`.
+    files: the files that `jaxbandit run` has written, in `results.nc` only.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +46,7 @@ import numpy as np
 import tomli_w
 import xarray as xr
 
-from jaxbandit.core.errors import WriteError
+from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.provenance import device_name, version
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.result import SimulationResult
@@ -22,80 +55,70 @@ from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import kind_of as kind
+from jaxbandit.policies.base import kind_of
+
+# A variable or coordinate as xarray takes it: dimensions, values and attributes.
+Variable = tuple[str | tuple[str, ...], np.ndarray | list[str], dict[str, str]]
+
+_RUNS = ("policy", "instance", "seed")
+_CURVE = ("policy", "instance", "round")
 
 
-def dataset(plan: Plan, result: SimulationResult, config: dict[str, Any]) -> xr.Dataset:
-    """The results of a simulation.
-
-    Dimensions `policy` (labels; beside it `family`, the label that a grid's points share, and `kind`, the policy's
-    name, with its base's where that is not ucb1), `instance`, `seed`, `arm`, `round` (recorded rounds). Variables:
-
-    - `pulls(policy, instance, seed, arm)`: N_k(T), int32;
-    - for each metric `<metric>(policy, instance, round)`, the mean over seeds, `<metric>_stderr`, its standard
-      error (NaN for one seed), and `<metric>_final(policy, instance, seed)`, its value at T; float64;
-    - `max_deficit_ever(policy, instance, seed)`: the running maximum of `max_deficit` over every round;
-    - `phase_rounds(policy, instance, seed, phase)`: rounds spent in each phase, int32, where a policy has phases; -1
-      for those that it, or another policy, has not; `phase_name(policy, phase)` says what they are;
-    - `means(instance, arm)`, and `fractions`, `penalties`, `opportunities` (f(mu)) likewise where the problem has them;
-      `(policy, instance, arm)` where configurations differ in them;
-    - along `policy`, a coordinate for each parameter that a grid varies, by its name (`alpha`; of the problem by its
-      key, `problem.penalties`), its config key in the attribute `key`: numbers, NaN for policies without it, or words.
+def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, Any]) -> xr.Dataset:
+    """The results of a simulation as the dataset that this module's docstring describes.
 
     Args:
-        config: the config in full, kept as TOML in the attribute `config`.
+        plan: what was simulated.
+        result: what it gave.
+        config: the config in full, for the attribute `config`.
     """
-    problem, settings = plan.problem, plan.settings
-    runs = ("policy", "instance", "seed")
-    data: dict[str, Any] = {
-        "pulls": ((*runs, "arm"), result.each(lambda t: t.pulls), {"long_name": "selections of each arm by round T"})
-    }
-    for name in result.metrics:
-        about = {"long_name": METRICS[name].label, "formula": METRICS[name].summary}
-        curve = ("policy", "instance", "round")
-        data[name] = (curve, result.each(lambda t, n=name: t.curves[n].mean(result.seeds), axis=1), about)  # type: ignore[misc]
-        error = {"long_name": f"standard error of {METRICS[name].label}"}
-        spread = result.each(lambda t, n=name: t.curves[n].stderr(result.seeds), axis=1)  # type: ignore[misc]
-        data[f"{name}_stderr"] = (curve, spread, error)
-        data[f"{name}_final"] = (runs, result.each(lambda t, n=name: t.finals[n]), about)  # type: ignore[misc]
-    if "max_deficit" in result.metrics:
-        ever = {"long_name": "largest deficit over every round (rounds)"}
-        data["max_deficit_ever"] = (runs, result.each(_max_deficit_ever), ever)
-    data |= _ground_truth(plan)
-    coordinates: dict[str, Any] = {}
-    phases, named = _phases(plan, result)
-    if phases is not None:
-        data["phase_rounds"] = ((*runs, "phase"), phases, {**_SPENT})
-        coordinates = {"phase": np.arange(1, phases.shape[-1] + 1), "phase_name": (("policy", "phase"), named)}
-    coordinates |= _points(plan, data)
-    rounds = len(plan.configurations) * problem.instances * result.seeds * settings.horizon
-    plays = {own.plays for own in plan.problems}
+    pulls = result.each(lambda block: block.pulls)
+    about = {"long_name": "selections of each arm by round T"}
+    variables: dict[str, Variable] = {"pulls": ((*_RUNS, "arm"), pulls, about)}
+    variables |= _metric_variables(result)
+    variables |= _problem_variables(plan)
+    phases, coordinates = _phases(plan, result)
+    variables |= phases
     return xr.Dataset(
-        data,
+        variables,
         coords={
             "policy": [configuration.label for configuration in plan.configurations],
             "family": ("policy", [configuration.family for configuration in plan.configurations]),
-            "kind": ("policy", [kind(configuration.policy) for configuration in plan.configurations]),
-            "instance": np.arange(problem.instances),
+            "kind": ("policy", [kind_of(configuration.policy) for configuration in plan.configurations]),
+            "instance": np.arange(plan.problem.instances),
             "seed": np.arange(result.seeds),
-            "arm": np.arange(problem.arms),
+            "arm": np.arange(plan.problem.arms),
             "round": result.rounds,
             **coordinates,
+            **_grid_coordinates(plan),
         },
-        attrs={
-            "config": tomli_w.dumps(config),
-            **({"plays": problem.plays} if len(plays) == 1 else {}),  # else along `policy`, `problem.plays`
-            "jaxbandit_version": version(),
-            "jax_version": jax.__version__,
-            "device": device_name(),
-            "compile_seconds": result.compile_seconds,
-            "run_seconds": result.run_seconds,
-            "rounds_per_second": rounds / result.run_seconds,
-        },
+        attrs=_attributes(plan, result, config),
     )
 
 
-_SPENT = {"long_name": "rounds spent in each phase", "absent": "-1: the policy has no such phase"}
+def _metric_variables(result: SimulationResult) -> dict[str, Variable]:
+    """Mean, standard error and final values of each metric, and the largest deficit of any round."""
+    variables: dict[str, Variable] = {}
+    for name in result.metrics:
+        about = {"long_name": METRICS[name].label, "formula": METRICS[name].summary}
+        error = {"long_name": f"standard error of {METRICS[name].label}"}
+        finals, mean, stderr = _of_metric(result, name)
+        variables[name] = (_CURVE, mean, about)
+        variables[f"{name}_stderr"] = (_CURVE, stderr, error)
+        variables[f"{name}_final"] = (_RUNS, finals, about)
+    if "max_deficit" in result.metrics:
+        about = {"long_name": "largest deficit over every round (rounds)"}
+        variables["max_deficit_ever"] = (_RUNS, result.each(_max_deficit_ever), about)
+    return variables
+
+
+def _of_metric(result: SimulationResult, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The final values `[policy, instance, seed]` of a metric, and its mean and stderr `[policy, instance, round]`."""
+    return (
+        result.each(lambda block: block.finals[name]),
+        result.each(lambda block: block.curves[name].mean(result.seeds), axis=1),
+        result.each(lambda block: block.curves[name].stderr(result.seeds), axis=1),
+    )
 
 
 def _max_deficit_ever(statistics: BlockStatistics) -> np.ndarray:
@@ -103,84 +126,94 @@ def _max_deficit_ever(statistics: BlockStatistics) -> np.ndarray:
     return statistics.max_deficit_ever
 
 
-def _ground_truth(plan: Plan) -> dict[str, Any]:
-    """What the problems hold, once where it is the same for all."""
+def _problem_variables(plan: Plan) -> dict[str, Variable]:
+    """Means, fractions, penalty rates and opportunities; along `policy` too where configurations differ in them."""
     problems = {id(problem): problem for problem in plan.problems}
-    ground_truth = {which: ground_truth_of(problem) for which, problem in problems.items()}
-    data: dict[str, Any] = {}
+    ground_truths = {which: ground_truth_of(problem) for which, problem in problems.items()}
+    variables: dict[str, Variable] = {}
     for name in ("means", "fractions", "penalties", "opportunities"):
-        rows = {which: _rows(getattr(one, name), plan.problem) for which, one in ground_truth.items()}
-        first = rows[id(plan.problems[0])]
-        if first is None:
+        rows = {which: _rows(getattr(truth, name), plan.problem) for which, truth in ground_truths.items()}
+        every = [rows[id(problem)] for problem in plan.problems]
+        given = [row for row in every if row is not None]
+        if len(given) < len(every):  # the problem lacks it
             continue
-        if all(np.array_equal(row, first) for row in rows.values()):
-            data[name] = (("instance", "arm"), first)
+        if all(np.array_equal(row, given[0]) for row in rows.values() if row is not None):
+            variables[name] = (("instance", "arm"), given[0], {})
         else:
-            every = np.stack([rows[id(problem)] for problem in plan.problems])
-            data[name] = (("policy", "instance", "arm"), every)
-    return data
+            variables[name] = (("policy", "instance", "arm"), np.stack(given), {})
+    return variables
 
 
-def _rows(values: np.ndarray | None, problem: Problem) -> Any:
+def _rows(values: np.ndarray | None, problem: Problem) -> np.ndarray | None:
+    """Values of the arms `[K, J or 1]` as float64 `[J, K]`."""
     return None if values is None else np.broadcast_to(values.astype(np.float64), problem.means.shape).T
 
 
-def _phases(plan: Plan, result: SimulationResult) -> tuple[np.ndarray | None, np.ndarray]:
-    """Rounds in phases, int32 `[policy, instance, seed, phase]`, and the phases' names; None where there are none."""
-    named = [policy.phases for policy in plan.prepared]
-    most = max(map(len, named))
+def _phases(plan: Plan, result: SimulationResult) -> tuple[dict[str, Variable], dict[str, Any]]:
+    """The variable of rounds per phase, and the coordinates of phases; both empty where no policy has phases."""
+    names = [policy.phases for policy in plan.prepared]
+    most = max(map(len, names))
+    if not most:
+        return {}, {}
 
     def filled(statistics: BlockStatistics) -> np.ndarray:
+        """Rounds in phases, `[row, seed, phase]`, -1 for the phases that a policy lacks."""
         spent = np.full((*statistics.pulls.shape[:2], most), -1, np.int32)
         if statistics.phases is not None:
             spent[..., : statistics.result_shape.phases] = statistics.phases
         return spent
 
-    names = np.array([[*names, *[""] * (most - len(names))] for names in named], dtype=str)
-    return (result.each(filled) if most else None), names
+    about = {"long_name": "rounds spent in each phase", "absent": "-1: the policy has no such phase"}
+    padded = np.array([[*own, *[""] * (most - len(own))] for own in names], dtype=str)
+    coordinates = {"phase": np.arange(1, most + 1), "phase_name": (("policy", "phase"), padded)}
+    return {"phase_rounds": ((*_RUNS, "phase"), result.each(filled), about)}, coordinates
 
 
-def _points(plan: Plan, data: dict[str, Any]) -> dict[str, Any]:
-    """The coordinates of grids; under the whole key where a variable has the parameter's name."""
+def _grid_coordinates(plan: Plan) -> dict[str, Variable]:
+    """The parameters that grids vary, by their config keys."""
     points = [configuration.point for configuration in plan.configurations]
-    keys = dict.fromkeys(key for point in points for key in point)
-    taken = {*data, "policy", "family", "kind", "instance", "seed", "arm", "round", "phase", "phase_name"}
-    made: dict[str, Any] = {}
-    for key in keys:
+    coordinates: dict[str, Variable] = {}
+    for key in dict.fromkeys(key for point in points for key in point):
         values = [point.get(key) for point in points]
-        name = key if key.removeprefix("policies.") in taken else key.removeprefix("policies.")
-        about = {"key": key}
         if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-            made[name] = ("policy", np.array([np.nan if value is None else value for value in values], float), about)
+            numbers = np.array([np.nan if value is None else value for value in values], float)
+            coordinates[key] = ("policy", numbers, {"key": key})
         else:
-            made[name] = ("policy", ["" if value is None else short(value) for value in values], about)
-    return made
+            words = ["" if value is None else short(value) for value in values]
+            coordinates[key] = ("policy", words, {"key": key})
+    return coordinates
+
+
+def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of the dataset."""
+    runs = len(plan.configurations) * plan.problem.instances * result.seeds
+    same_plays = len({problem.plays for problem in plan.problems}) == 1
+    return {
+        "config": tomli_w.dumps(config),
+        **({"plays": plan.problem.plays} if same_plays else {}),
+        "jaxbandit_version": version(),
+        "jax_version": jax.__version__,
+        "device": device_name(),
+        "compile_seconds": result.compile_seconds,
+        "run_seconds": result.run_seconds,
+        "rounds_per_second": runs * plan.settings.horizon / result.run_seconds,
+    }
 
 
 def write(results: xr.Dataset, path: Path) -> str:
-    """Write `results.nc` (netCDF-4) whole or not at all: under another name first, then renamed.
+    """Write a dataset as netCDF-4, atomically.
 
-    It is made in memory, so that a disk that fills up meets a plain write and not the library in the middle of a file.
+    The file's content is made in memory. A disk that fills up then fails a plain write, not the netCDF library in the
+    middle of a file.
 
     Returns:
         The SHA-256 of the file.
 
     Raises:
-        WriteError: it cannot be written; a file that was there before still is.
+        WriteError: the file cannot be written; one that was there before is unchanged.
     """
     compressed = {name: {"zlib": True, "complevel": 1} for name in results.data_vars if results[name].size > 1024}
-    made = io.BytesIO()
-    results.to_netcdf(made, engine="h5netcdf", format="NETCDF4", encoding=compressed)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("wb") as file:
-                file.write(made.getbuffer())
-                os.fsync(file.fileno())  # on the disk before anything that it was made from goes
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise WriteError(path, error) from None
-    return hashlib.sha256(made.getbuffer()).hexdigest()
+    content = io.BytesIO()
+    results.to_netcdf(content, engine="h5netcdf", format="NETCDF4", encoding=compressed)
+    write_atomically(path, content.getbuffer(), sync=True)  # what it was made from is removed afterwards
+    return hashlib.sha256(content.getbuffer()).hexdigest()

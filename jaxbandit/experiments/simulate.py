@@ -1,4 +1,4 @@
-"""`simulate`: the engine from Python, the same as `jaxbandit run`."""
+"""`simulate`: simulations from Python, by the same engine as `jaxbandit run`."""
 
 from __future__ import annotations
 
@@ -8,105 +8,108 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
-import xarray as xr
 
 from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.core.input_values import boolean
+from jaxbandit.engine import simulation
 from jaxbandit.engine.host.checkpoint import forget
-from jaxbandit.engine.plan import make_plan
+from jaxbandit.engine.plan import Plan, make_plan
+from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import Configuration, SimulationSettings
-from jaxbandit.engine.simulation import run
 from jaxbandit.environment.problem import Problem, problem_table
 from jaxbandit.experiments.configs import config as configs
-from jaxbandit.experiments.configs.description import Given, described, settled, settled_policy
+from jaxbandit.experiments.configs.config import ProblemPoint
+from jaxbandit.experiments.configs.description import (
+    GivenPolicy,
+    config_of,
+    in_python_types,
+    policy_in_python_types,
+)
+from jaxbandit.experiments.configs.grid import Table
 from jaxbandit.experiments.dataset import dataset
 from jaxbandit.policies.base import Policy, policy
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PolicyLike = str | Policy | type[Policy] | Mapping[str, Any]
 
 
 @suggest_keywords
 def simulate(
     problem: Problem | Mapping[str, Any],
-    policies: Any,
+    policies: PolicyLike | Sequence[PolicyLike] | Mapping[str, PolicyLike],
     *,
     horizon: int,
     seeds: int,
-    key: Any = 0,
-    record: int | str | list[int] = 200,
-    metrics: list[str] | None = None,
+    key: Any = 0,  # an integer of Python, NumPy or JAX, or a key of `jax.random`
+    record: int | str | Sequence[int] = 200,
+    metrics: Sequence[str] | None = None,
     block: int | None = None,
     grid: Mapping[str, Any] | None = None,
     until: str | None = None,
-    keep: str | Path | None = None,
+    keep: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate policies on a problem.
 
     Args:
-        problem: a `Problem`, or the keys of a config's `[problem]` table.
-        policies: a name, a `Policy`, a table `{"kind": ..., ...}`, a list of these, or a mapping from labels to them.
-        horizon: T, rounds.
-        seeds: runs of each policy and instance.
-        key: the only source of randomness, an integer in [0, 2^64) or one key of `jax.random`. Run i of instance j
-            draws the same numbers whatever the batch, the block or the device, and under every policy.
-        record: how many rounds are recorded, log-spaced and always with the last; "all" for every round; or a list
-            of rounds, an array, a Series or a range among them.
-        metrics: names of `jaxbandit.metrics.METRICS`; default: all that the problem defines.
-        block: runs simulated together; default: what suits the device. Results do not depend on it.
-        grid: lists of values for keys of the problem, which is then given as a table, as
-            {"problem": {"penalties": [0.1, 0.2]}}: every policy is simulated on every combination, labelled and under
-            coordinates of their names.
-        until: "regret_stderr<0.5": runs are added until the standard error of a metric's mean at T is below that, in
-            every configuration and instance.
-        keep: a folder where what is done is kept block by block while this works; the same call goes on with it after
-            an interruption, and removes it (its folder `unfinished`) when all is done. Edited code of a class of one's
-            own, its parents, helpers and constants included, makes another run, for which the folder is refused.
-        progress: show a bar with rounds done, selections a second and time left.
+        problem: a `Problem`, or a table (dict) with the keys of a config's `[problem]`, such as
+            `{"means": [0.9, 0.5], "fractions": 0.1}`.
+        policies: a name ("ucb1"), a `Policy` (`jb.policy("lfg", eta=10.0)`) or its class, or a table
+            `{"kind": "lfg", "eta": 10.0}`; a list of these; or a mapping from labels to them. A list of values in a
+            table makes a grid: `{"kind": "lfg", "eta": [1.0, 10.0]}` is two policies.
+        horizon: T, rounds per run, from 1 to 2^24 (in float64 to 2^31 - 2).
+        seeds: runs per policy and instance, from 1 to 2^23.
+        key: the only source of randomness, an integer from 0 to 2^64 - 1 or one key of `jax.random`. Run i of instance
+            j draws the same numbers under every policy, whatever the number of runs, the block size or the device.
+        record: the number of recorded rounds, log-spaced and with the last one; "all" for every round; or the rounds
+            themselves, a list, array, Series or range.
+        metrics: names of `jb.metrics.METRICS`; default: all metrics that the problem defines.
+        block: runs simulated together; default: a number that suits the device. Results do not depend on it.
+        grid: a grid over the problem, which must then be a table: lists of values under keys of the problem, as
+            `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination.
+        until: as "regret_stderr<0.5": seeds are added until the standard error of the metric's mean at T is below the
+            number in every configuration and instance. A warning tells where they would not fit the memory.
+        keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
+            interruption the same call resumes from them; at its end, it removes the subfolder. A call with other
+            arguments, or with edited code of your classes, is refused.
+        progress: show a progress bar with rounds done, selections per second and time left.
 
     Returns:
-        The dataset that `jaxbandit.results.dataset` describes.
+        An `xarray.Dataset`, the same that `jaxbandit run` writes to `results.nc`:
+
+        - `pulls(policy, instance, seed, arm)`: selections of each arm by round T, int32;
+        - `<metric>(policy, instance, round)`: the mean over seeds, and `<metric>_stderr`, its standard error;
+        - `<metric>_final(policy, instance, seed)`: the metric of each run at T;
+        - `max_deficit_ever(policy, instance, seed)`, with the metric `max_deficit`: its maximum over every round;
+        - `phase_rounds(policy, instance, seed, phase)`, where policies have phases: rounds in each, -1 for none;
+        - `means`, and `fractions`, `penalties`, `opportunities` where the problem has them, `(instance, arm)`.
+
+        The coordinate `policy` holds labels, `round` the recorded rounds. Parameters of grids are coordinates along
+        `policy` by their config keys, as `policies.eta`. The attribute `config` is a config, TOML, of the same runs.
 
     Raises:
-        InputError: naming the argument, what it holds and what it may hold.
-        WriteError: `keep` cannot be written to; what was there before still is.
-        ReturnedError: an `InputError`; a method of one of your classes returned what cannot be used.
-        FloatingPointError: an index is not a number, or a metric or a sum of rewards is not finite, or a metric is too
-            large for an exact mean; the error names the policy, the round and the metric or the arm.
+        InputError: naming the argument or the config key at fault, its value and the rule.
+        ReturnedError: an `InputError`; a method of one of your classes returned a value that cannot be used.
+        WriteError: `keep` cannot be written to; what it held before is unchanged.
+        FloatingPointError: an index is not a number, a metric or a sum of rewards is not finite, or a metric is too
+            large for an exact mean. The error names the policy, the round, and the metric or the arm.
 
     Example:
-        >>> results = simulate(Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)
+        >>> results = jb.simulate(jb.Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)
         >>> int(results.pulls.sum("arm").max())
         100
     """
-    shown = boolean(progress, "progress")
-    settings = SimulationSettings(horizon, seeds, key, record, metrics, block, until)
+    show = boolean(progress, "progress")
+    settings = SimulationSettings(horizon, seeds, key, record, metrics, block, until)  # type: ignore[arg-type]
     settings.check()
-    folder = _folder(keep)
-    if isinstance(problem, Problem):
-        if grid is not None:
-            raise InputError("grid", grid, "nothing beside a Problem: give the problem as a table")
-        worlds: list[tuple[dict[str, Any], Problem]] = [({}, problem)]
-    else:
-        table, grid = settled(problem_table(problem), "problem"), settled(grid, "grid")
-        problem, worlds = table, configs.problems(table, grid, settings.key)
-    given = _configurations(policies, settings.horizon)
-    made = configs.crossed(
-        configs.distinct([configuration for _, configurations in given for configuration in configurations]), worlds
-    )
-    plan = make_plan(worlds[0][1], made, settings)
-    config = described(plan, problem, given, grid)
-    text = tomli_w.dumps(config)  # before the run: what fails here is known by now
-    if folder is None:
-        result = run(plan, shown)
-    else:
-        try:
-            result = run(plan, shown, folder, {"config": text})
-        except InputError as error:
-            if error.key != "--out":
-                raise
-            raise error.with_key("keep") from None
+    folder = _checkpoint_folder(keep)
+    plan, config = plan_and_config(problem, policies, settings, grid)
+    result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
         warnings.warn(result.short, stacklevel=3)
     results = dataset(plan, result, config)
@@ -115,11 +118,22 @@ def simulate(
     return results
 
 
-def _folder(keep: Any) -> Path | None:
-    """The folder that `keep` names, if any.
+def plan_and_config(
+    problem: object, policies: object, settings: SimulationSettings, grid: object = None
+) -> tuple[Plan, Table]:
+    """The checked plan of a simulation and the config that describes it. Arguments and errors are as in `simulate`."""
+    problem, grid, points = _problem_points(problem, grid, settings.key)
+    given = _given_policies(policies, settings.horizon)
+    configurations = configs.check_labels([made for one in given for made in one.configurations])
+    plan = make_plan(points[0].problem, configs.on_every_problem(configurations, points), settings)
+    return plan, config_of(plan, problem, given, grid)
+
+
+def _checkpoint_folder(keep: object) -> Path | None:
+    """The folder that `keep` names; None for None.
 
     Raises:
-        InputError: no name of a folder, or one that the system does not take.
+        InputError: not the name of a folder, or one that the system does not accept.
     """
     if keep is None:
         return None
@@ -136,44 +150,74 @@ def _folder(keep: Any) -> Path | None:
     return path
 
 
-def _configurations(policies: Any, horizon: int) -> Given:
-    """What was given for each policy, or grid of them, and what is simulated of it."""
+def _problem_points(
+    problem: object, grid: object, key: int
+) -> tuple[Problem | Mapping[str, Any], Mapping[str, Any] | None, list[ProblemPoint]]:
+    """The problem and the grid over it in Python's types, and the problems of the grid's points."""
+    if isinstance(problem, Problem):
+        if grid is not None:
+            raise InputError("grid", grid, "cannot vary a Problem; give the problem as a table (dict)")
+        return problem, None, [ProblemPoint({}, problem)]
+    table, axes = in_python_types(problem_table(problem), "problem"), in_python_types(grid, "grid")
+    return table, axes, configs.problem_points(table, axes, key)
+
+
+def _given_policies(policies: object, horizon: int) -> list[GivenPolicy]:
+    """The policies that `simulate` was given, each with the configurations that are simulated of it."""
     if isinstance(policies, str | Policy | type) or (isinstance(policies, Mapping) and "kind" in policies):
         policies = [policies]
     if isinstance(policies, Mapping) and policies:
-        every = [(str(label), *_one(value, horizon)) for label, value in policies.items()]
-        return [
-            (value, [_relabelled(label, configuration) for configuration in configurations])
-            for label, value, configurations in every
-        ]
+        return [_relabelled(_given_policy(one, horizon), str(label)) for label, one in policies.items()]
     if isinstance(policies, Mapping) or not isinstance(policies, Sequence) or not policies:
-        raise InputError("policies", policies, "a policy, a list of one or more, or a mapping from labels to them")
-    made: Given = []
+        raise InputError("policies", policies, "a policy, or at least one in a list or in a mapping from labels")
+    made: list[GivenPolicy] = []
     taken: set[str] = set()
     for one in policies:
-        value, plain = _one(one, horizon)
-        configurations = plain
-        number = 1
-        while not taken.isdisjoint(one.label for one in configurations):  # a second ucb1 is "ucb1 #2"
-            number += 1
-            configurations = [_relabelled(f"{one.family} #{number}", one) for one in plain]
-        taken.update(configuration.label for configuration in configurations)
-        made.append((value, configurations))
+        new = _with_free_labels(_given_policy(one, horizon), taken)
+        taken.update(configuration.label for configuration in new.configurations)
+        made.append(new)
     return made
 
 
-def _relabelled(label: str, configuration: Configuration) -> Configuration:
-    grid = configuration.label.removeprefix(configuration.family)
-    return dataclasses.replace(configuration, label=label + grid, family=label)
+def _given_policy(given: Any, horizon: int) -> GivenPolicy:
+    """One policy, or the policies of a table with lists."""
+    if isinstance(given, Configuration):
+        return GivenPolicy(given, [given])
+    if isinstance(given, Mapping):
+        table = policy_in_python_types(given)
+        return GivenPolicy(table, configs.policy_configurations([table], horizon))
+    made = policy(given)
+    label = given if isinstance(given, str) else made.name
+    return GivenPolicy(given, [Configuration(label, made, label)])
 
 
-def _one(value: Any, horizon: int) -> tuple[Any, list[Configuration]]:
-    """What was given for a policy, its numbers settled, and what is simulated of it."""
-    if isinstance(value, Configuration):
-        return value, [value]
-    if isinstance(value, Mapping):
-        value = settled_policy(value)
-        return value, configs.configurations([value], horizon)
-    made = policy(value)
-    label = value if isinstance(value, str) else made.name
-    return value, [Configuration(label, made, label)]
+def _with_free_labels(one: GivenPolicy, taken: set[str]) -> GivenPolicy:
+    """The policy with labels that are not taken yet: a second ucb1 is "ucb1 #2"."""
+    made, number = one, 1
+    while not taken.isdisjoint(configuration.label for configuration in made.configurations):
+        number += 1
+        made = _relabelled(one, f"{one.configurations[0].family} #{number}")
+    return made
+
+
+def _relabelled(one: GivenPolicy, label: str) -> GivenPolicy:
+    """The policy with another label; the points of a grid keep theirs behind it."""
+    configurations = [
+        dataclasses.replace(
+            configuration, label=label + configuration.label.removeprefix(configuration.family), family=label
+        )
+        for configuration in one.configurations
+    ]
+    return GivenPolicy(one.given, configurations)
+
+
+def _run(plan: Plan, show: bool, folder: Path | None, config: str) -> SimulationResult:
+    """Carry out the plan. Errors about the folder name the argument `keep`."""
+    if folder is None:
+        return simulation.run(plan, show)
+    try:
+        return simulation.run(plan, show, folder, {"config": config})
+    except InputError as error:
+        if error.key != "--out":
+            raise
+        raise error.with_key("keep") from None

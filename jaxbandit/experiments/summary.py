@@ -1,62 +1,101 @@
-"""The table that a run prints: one line a policy, each metric at the horizon with its 95 % confidence."""
+"""Results as a text table: one line per policy, each metric at T with its 95 % confidence interval."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
-from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances, recorded, sample_size, with_error
-from jaxbandit.experiments.tables import MANY, groups, leading, ranked
+from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups, ranked_positions, ranking_metric
+from jaxbandit.experiments.statistics import (
+    CONFIDENCE,
+    checked_results,
+    mean_over_instances,
+    recorded_metrics,
+    sample_size,
+    with_error,
+)
 
-_BEST = 10  # policies listed of a large group
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["table"]
+
+_LISTED = 10  # policies of a large group
 
 
-def table(results: xr.Dataset, rest: str = "jaxbandit.grids.table(results)") -> str:
-    """The summary of a results dataset as text, numbers aligned.
+def __dir__() -> list[str]:
+    return list(__all__)
 
-    Of a group of more than `grids.MANY` policies it lists the best by one metric, the best first.
+
+@checked_results
+def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)") -> str:
+    """The results at T as text: one line per policy, one column per metric, numbers aligned.
+
+    A number is the mean over instances and runs with the half width of its 95 % confidence interval. Of a group of more
+    than 24 policies (a grid, or policies of one kind) the ten best by one metric are listed, the best first.
 
     Args:
         results: as `simulate` returns them.
-        rest: where all policies are, for the line that says so.
+        full_table: where all policies are, for the line that says so.
+
+    Returns:
+        The text, without a line break at its end.
+
+    Raises:
+        InputError: `results` is not a dataset of `simulate`.
+
+    Example:
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)
+        >>> print(jb.summary.table(results).splitlines()[-1])
+        at T = 99: mean ± 95 % confidence over 50 runs
     """
-    metric = leading(results)
-    shown, omitted = _listed(results, metric)
-    names = recorded(results)
-    columns = {}
-    last = results.isel(round=-1, policy=shown)
-    for name in names:
-        mean, error = (a.values for a in mean_over_instances(last, name))
-        half = CONFIDENCE * error if results.sizes["seed"] > 1 else np.full(error.shape, math.nan)
-        columns[name] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
-    if "max_deficit" in names:
-        ever = last.max_deficit_ever.max(("instance", "seed")).values
-        columns["max_deficit_ever"] = [f"{value:.2f}" for value in ever]
-    head = ["policy", *(name.replace("_", " ") for name in columns)]
-    body = [list(row) for row in zip(last.policy.values.tolist(), *columns.values(), strict=True)]
-    widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
-        for row in [head, *body]
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    shown, notes = _listed(results, ranking_metric(results))
+    columns = _columns(results.isel(round=-1, policy=shown))
+    header = ["policy", *(name.replace("_", " ") for name in columns)]
+    rows = [list(row) for row in zip(results.policy.values[shown].tolist(), *columns.values(), strict=True)]
     note = f"at T = {int(results['round'][-1]):,}: mean ± 95 % confidence over {sample_size(results)}"
     if "max_deficit_ever" in columns:
         note += "; max deficit ever is the largest of all runs"
-    return "\n".join([*lines, note, *(f"{line} {rest}" for line in omitted)])
+    return "\n".join([*_aligned(header, rows), note, *(f"{line} {full_table}" for line in notes)])
+
+
+def _columns(last: xr.Dataset) -> dict[str, list[str]]:
+    """The numbers of each metric as text, one per policy."""
+    columns = {}
+    for name in recorded_metrics(last):
+        mean, error = (a.values for a in mean_over_instances(last, name))
+        half = CONFIDENCE * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
+        columns[name] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
+    if "max_deficit" in columns:
+        ever = last.max_deficit_ever.max(("instance", "seed")).values
+        columns["max_deficit_ever"] = [f"{value:.2f}" for value in ever]
+    return columns
+
+
+def _aligned(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines with the first column aligned to the left and the others to the right, a rule below the header."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        for row in [header, *rows]
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
 
 
 def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[str]]:
-    """Where the policies to list stand, and for each large group the beginning of a line on what it lacks."""
-    listed, lines = [], []
-    for name, places in groups(results).items():
-        if len(places) <= MANY:
-            listed += [(int(place), int(place)) for place in places]
+    """The positions of the policies to list, and for each large group the beginning of a line about the others."""
+    listed: list[tuple[int, int]] = []  # the place in the order, the position
+    notes = []
+    for name, positions in policy_groups(results).items():
+        if len(positions) <= MOST_SHOWN:
+            listed += [(int(position), int(position)) for position in positions]
             continue
-        listed += [(int(places[0]), int(place)) for place in ranked(results, metric, places)[:_BEST]]
-        most = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
-        lines.append(f"{name}: the {_BEST} {most} of {len(places):,}; all are in")
-    listed.sort(key=lambda one: one[0])  # a group stands where its first policy does
-    return [place for _, place in listed], lines
+        best = ranked_positions(results, metric, positions)[:_LISTED]
+        listed += [(int(positions[0]), int(position)) for position in best]
+        ranking = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
+        notes.append(f"{name}: the {_LISTED} {ranking} of {len(positions):,} policies; all are in")
+    listed.sort(key=lambda place: place[0])  # a group stands where its first policy does
+    return [position for _, position in listed], notes

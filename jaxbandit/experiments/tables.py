@@ -1,109 +1,182 @@
-"""What to do with a grid's results: its parameters, a table, its best point, and how sure one is of a difference.
+"""Results of grids: their parameters, tables, differences between policies, and the best policy.
 
-results = jb.simulate(problem, {"kind": "lfg", "eta": [1.0, 10.0, 100.0]}, horizon=1000, seeds=100)
-jb.grids.table(results)
-jb.grids.difference(results, "lfg (eta=10)", "lfg (eta=100)", "regret")
+    lfg = {"kind": "lfg", "eta": [1.0, 10.0, 100.0]}
+    results = jb.simulate(problem, lfg, horizon=1000, seeds=100)
+    jb.grids.table(results)
+    jb.grids.difference(results, "lfg (eta=10)", "lfg (eta=100)", "regret")
+
+A parameter goes by its config key: `policies.eta` is the key `eta` of a policy's table, `problem.delay.p` the key
+`delay.p` of the problem. Results hold the parameters of grids as coordinates of these names. In labels the prefix
+`policies.` is left out: "lfg (eta=10, problem.delay.p=0.1)".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import is_whole_number, to_python
+from jaxbandit.experiments.ranking import family_names, family_positions, ranked_positions, unknown_label
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
-    check,
-    chosen,
+    check_metric,
+    checked_results,
+    chosen_metrics,
     mean_of_runs,
-    of_results,
-    recorded,
     sample_size,
     with_error,
 )
 from jaxbandit.metrics.definitions import METRICS
 
-MANY = 24  # policies of a group that a figure or summary shows one by one; of larger groups it shows a few
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["Difference", "best", "difference", "families", "parameters", "table", "varying"]
+
+Value = float | str  # of a parameter: NaN or "" where a policy does not have it
 
 
-@of_results
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+@checked_results
 def parameters(results: xr.Dataset) -> list[str]:
-    """The coordinates along `policy` that hold the parameters of grids, `problem.` before those of the problem."""
+    """The parameters that grids vary, by their config keys.
+
+    Args:
+        results: as `simulate` returns them.
+
+    Returns:
+        Names of coordinates along `policy`: `policies.` and the key in the policy's table, or `problem.` and the key
+        in the problem's.
+
+    Raises:
+        InputError: `results` is not a dataset of `simulate`.
+
+    Example:
+        >>> grid = {"kind": "ucb1", "exploration": [1, 2]}
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), grid, horizon=9, seeds=2)
+        >>> jb.grids.parameters(results)
+        ['policies.exploration']
+    """
     return [str(name) for name, c in results.coords.items() if c.dims == ("policy",) and "key" in c.attrs]
 
 
-@of_results
+@checked_results
+def families(results: xr.Dataset) -> list[str]:
+    """The families of policies, in order: the points of a grid share one, every other policy is its own.
+
+    Args:
+        results: as `simulate` returns them.
+
+    Raises:
+        InputError: `results` is not a dataset of `simulate`.
+
+    Example:
+        >>> grid = {"kind": "ucb1", "exploration": [1, 2]}
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), [grid, "moss"], horizon=9, seeds=2)
+        >>> jb.grids.families(results)
+        ['ucb1', 'moss']
+    """
+    return family_names(results)
+
+
+@checked_results
 def varying(results: xr.Dataset) -> dict[str, list[str]]:
-    """The parameters that differ within each family in which any does."""
-    names = parameters(results)
-    columns = {name: pd.Series(results[name].values).replace("", np.nan) for name in names}
-    values = pd.DataFrame(columns, index=range(results.sizes["policy"]))
-    differ = values.groupby(results.family.values, sort=False).nunique() > 1
-    held = {str(family): differ.columns[row].tolist() for family, row in zip(differ.index, differ.values, strict=True)}
-    return {family: found for family, found in held.items() if found}
+    """The parameters that take several values within a family, by family; families without any are left out.
+
+    Args:
+        results: as `simulate` returns them.
+
+    Raises:
+        InputError: `results` is not a dataset of `simulate`.
+
+    Example:
+        >>> grid = {"kind": "ucb1", "exploration": [1, 2]}
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), [grid, "moss"], horizon=9, seeds=2)
+        >>> jb.grids.varying(results)
+        {'ucb1': ['policies.exploration']}
+    """
+    columns = {name: results[name].values for name in parameters(results)}
+    found: dict[str, list[str]] = {}
+    for family in family_names(results):
+        positions = family_positions(results, family)
+        names = [name for name, values in columns.items() if len(parameter_values(values[positions])) > 1]
+        if names:
+            found[family] = names
+    return found
 
 
-def levels(values: np.ndarray) -> list[Any]:
-    """The values of a parameter: numbers sorted, anything else as it appears; what is missing left out."""
-    held = [value for value in dict.fromkeys(values.tolist()) if not missing(value)]
-    return sorted(held) if all(isinstance(value, int | float) for value in held) else held
+def parameter_values(values: np.ndarray) -> list[Value]:
+    """The different values of a parameter: numbers sorted, words in order of appearance; missing ones left out."""
+    different = [value for value in dict.fromkeys(values.tolist()) if not is_missing(value)]
+    return sorted(different) if all(isinstance(value, int | float) for value in different) else different
 
 
-def missing(value: Any) -> bool:
-    """Whether a value of a parameter's coordinate stands for a policy that does not have the parameter."""
+def is_missing(value: Value) -> bool:
+    """Whether a parameter's coordinate holds this for a policy that does not have the parameter."""
     return value is None or value == "" or value != value
 
 
-def families(results: xr.Dataset) -> list[str]:
-    """The labels that policies share, in order."""
-    return list(dict.fromkeys(results.family.values.tolist()))
+def unknown_parameter(key: str, name: object, known: Sequence[str]) -> InputError:
+    """The error for a parameter that no grid varies; a key without its prefix suggests the whole key."""
+    if not known:
+        return InputError(key, name, "must not be given: the results have no grid")
+    whole = next((parameter for parameter in known if parameter.endswith(f".{name}")), None)
+    if whole is not None:
+        return InputError(key, name, f"one of {', '.join(known)} (did you mean {whole!r}?)")
+    return unknown_name(key, name, known)
 
 
-@of_results
+@checked_results
 def table(results: xr.Dataset, metrics: Sequence[str] | None = None, at: int | None = None) -> pd.DataFrame:
     """The results as a tidy table: one row for each policy and instance.
 
     Args:
         results: as `simulate` returns them.
         metrics: names of metrics in the results; default: all.
-        at: the recorded round; default: the last, T.
+        at: a recorded round; default: the last, T.
 
     Returns:
-        Columns `policy`, `family`, `kind`, the grid's parameters (NaN where a policy does not have one), `instance`,
-        `round`, and for each metric `<metric>`, its mean over seeds, and `<metric>_stderr`, its standard error.
+        A pandas DataFrame with the columns `policy`, `family`, `kind`, the grid's parameters (NaN or "" where a policy
+        does not have one), `instance`, `round`, and for each metric `<metric>`, its mean over seeds, and
+        `<metric>_stderr`, the standard error of the mean.
 
     Raises:
         InputError: a metric that the results do not hold, or a round that was not recorded.
 
     Example:
-        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), {"kind": "ucb1", "exploration": [1, 2]}, horizon=9, seeds=2)
-        >>> table(results, ["regret"]).columns.tolist()
-        ['policy', 'family', 'kind', 'exploration', 'instance', 'round', 'regret', 'regret_stderr']
+        >>> grid = {"kind": "ucb1", "exploration": [1, 2]}
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), grid, horizon=9, seeds=2)
+        >>> jb.grids.table(results, ["regret"]).columns.tolist()
+        ['policy', 'family', 'kind', 'policies.exploration', 'instance', 'round', 'regret', 'regret_stderr']
     """
-    names = chosen(results, metrics)
-    place = _place(results, at)
+    import pandas as pd
+
+    names = chosen_metrics(results, metrics)
+    position = _round_position(results, at)
     policies, instances = results.sizes["policy"], results.sizes["instance"]
     columns = {
         name: np.repeat(results[name].values, instances) for name in ("policy", "family", "kind", *parameters(results))
     }
     columns["instance"] = np.tile(results.instance.values, policies)
-    columns["round"] = np.full(policies * instances, results["round"].values[place])
+    columns["round"] = np.full(policies * instances, results["round"].values[position])
     for name in names:
         for column in (name, f"{name}_stderr"):
-            values = results[column].isel(round=place).transpose("policy", "instance").values
+            values = results[column].isel(round=position).transpose("policy", "instance").values
             columns[column] = values.ravel()
     return pd.DataFrame(columns)
 
 
-def _place(results: xr.Dataset, at: int | None) -> int:
-    """Where a round stands among those recorded."""
+def _round_position(results: xr.Dataset, at: int | None) -> int:
+    """The position of a round among the recorded ones; that of the last for None."""
     rounds = results["round"].values
     if at is None:
         return len(rounds) - 1
@@ -113,21 +186,26 @@ def _place(results: xr.Dataset, at: int | None) -> int:
     found = np.flatnonzero(rounds == at)
     if found.size == 0:
         near = sorted(set(rounds[np.argsort(np.abs(rounds - at), kind="stable")[:4]].tolist()) | {int(rounds[-1])})
-        words = ", ".join(map(str, near))
-        raise InputError("at", at, f"one of the {len(rounds)} recorded rounds; the nearest, and the last: {words}")
+        nearest = ", ".join(map(str, near))
+        words = f"one of the {len(rounds)} recorded rounds; the nearest ones and the last are {nearest}"
+        raise InputError("at", at, words)
     return int(found[0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Difference:
-    """How a metric at T differs between two policies, run by run.
+    """The difference of a metric at T between two policies, run by run.
 
     Attributes:
-        first, second: their labels.
-        metric: its name.
-        mean: of the metric of `first_arm` less that of `second`, in the metric's unit.
+        first, second: the labels of the policies.
+        metric: the name of the metric.
+        mean: the mean of the metric of `first` minus that of `second`, in the metric's unit.
         stderr: the standard error of the mean, given the instances; NaN for one seed.
-        sample: what the mean is over, in words.
+        sample: the number of instances and runs, in words.
+
+    Example:
+        >>> jb.grids.Difference("ucb1", "moss", "regret", 4.0, 0.5, "50 runs")
+        Difference(regret (reward), ucb1 minus moss: 4.00 ± 0.98 (95 % confidence, 50 runs))
     """
 
     first: str
@@ -150,37 +228,43 @@ class Difference:
     def __str__(self) -> str:
         number = with_error(self.mean, CONFIDENCE * self.stderr)
         spread = "" if math.isnan(self.stderr) else "95 % confidence, "
-        return f"{METRICS[self.metric].label}, {self.first} less {self.second}: {number} ({spread}{self.sample})"
+        return f"{METRICS[self.metric].label}, {self.first} minus {self.second}: {number} ({spread}{self.sample})"
+
+    def __repr__(self) -> str:
+        return f"Difference({self})"
 
 
-@of_results
+@checked_results
 def difference(results: xr.Dataset, first: str, second: str, metric: str) -> Difference:
-    """How much more of a metric one policy has at T than another, run by run.
+    """The difference of a metric at T between two policies, run by run.
 
-    Run i of instance j meets the same draws under every policy, so that what differs is the policies' doing: the
-    standard error of the difference is mostly smaller than either mean suggests.
+    Run i of instance j draws the same random numbers under every policy. The differences of runs therefore vary less
+    than the runs themselves, and the standard error is mostly smaller than those of the two means suggest.
 
     Args:
         results: as `simulate` returns them.
         first, second: labels of policies.
-        metric: of the results.
+        metric: the name of a metric in the results.
+
+    Returns:
+        The mean of `first` minus `second`, with its standard error and 95 % confidence interval.
 
     Raises:
         InputError: a label or a metric that the results do not hold.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "uniform-random"], horizon=99, seeds=50)
-        >>> difference(results, "uniform-random", "ucb1", "regret").low > 0
+        >>> jb.grids.difference(results, "uniform-random", "ucb1", "regret").low > 0
         True
     """
-    check(results, metric)
-    places = [_position(results, key, label) for key, label in (("first", first), ("second", second))]
-    runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[places]
+    check_metric(results, metric)
+    positions = [_policy_position(results, key, label) for key, label in (("first", first), ("second", second))]
+    runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[positions]
     mean, error = mean_of_runs(runs[0] - runs[1])
     return Difference(first, second, metric, float(mean), float(error), sample_size(results))
 
 
-def _position(results: xr.Dataset, key: str, label: str) -> int:
+def _policy_position(results: xr.Dataset, key: str, label: str) -> int:
     label = to_python(label)  # it may be a coordinate of the results
     found = np.flatnonzero(results.policy.values == label)
     if found.size == 0:
@@ -188,92 +272,25 @@ def _position(results: xr.Dataset, key: str, label: str) -> int:
     return int(found[0])
 
 
-def unknown_label(key: str, label: Any, labels: Iterable[str]) -> InputError:
-    """The error for a label that is not one of `labels`; of many it names those alike."""
-    held = list(labels)
-    if len(held) <= MANY:
-        return unknown_name(key, label, held)
-    alike = [name for name in held if str(label).lower() in name.lower()][:5] or held[:5]
-    return InputError(key, label, f"one of {len(held):,} labels, as {', '.join(map(repr, alike))}")
-
-
-@of_results
+@checked_results
 def best(results: xr.Dataset, metric: str, family: str | None = None) -> str:
-    """The label of the policy that is best by a metric at T, in the mean over instances; ties go to the first.
+    """The label of the best policy by a metric at T, in the mean over instances; of equal ones, the first.
 
-    Of utility the most is best, of every other metric the least. Where a grid varies the problem, so may what a metric
-    can reach: then select one problem first.
+    Larger is better for `utility`, smaller for every other metric. Where a grid varies the problem, values on
+    different problems are not comparable: select one problem first.
 
     Args:
         results: as `simulate` returns them.
-        metric: of the results.
-        family: look among the policies of this family alone.
+        metric: the name of a metric in the results.
+        family: compare only the policies of this family; default: all policies.
 
     Raises:
         InputError: a metric or a family that the results do not hold.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "uniform-random"], horizon=99, seeds=50)
-        >>> best(results, "regret")
+        >>> jb.grids.best(results, "regret")
         'ucb1'
     """
-    check(results, metric)
-    return str(results.policy.values[ranked(results, metric, members(results, family))[0]])
-
-
-def members(results: xr.Dataset, family: str | None) -> np.ndarray:
-    """Where the policies of a family stand, or all."""
-    if family is None:
-        return np.arange(results.sizes["policy"])
-    if family not in families(results):
-        raise unknown_label("family", family, families(results))
-    return np.flatnonzero(results.family.values == family)
-
-
-def ranked(results: xr.Dataset, metric: str | None, positions: np.ndarray) -> np.ndarray:
-    """The positions of policies from the best to the worst by a metric at T; as they are without a metric."""
-    if metric is None:
-        return positions
-    scores = results[metric].isel(round=-1, policy=positions).mean("instance").values
-    return positions[np.argsort(-scores if METRICS[metric].larger_is_better else scores, kind="stable")]
-
-
-def leading(results: xr.Dataset) -> str | None:
-    """The metric to rank by where none is asked for: the first of those that need most of the problem, if any.
-
-    So it is penalized regret where there are penalties, r-regret with fractions alone, utility with opportunities.
-    """
-    return max(recorded(results), key=lambda name: len(METRICS[name].needs), default=None)
-
-
-def groups(results: xr.Dataset) -> dict[str, np.ndarray]:
-    """Where the policies of each group stand: those of a family, or of a kind where each is a family of its own."""
-    shared = results.family.values.tolist()
-    sizes = dict.fromkeys(shared, 0)
-    for family in shared:
-        sizes[family] += 1
-    found: dict[str, list[int]] = {}
-    for place, (family, kind) in enumerate(zip(shared, results.kind.values.tolist(), strict=True)):
-        found.setdefault(family if sizes[family] > 1 else kind, []).append(place)
-    return {name: np.array(places) for name, places in found.items()}
-
-
-def few(results: xr.Dataset, metric: str | None) -> dict[int, tuple[str, str]]:
-    """Policies to show for all: every one of a small group; of a large one the best, the median and the worst at T.
-
-    Returns:
-        By position, in order: the name of the group where it is large, else the label; and its place in a large group
-        in words (`best of 10,000`), else nothing. Without a metric these are the first, the middle and the last.
-    """
-    places = ("first", "middle", "last") if metric is None else ("best", "median", "worst")
-    labels, found = results.policy.values, []
-    for name, positions in groups(results).items():
-        if len(positions) <= MANY:
-            found += [(place, place, str(labels[place]), "") for place in positions.tolist()]
-            continue
-        order = ranked(results, metric, positions)
-        picked = order[[0, (len(order) - 1) // 2, -1]].tolist()
-        words = [f"{place} of {len(order):,}" for place in places]
-        found += [(int(positions[0]), place, name, word) for place, word in zip(picked, words, strict=True)]
-    found.sort(key=lambda one: one[0])  # a group stands where its first policy does
-    return {place: (name, word) for _, place, name, word in found}
+    check_metric(results, metric)
+    return str(results.policy.values[ranked_positions(results, metric, family_positions(results, family))[0]])

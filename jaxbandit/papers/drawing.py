@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 from numpy.typing import ArrayLike
 
-from jaxbandit.experiments.plots.figures import band
+from jaxbandit.experiments.plots.lines import band
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances
 from jaxbandit.metrics.bounds.table import bounds_for

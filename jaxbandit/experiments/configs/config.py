@@ -1,4 +1,4 @@
-"""Configs: TOML to a checked simulation. Every complaint names the key, what it holds and what it may hold."""
+"""Configs: TOML files and tables to a checked plan. Each error names the key, its value and the rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxbandit.core.errors import InputError, UnreadableError, short_repr, unknown_key, unknown_name
 from jaxbandit.core.input_values import LARGEST
@@ -19,20 +19,32 @@ from jaxbandit.engine import plan
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
 from jaxbandit.environment.problem import Problem
-from jaxbandit.experiments.configs.grid import MOST, expanded
+from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
 from jaxbandit.policies.base import Policy, policy
 
-SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # the last for `jaxbandit tune` alone
+SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
 SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block", "until")
 _LONGEST = 1 << 26  # bytes of a config
-_PARTS = 100  # of a dotted key; TOML's own reader takes the square of the time of what they are
+_MOST_PARTS = 100  # of a dotted key; the time of TOML's own reader grows with their square
 _STRING = r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
-_APART = re.compile(rf"(?P<string>{_STRING})|#[^\n]*", re.DOTALL)  # strings and comments, in which dots part no keys
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
-_PLACE = 80  # characters of a point of a grid, in an error
+_NO_KEYS = re.compile(rf"(?P<string>{_STRING})|#[^\n]*", re.DOTALL)  # strings and comments: their dots part no keys
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
+_LONGEST_POINT = 80  # characters of a grid's point in an error
 
 
-def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
+class ProblemPoint(NamedTuple):
+    """A problem of a grid.
+
+    Attributes:
+        point: the value of each varied config key; empty outside grids.
+        problem: the problem there.
+    """
+
+    point: Point
+    problem: Problem
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> Table:
     """Read a config file and apply `--set` changes.
 
     Args:
@@ -40,7 +52,7 @@ def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         changes: `section.key=value` each, the value in TOML (a bare word is a string).
 
     Raises:
-        InputError: no such file, no TOML, or a change that cannot be read.
+        InputError: the file is missing or not TOML, or a change cannot be applied.
     """
     try:
         with path.open("rb") as file:
@@ -52,18 +64,22 @@ def load(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
     if len(text) > _LONGEST:
         raise UnreadableError("CONFIG", str(path), f"larger than {_LONGEST >> 20} MiB")
     try:
-        config = _parsed(text.decode())
+        config = _parse(text.decode())
     except ValueError as error:
         raise UnreadableError("CONFIG", str(path), f"not TOML: {error}") from None
     for change in changes:
-        _apply(config, change)
+        _apply_change(config, change)
     return config
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    """TOML; a ValueError in words of one line for any other text."""
-    if _LONG_KEY.search(_APART.sub(lambda found: "s" if found["string"] else "", text)):
-        raise ValueError(f"a key has more than {_PARTS} parts")
+def _parse(text: str) -> Table:
+    """The tables of a TOML text.
+
+    Raises:
+        ValueError: no TOML; the message is one line.
+    """
+    if _LONG_KEY.search(_NO_KEYS.sub(lambda found: "s" if found["string"] else "", text)):
+        raise ValueError(f"a key has more than {_MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -74,45 +90,48 @@ def _parsed(text: str) -> dict[str, Any]:
         raise ValueError("lists or tables are nested too deep") from None
 
 
-def _apply(config: dict[str, Any], change: str) -> None:
+def _apply_change(config: Table, change: str) -> None:
+    """Apply one `--set` change to a config."""
+    form = "must have the form section.key=value"
     dotted, equals, text = change.partition("=")
     if not equals or not dotted.strip():
-        raise InputError("--set", change, "section.key=value")
+        raise InputError("--set", change, form)
     *path, last = [part.strip() for part in dotted.split(".")]
     if not all([*path, last]):
-        raise InputError("--set", change, "section.key=value, a name between any two dots")
-    if len(path) >= _PARTS:
-        raise InputError("--set", change, f"section.key=value, the key of at most {_PARTS} parts")
+        raise InputError("--set", change, f"{form}, with a name between any two dots")
+    if len(path) >= _MOST_PARTS:
+        raise InputError("--set", change, f"{form}, with a key of at most {_MOST_PARTS} parts")
     place: Any = config
     for part in path:
         if isinstance(place, list):  # policies.0.eta: by number, as they stand in the file
-            places = {str(number): number for number in range(len(place))}
-            if part not in places:
-                raise InputError("--set", change, f"a number from 0 to {len(place) - 1} for {short_repr(dotted)}")
-            held = place[places[part]]
+            numbers = {str(number): number for number in range(len(place))}
+            if part not in numbers:
+                words = f"must name an entry of the list in {short_repr(dotted)} by a number from 0 to {len(place) - 1}"
+                raise InputError("--set", change, words)
+            held = place[numbers[part]]
         else:
             held = place.setdefault(part, {})
-            if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
+            if isinstance(held, str):  # reward = "gaussian" becomes a table when a parameter is set
                 held = place[part] = {"kind": held}
         if not isinstance(held, dict | list):
-            raise InputError("--set", change, f"a key of a table; {part} holds {short_repr(held)}")
+            raise InputError("--set", change, f"cannot set a key of {part}: it is {short_repr(held)}, not a table")
         place = held
     if not isinstance(place, dict):
-        raise InputError("--set", change, "section.key=value")
-    place[last] = _value(text)
+        raise InputError("--set", change, "cannot set an entry of a list; set the list, as problem.means=[0.9, 0.5]")
+    place[last] = _change_value(text)
 
 
-def _value(text: str) -> Any:
-    """What stands behind the = of a change: TOML, else a string, as a bare word is."""
+def _change_value(text: str) -> Any:
+    """The value of a change: TOML, else a string, so that a bare word is one."""
     try:
-        parsed = _parsed(f"value = {text}")
+        parsed = _parse(f"value = {text}")
     except ValueError:
         return text.strip()
     return parsed["value"] if list(parsed) == ["value"] else text.strip()
 
 
 def make_plan(config: Mapping[str, Any]) -> Plan:
-    """The plan of the simulation that a config describes, everything about it checked.
+    """The plan of the simulation that a config describes, completely checked.
 
     Raises:
         InputError: naming the key at fault.
@@ -129,15 +148,16 @@ def make_plan(config: Mapping[str, Any]) -> Plan:
             raise InputError(f"simulation.{name}", None, "a whole number >= 1")
     settings = SimulationSettings(**given)
     settings.check()
-    made = problems(table(config, "problem"), config.get("grid"), settings.key)
-    return plan.make_plan(made[0][1], crossed(configurations(config.get("policies"), settings.horizon), made), settings)
+    points = problem_points(table(config, "problem"), config.get("grid"), settings.key)
+    policies = policy_configurations(config.get("policies"), settings.horizon)
+    return plan.make_plan(points[0].problem, on_every_problem(policies, points), settings)
 
 
 def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
     """The table of a section.
 
     Raises:
-        InputError: there is none.
+        InputError: the section is missing or not a table.
     """
     held = config.get(section)
     if not isinstance(held, Mapping):
@@ -145,123 +165,123 @@ def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
     return held
 
 
-def problems(given: Mapping[str, Any], grid: Any, key: Any) -> list[tuple[dict[str, Any], Problem]]:
-    """The problems of a `[problem]` table and a `[grid]` over it, each with its point: by key, the value there.
+def problem_points(given: Mapping[str, Any], grid: object, key: int) -> list[ProblemPoint]:
+    """The problems of a `[problem]` table and a `[grid]` over it.
 
     Raises:
         InputError: a key at fault, or problems that differ in their numbers of arms or instances.
     """
-    made: list[tuple[dict[str, Any], Problem]] = []
+    made: list[ProblemPoint] = []
     for point, one in expanded(given, grid):
         try:
             problem = Problem.from_table(one, key)
         except InputError as error:
-            where = _at(point)
-            at = f" (at {where if len(where) <= _PLACE else where[:_PLACE] + '...'})" if point else ""
-            raise error.with_key(error.key, at) from None
-        shape = made[0][1].means.shape if made else problem.means.shape
+            where = point_text(point)
+            where = where if len(where) <= _LONGEST_POINT else where[:_LONGEST_POINT] + "..."
+            raise error.with_key(error.key, f" (at {where})" if point else "") from None
+        shape = made[0].problem.means.shape if made else problem.means.shape
         if problem.means.shape != shape:
-            words = f"means of {shape[0]} arms and {shape[1]} instances throughout a grid"
+            words = f"means of {shape[0]} arms and {shape[1]} instances, as at every point of the grid"
             raise InputError("grid.problem.means", problem.means.T.tolist(), words)
-        made.append((point, problem))
+        made.append(ProblemPoint(point, problem))
     return made
 
 
-def crossed(policies: list[Configuration], problems: list[tuple[dict[str, Any], Problem]]) -> list[Configuration]:
-    """Every policy on every problem of a grid."""
-    if len(problems) == 1:
+def on_every_problem(policies: list[Configuration], points: list[ProblemPoint]) -> list[Configuration]:
+    """A configuration for each policy on each problem of a grid.
+
+    Raises:
+        InputError: there are too many.
+    """
+    if len(points) == 1:
         return policies
-    _few(len(policies) * len(problems), "grid", None)
-    return distinct(
-        [
-            dataclasses.replace(
-                configuration,
-                label=f"{_name(configuration)} ({_at({**configuration.point, **point})})",
-                problem=problem,
-                point={**configuration.point, **point},
-            )
-            for configuration in policies
-            for point, problem in problems
-        ]
-    )
+    _check_count(len(policies) * len(points), "grid", {"policies": len(policies), "problems": len(points)})
+    return check_labels([_on_problem(configuration, at) for configuration in policies for at in points])
 
 
-def _name(configuration: Configuration) -> str:
-    """What labels of a grid begin with."""
-    return configuration.family if configuration.point else configuration.label
+def _on_problem(configuration: Configuration, at: ProblemPoint) -> Configuration:
+    """A policy on a problem of a grid. Its label tells the point of both grids."""
+    point = {**configuration.point, **at.point}
+    name = configuration.family if configuration.point else configuration.label
+    return dataclasses.replace(configuration, label=f"{name} ({point_text(point)})", problem=at.problem, point=point)
 
 
-def configurations(tables: Any, horizon: int) -> list[Configuration]:
+def policy_configurations(tables: object, horizon: int) -> list[Configuration]:
     """The labelled policies of `[[policies]]`; a list where a policy takes a number makes a grid.
 
     Args:
-        tables: one table a policy.
+        tables: one table per policy.
         horizon: T, for parameters that scale with it.
+
+    Raises:
+        InputError: a key at fault, or a label that occurs twice.
     """
     if not isinstance(tables, Sequence) or isinstance(tables, str) or not tables:
         raise InputError("policies", tables, "one or more tables [[policies]], each with a kind")
-    made = []
-    for number, table in enumerate(tables):
+    made: list[Configuration] = []
+    for number, one in enumerate(tables):
         key = f"policies[{number}]"
-        if not isinstance(table, Mapping):
-            raise InputError(key, table, 'a table with a kind, as { kind = "ucb1" }')
-        made += list(_grid(dict(table), key, horizon))
-    return distinct(made)
+        if not isinstance(one, Mapping):
+            raise InputError(key, one, 'a table with a kind, as { kind = "ucb1" }')
+        made += _expand_policy(dict(one), key, horizon)
+    return check_labels(made)
 
 
-def distinct(made: list[Configuration]) -> list[Configuration]:
-    """The entries, if no two have one label.
+def check_labels(configurations: list[Configuration]) -> list[Configuration]:
+    """The configurations, if no two have the same label.
 
     Raises:
         InputError: naming the label.
     """
-    for label, times in Counter(configuration.label for configuration in made).items():
+    for label, times in Counter(configuration.label for configuration in configurations).items():
         if times > 1:
-            raise InputError("policies.label", label, "a name of its own for each policy")
-    return made
+            raise InputError("policies.label", label, f"must be unique ({times} policies have this label)")
+    return configurations
 
 
-def _grid(table: dict[str, Any], key: str, horizon: int) -> Iterator[Configuration]:
-    kind, label = table.pop("kind", None), table.pop("label", None)
+def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configuration]:
+    """The configurations of a policy's table: one, or one per point of its grid."""
+    kind, label = given.pop("kind", None), given.pop("label", None)
     if not isinstance(kind, str):
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
     if label is not None and not isinstance(label, str):
         raise InputError(f"{key}.label", label, "a string")
-    label = label or _default_label(kind, table)
-    lists = {name: value for name, value in table.items() if isinstance(value, list)}
+    label = label or _default_label(kind, given)
+    lists = {name: value for name, value in given.items() if isinstance(value, list)}
     for name, values in lists.items():
         if not values:
-            raise InputError(f"{key}.{name}", values, "at least one value")
-    _few(math.prod(map(len, lists.values())), key, {name: len(values) for name, values in lists.items()})
+            raise InputError(f"{key}.{name}", values, "must have at least one value")
+    _check_count(math.prod(map(len, lists.values())), key, {name: len(values) for name, values in lists.items()})
     for chosen in itertools.product(*lists.values()):
-        point = dict(zip(lists, chosen, strict=True))
-        given = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in {**table, **point}.items()}
+        varied = dict(zip(lists, chosen, strict=True))
+        parameters = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in {**given, **varied}.items()}
         try:
-            made = policy(kind, **given)
+            made = policy(kind, **parameters)
         except InputError as error:
             raise error.with_key(error.key.replace("policies", key, 1)) from None
-        varied = {f"policies.{name}": value for name, value in point.items() if len(lists[name]) > 1}
-        yield Configuration(f"{label} ({_at(varied)})" if varied else label, made, label, point=varied)
+        point = {f"policies.{name}": value for name, value in varied.items() if len(lists[name]) > 1}
+        yield Configuration(f"{label} ({point_text(point)})" if point else label, made, label, point=point)
 
 
-def _at(point: Mapping[str, Any]) -> str:
-    """A point of a grid, as labels show it."""
-    return ", ".join(f"{key.rpartition('.')[2]}={short(value)}" for key, value in point.items())
+def point_text(point: Mapping[str, Any]) -> str:
+    """A point of a grid as labels show it: config keys and values, `policies.` left out."""
+    return ", ".join(f"{key.removeprefix('policies.')}={short(value)}" for key, value in point.items())
 
 
-def _few(configurations: int, key: str, held: Any) -> None:
-    if configurations > MOST:
-        words = f"lists of at most {MOST} combinations, not {configurations}"
-        raise InputError(key, held, words)
+def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
+    """Raise an error where a grid has too many configurations; `lengths` are those of its lists."""
+    if count > MOST:
+        raise InputError(key, dict(lengths), f"must have at most {MOST} combinations (they have {count})")
 
 
-def _default_label(kind: str, table: Mapping[str, Any]) -> str:
-    bases = [table[slot] for slot in ("base", "black_box") if isinstance(table.get(slot), str)]
-    return "/".join([kind, *bases])
+def _default_label(kind: str, given: Mapping[str, Any]) -> str:
+    """The kind of a policy, with those of its parts."""
+    parts = [given[name] for name in ("base", "black_box") if isinstance(given.get(name), str)]
+    return "/".join([kind, *parts])
 
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:
-    """A parameter that grows with the horizon: { scale = s, horizon_power = p } is s T^p."""
+    """A parameter, at the horizon: { scale = s, horizon_power = p } is s T^p; any other value stays as it is."""
     if not isinstance(value, Mapping) or "kind" in value:  # a component has a kind
         return value
     words = "a number, or { scale = s, horizon_power = p } for s T^p"
@@ -269,8 +289,8 @@ def _scaled(value: Any, key: str, horizon: int) -> Any:
         raise InputError(key, dict(value), words)
     scale, power = (exact_fraction(value[name], f"{key}.{name}") for name in ("scale", "horizon_power"))
     try:
-        grows = abs(power * math.log(horizon)) < 700  # and T^p is a float; its digits may fill the memory else
-        scaled = scale * horizon**power if grows else math.inf
+        is_float = abs(power * math.log(horizon)) < 700  # else the digits of T^p may fill the memory
+        scaled = scale * horizon**power if is_float else math.inf
     except OverflowError:
         scaled = math.inf
     if abs(scaled) > LARGEST:

@@ -1,8 +1,9 @@
-"""The config that describes a simulation made in Python: it gives the same runs, pull by pull."""
+"""From Python to a config: what a user gives in Python's types, and the config that gives the same runs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,38 +18,61 @@ from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.rewards import Reward
+from jaxbandit.experiments.configs.grid import Table
 from jaxbandit.policies.base import Alias, Policy
 
-_OF_PROBLEMS = (Reward, Delay, Merit, Opportunity)
-
-Given = list[
-    tuple[Any, list[Configuration]]
-]  # what was given for each policy, or grid of them, and what is simulated of it
+_PARTS_OF_PROBLEMS = (Reward, Delay, Merit, Opportunity)
 
 
-def described(plan: Plan, problem: Any, given: Given, grid: Any) -> dict[str, Any]:
-    """The config of a simulation.
+@dataclass(frozen=True)
+class GivenPolicy:
+    """A policy or a grid of policies, as the user gave it.
+
+    Attributes:
+        given: a name, a policy or its class, or a table with its values in Python's types.
+        configurations: what is simulated of it.
+    """
+
+    given: str | Policy | type[Policy] | Table | Configuration
+    configurations: list[Configuration]
+
+
+def config_of(
+    plan: Plan, problem: Problem | Mapping[str, Any], policies: Sequence[GivenPolicy], grid: Mapping[str, Any] | None
+) -> Table:
+    """The config of a simulation, complete: as a file it gives the same runs.
 
     Args:
+        plan: what is simulated.
         problem: as it was given, a `Problem` or a table.
-        given: what was given for each policy, or grid of them, and what is simulated of it.
+        policies: as they were given.
         grid: the table of the grid over the problem, or None.
     """
     settings = plan.settings
-    simulated: dict[str, Any] = {name: getattr(settings, name) for name in ("horizon", "seeds", "key", "record")}
-    simulated["metrics"] = plan.metrics
+    simulation: Table = {name: getattr(settings, name) for name in ("horizon", "seeds", "key", "record")}
+    simulation["metrics"] = plan.metrics
     if settings.until is not None:
-        simulated["until"] = settings.until
-    made: dict[str, Any] = {"simulation": simulated}
-    made["problem"] = problem.as_table() if isinstance(problem, Problem) else to_toml(problem)
+        simulation["until"] = settings.until
+    config: Table = {"simulation": simulation}
+    config["problem"] = problem.as_table() if isinstance(problem, Problem) else to_toml(problem)
     if grid is not None:
-        made["grid"] = to_toml(grid)
-    made["policies"] = [_policy(value, configurations) for value, configurations in given]
-    return made
+        config["grid"] = to_toml(grid)
+    config["policies"] = [_table_of(policy) for policy in policies]
+    return config
 
 
-def policy_table(policy: Policy) -> dict[str, Any]:
-    """The table `[[policies]]` of a policy; its index's parameters stand beside its own where no two have one name."""
+def _table_of(policy: GivenPolicy) -> Table:
+    """The table `[[policies]]` of a policy; that of a grid has its lists."""
+    first = policy.configurations[0]
+    if len(policy.configurations) == 1:
+        return {"label": first.label, **policy_table(first.policy)}
+    assert isinstance(policy.given, Mapping)  # nothing else makes a grid
+    lists = {name: [part] if isinstance(part, tuple) else part for name, part in policy.given.items()}
+    return {**to_toml(lists), "label": first.family}
+
+
+def policy_table(policy: Policy) -> Table:
+    """The table `[[policies]]` of a policy. Parameters of its index stand beside its own where no name occurs twice."""
     flat = policy.as_table()
     for name, part in policy.as_table().items():
         if isinstance(getattr(policy, name, None), Policy) and name in policy.parameters():
@@ -58,22 +82,23 @@ def policy_table(policy: Policy) -> dict[str, Any]:
     return {name: [held] if isinstance(held, list) else held for name, held in flat.items()}  # a bare list is a grid
 
 
-def settled(value: Any, key: str, exact: Collection[str] = ("fractions",)) -> Any:
-    """What was given in Python, as a config holds it: this is what is simulated, and what is recorded.
+def in_python_types(value: Any, key: str, exact: Collection[str] = ("fractions",)) -> Any:
+    """A value in Python's types, as a config holds it. This value is both simulated and recorded.
 
-    Components and classes stay as they are, but for the policies that a config can name.
+    Components and classes stay as they are, except policies that a config can name.
 
     Args:
-        key: the dotted key that it stands under, for errors.
-        exact: the keys whose numbers count as they were written.
+        value: what the user gave.
+        key: its dotted key, for errors.
+        exact: the keys whose numbers are taken exactly as they were written.
     """
     if isinstance(value, Mapping):
-        below = _read_exactly(value) or exact
-        return {name: settled(part, f"{key}.{name}", below) for name, part in value.items()}
+        inner = _exact_keys(value) or exact
+        return {name: in_python_types(part, f"{key}.{name}", inner) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [settled(part, key, exact) for part in value]
-    kind = value if isinstance(value, type) else type(value)
-    if issubclass(kind, Policy) and Policy.registry.get(kind.name) is kind:
+        return [in_python_types(part, key, exact) for part in value]
+    cls = value if isinstance(value, type) else type(value)
+    if issubclass(cls, Policy) and Policy.registry.get(cls.name) is cls:
         return to_toml(value)
     if isinstance(value, str | Component) or value is None:
         return value
@@ -83,29 +108,21 @@ def settled(value: Any, key: str, exact: Collection[str] = ("fractions",)) -> An
     return float(held) if isinstance(held, Fraction | Decimal) else held
 
 
-def settled_policy(given: Mapping[str, Any]) -> dict[str, Any]:
-    """`settled` for the table of a policy, in which a list is a grid and any other row of numbers one point of it."""
-    read: dict[str, Any] = settled(given, "policies", exact=())
+def policy_in_python_types(given: Mapping[str, Any]) -> Table:
+    """The table of a policy in Python's types. A list is a grid; any other row of numbers is one value, a tuple."""
+    read: Table = in_python_types(given, "policies", exact=())
     return {
         name: tuple(part) if isinstance(part, list) and not isinstance(given[name], list) else part
         for name, part in read.items()
     }
 
 
-def _read_exactly(table: Mapping[str, Any]) -> set[str]:
-    """The keys of a table whose numbers count as they were written; none where it is not a table that tells."""
+def _exact_keys(table: Mapping[str, Any]) -> set[str]:
+    """The keys of a component's table whose numbers are taken exactly; none for another table."""
     if set(table) == {"scale", "horizon_power"}:
         return set(table)
     kind = table.get("kind")
-    named = [family.registry.get(kind) for family in (Policy, *_OF_PROBLEMS)] if isinstance(kind, str) else [kind]
+    named = [family.registry.get(kind) for family in (Policy, *_PARTS_OF_PROBLEMS)] if isinstance(kind, str) else [kind]
     named = [made.policy if isinstance(made, Alias) else made for made in named]
     classes = [made for made in named if isinstance(made, type) and issubclass(made, Component)]
     return {name for made in classes for name, field in made.parameters().items() if field.metadata.get("exact")}
-
-
-def _policy(value: Any, configurations: list[Configuration]) -> dict[str, Any]:
-    """The table of a policy; of a grid its lists."""
-    if len(configurations) == 1:
-        return {"label": configurations[0].label, **policy_table(configurations[0].policy)}
-    points = {name: [part] if isinstance(part, tuple) else part for name, part in value.items()}
-    return {**to_toml(points), "label": configurations[0].family}

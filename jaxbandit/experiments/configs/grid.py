@@ -1,4 +1,4 @@
-"""Lists over keys of a problem: a `[problem]` table and a `[grid]` over it to the tables of its points."""
+"""Grids over a problem: a `[problem]` table and a `[grid]` over its keys, expanded to one table per point."""
 
 from __future__ import annotations
 
@@ -12,40 +12,45 @@ from jaxbandit.core.errors import InputError, short_repr, unknown_key
 
 MOST = 10**6  # configurations
 
-# Keys of a problem where a list can mean nothing else; elsewhere one is a number an arm, and [grid] is asked for.
+Table = dict[str, Any]  # of TOML, or the same from Python: any value that a key may take
+Point = dict[str, Any]  # of a grid: the value of each varied config key
+
+# Keys of a problem where a list can only be a grid. Elsewhere a list has one number per arm, and [grid] makes grids.
 _IN_PLACE = ("plays", "penalties.gap_fraction", "merit.", "opportunity.")
 
 
-def expanded(problem: Mapping[str, Any], grid: Any = None) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The points of a grid over a problem: by key, the value there; and the table of the problem there.
+def expanded(problem: Mapping[str, Any], grid: object = None) -> Iterator[tuple[Point, Table]]:
+    """The points of a grid over a problem, each with the table of the problem there. The last list runs fastest.
 
     Args:
-        problem: the table `[problem]`; a list under `plays`, `penalties.gap_fraction` or a number of `merit` or
-            `opportunity` is one of the grid.
-        grid: the table `[grid]`: the same keys as the config (`problem.penalties`), a list of values under each.
+        problem: the table `[problem]`. A list under `plays`, `penalties.gap_fraction` or a number of `merit` or
+            `opportunity` is a list of the grid.
+        grid: the table `[grid]`: keys as in the config (`problem.penalties`), a list of values under each.
 
     Raises:
-        InputError: a key of the grid that is no list, or no problem's.
+        InputError: a key of the grid that holds no list or is not a key of the problem.
     """
-    axes = {name: values for name, values in _leaves(problem) if _in_place(name) and isinstance(values, list)}
-    asked = _asked(grid)
-    keys = {name: f"problem.{name}" for name in axes} | {name: f"grid.problem.{name}" for name in asked}
-    axes |= asked
+    axes = {name: values for name, values in _leaves(problem) if _is_grid_key(name) and isinstance(values, list)}
+    grid_axes = _grid_axes(grid)
+    keys = {name: f"problem.{name}" for name in axes} | {name: f"grid.problem.{name}" for name in grid_axes}
+    axes |= grid_axes
     for name, values in axes.items():
         if not isinstance(values, list) or not values or any(value is None for value in values):
-            raise InputError(keys[name], values, "a list of values, one a configuration")
+            raise InputError(keys[name], values, "a list of values, one per configuration")
     count = math.prod(map(len, axes.values()))
     if count > MOST:
-        raise InputError("grid", {name: len(values) for name, values in axes.items()}, f"at most {MOST} combinations")
+        lengths = {name: len(values) for name, values in axes.items()}
+        raise InputError("grid", lengths, f"must have at most {MOST} combinations (it has {count})")
     for chosen in itertools.product(*axes.values()):
         table = copy.deepcopy(dict(problem)) if axes else dict(problem)
         for name, value in zip(axes, chosen, strict=True):
-            _put(table, name, value)
+            _set_value(table, name, value)
         point = zip(axes.items(), chosen, strict=True)
-        yield {f"problem.{name}": value for (name, values), value in point if len(values) > 1}, table
+        yield {f"problem.{name}": value for (name, several), value in point if len(several) > 1}, table
 
 
-def _asked(grid: Any) -> dict[str, Any]:
+def _grid_axes(grid: object) -> dict[str, Any]:
+    """The values under each key of a problem in the table `[grid]`; they are not checked yet."""
     if grid is None:
         return {}
     if not isinstance(grid, Mapping):
@@ -54,39 +59,42 @@ def _asked(grid: Any) -> dict[str, Any]:
     for name, values in _leaves(grid):
         section, _, key = name.partition(".")
         if section == "policies":
-            raise InputError(f"grid.{name}", values, "nothing: a list in the policy's own table makes a grid")
+            words = "cannot stand in [grid]; a list in the policy's own table [[policies]] makes a grid"
+            raise InputError(f"grid.{name}", values, words)
         if section == "simulation":
-            raise InputError(f"grid.{name}", values, "nothing: one simulation has one horizon and one number of seeds")
+            words = "cannot vary; a simulation has one horizon and one number of seeds"
+            raise InputError(f"grid.{name}", values, words)
         if section != "problem" or not key:
             raise unknown_key(f"grid.{name}", values, ["problem"])
         axes[key] = values
     return axes
 
 
-def _in_place(name: str) -> bool:
+def _is_grid_key(name: str) -> bool:
+    """Whether a list under this key of a problem makes a grid."""
     return any(name == key or (key.endswith(".") and name.startswith(key)) for key in _IN_PLACE)
 
 
-def _leaves(table: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested tables that are no tables, by dotted key."""
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested tables that are not tables themselves, by dotted key."""
     for key, value in table.items():
         if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{start}{key}.")
+            yield from _leaves(value, f"{prefix}{key}.")
         else:
-            yield f"{start}{key}", value
+            yield f"{prefix}{key}", value
 
 
-def _put(table: dict[str, Any], name: str, value: Any) -> None:
+def _set_value(table: Table, name: str, value: object) -> None:
+    """Set a dotted key of a problem's table."""
     *path, last = name.split(".")
     for part in path:
         held = table.get(part)
-        if isinstance(held, str):  # reward = "gaussian" grows into a table when a parameter is set
+        if isinstance(held, str):  # reward = "gaussian" becomes a table when a parameter is set
             held = {"kind": held}
         if held is not None and not isinstance(held, dict):
-            raise InputError(
-                f"grid.problem.{name}", value, f"a key of a table; problem.{part} holds {short_repr(held)}"
-            )
-        inner: dict[str, Any] = {} if held is None else held
+            words = f"cannot be set: problem.{part} is {short_repr(held)}, not a table"
+            raise InputError(f"grid.problem.{name}", value, words)
+        inner: Table = {} if held is None else held
         table[part] = inner
         table = inner
     table[last] = value

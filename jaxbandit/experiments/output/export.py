@@ -1,52 +1,51 @@
-"""What a run leaves in its folder: results, figures and, of a grid, a table."""
+"""The files of a run: results, figures and, for a grid, a table."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-import xarray as xr
+from typing import TYPE_CHECKING
 
 from jaxbandit.core.errors import WriteError
 from jaxbandit.core.files.output_names import RESULTS, TABLE
 from jaxbandit.engine.host.checkpoint import staging
 from jaxbandit.experiments import dataset, tables
-from jaxbandit.experiments.output.previous_run import LISTED, earlier
+from jaxbandit.experiments.output.previous_run import FILES_ATTRIBUTE, read_previous
 from jaxbandit.experiments.plots import figures
 
+if TYPE_CHECKING:
+    import xarray as xr
 
-def write(data: xr.Dataset, out: Path) -> list[Path]:
-    """Write `results.nc`, `table.csv` where there is a grid, and the figures, each whole or not at all.
 
-    They are made in a folder of the progress and moved from there, so that a kill in the middle leaves nothing behind
-    that is not removed with it. `results.nc` comes first and names the others in an attribute: whatever happens
-    meanwhile, each file that is there is listed. What an earlier run listed and this one does not write is removed.
+def write_outputs(results: xr.Dataset, out: Path) -> list[Path]:
+    """Write the output directory of a run: `results.nc`, figures and, for a grid, `table.csv`.
+
+    Each file is written atomically: all are made in a staging folder in `unfinished` and then moved, so that a killed
+    process leaves no parts of files outside it. `results.nc` is moved first and lists all files in an attribute. Files
+    that the previous run in the directory listed and this run does not write are removed.
 
     Returns:
         The files.
 
     Raises:
-        WriteError: a file cannot be written; `results.nc` comes first.
+        WriteError: a file cannot be written.
     """
-    names = [RESULTS, *([TABLE] if tables.parameters(data) else []), *figures.files(data)]
+    has_table = len(tables.parameters(results)) > 0
+    names = [RESULTS, *([TABLE] if has_table else []), *figures.file_names(results)]
     try:
-        with staging(out) as made:
-            dataset.write(data.assign_attrs({LISTED: " ".join(names)}), made / RESULTS)
-            before = earlier(out)
-            for name in () if before is None else before.files:
+        with staging(out) as folder:
+            dataset.write(results.assign_attrs({FILES_ATTRIBUTE: " ".join(names)}), folder / RESULTS)
+            previous = read_previous(out)
+            for name in () if previous is None else previous.files:
                 if name not in names:
                     (out / name).unlink(missing_ok=True)
-            first = _move([made / RESULTS], out)
-            return first + _move([*_table(data, made), *figures.draw_all(data, made)], out)
+            written = [_move(folder / RESULTS, out)]
+            if has_table:
+                tables.table(results).to_csv(folder / TABLE, index=False)
+            drawn = figures.draw_all(results, folder)
+            return written + [_move(file, out) for file in ([folder / TABLE] if has_table else []) + drawn]
     except OSError as error:
         raise WriteError(out, error) from None
 
 
-def _move(files: list[Path], out: Path) -> list[Path]:
-    return [file.replace(out / file.name) for file in files]
-
-
-def _table(data: xr.Dataset, out: Path) -> list[Path]:
-    if not tables.parameters(data):
-        return []
-    tables.table(data).to_csv(out / TABLE, index=False)
-    return [out / TABLE]
+def _move(file: Path, out: Path) -> Path:
+    return file.replace(out / file.name)

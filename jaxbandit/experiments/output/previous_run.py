@@ -1,4 +1,4 @@
-"""What an earlier run left in a folder of results: whose it is, and which files it lists as its own."""
+"""The results of a previous run in an output directory: their config, and which files belong to them."""
 
 from __future__ import annotations
 
@@ -17,54 +17,57 @@ from jaxbandit.core.files.output_names import RESULTS, is_output
 from jaxbandit.engine.host import fingerprint
 from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments.configs import config as configs
+from jaxbandit.experiments.configs.grid import Table
 
-LISTED = "files"  # the attribute of `results.nc` that names the files of its run, itself among them
+FILES_ATTRIBUTE = "files"  # of `results.nc`: the names of its run's files, itself among them
+
+Stamp = tuple[int, ...]  # tells a `results.nc` from one that is written later; empty where there is none
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """The results in a folder.
+class PreviousRun:
+    """The results in an output directory.
 
     Attributes:
-        config: the config that they record; None where there is none to read.
+        config: the config that they record; None where none can be read.
         files: the names of the files that their run wrote.
     """
 
-    config: Mapping[str, Any] | None
+    config: Table | None
     files: tuple[str, ...]
 
 
-def earlier(out: Path) -> Earlier | None:
-    """What an earlier run left in a folder; None where it has no `results.nc`."""
+def read_previous(out: Path) -> PreviousRun | None:
+    """The previous run in an output directory; None where there is no `results.nc`."""
     path = out / RESULTS
     if not path.is_file():
-        return Earlier(None, ()) if path.exists() or path.is_symlink() else None
+        return PreviousRun(None, ()) if path.exists() or path.is_symlink() else None
     try:
         with xr.open_dataset(path, engine="h5netcdf") as found:
-            about = dict(found.attrs)
-        config = tomllib.loads(about["config"])
-    except Exception:  # whatever the libraries say of a file that is none of ours, or damaged
-        return Earlier(None, ())
-    listed = str(about.get(LISTED, "")).split()
-    return Earlier(config, tuple(name for name in listed if is_output(name)))  # no other file was ever ours
+            attributes = dict(found.attrs)
+        config = tomllib.loads(attributes["config"])
+    except Exception:  # of any kind, where the file is damaged or another program's
+        return PreviousRun(None, ())
+    names = str(attributes.get(FILES_ATTRIBUTE, "")).split()
+    return PreviousRun(config, tuple(name for name in names if is_output(name)))  # no run writes other names
 
 
-def check(out: Path, config: Mapping[str, Any], plan: Plan, force: bool) -> None:
-    """Refuse to replace the results of another config, unless they are to be replaced.
+def check_replaceable(out: Path, config: Mapping[str, Any], plan: Plan, force: bool) -> None:
+    """Raise an error where a run would replace the results of another config, unless `force` is set.
 
     Raises:
-        InputError: `force` is not set, and the results are another's, or cannot be read.
+        InputError: the results in the directory are of another config, or cannot be read.
     """
-    found = earlier(out)
-    if found is None or force or same(config, found.config) or _digest(found.config) == fingerprint.digest(plan):
+    found = read_previous(out)
+    if found is None or force or is_same_run(config, found.config) or _digest(found.config) == fingerprint.digest(plan):
         return
     held = "the results of another config" if found.config is not None else f"a {RESULTS} that cannot be read"
-    words = f"a folder without {held}; `--force` replaces them, and removes what else their run has written"
+    words = f"a folder without {held}; `--force` replaces them and removes the other files of their run"
     raise InputError("--out", str(out), words)
 
 
-def stamp(out: Path) -> tuple[int, ...]:
-    """What tells the `results.nc` of a folder from one that is written later; empty where there is none."""
+def stamp(out: Path) -> Stamp:
+    """The stamp of the `results.nc` in an output directory."""
     try:
         found = (out / RESULTS).stat()
     except OSError:
@@ -72,35 +75,36 @@ def stamp(out: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def finished(out: Path, config: Mapping[str, Any], before: tuple[int, ...]) -> bool:
-    """Whether a folder has the whole results of a config, every file of them, and not those of a stamp."""
+def is_finished(out: Path, config: Mapping[str, Any], before: Stamp) -> bool:
+    """Whether a directory holds all files of a run of the config, with a `results.nc` written since the stamp."""
     if stamp(out) in (before, ()):
         return False
-    found = earlier(out)
-    if found is None or not found.files or not same(config, found.config):
+    found = read_previous(out)
+    if found is None or not found.files or not is_same_run(config, found.config):
         return False
     return all((out / name).is_file() for name in found.files)
 
 
-def same(config: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
-    """Whether two configs say the same of a run; how it is cut into blocks, and what is tuned, decides no results."""
-    return other is not None and _deciding(config) == _deciding(other)
+def is_same_run(config: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+    """Whether two configs describe the same run. The block size and [tuning] do not affect results."""
+    return other is not None and _decisive(config) == _decisive(other)
 
 
-def _deciding(config: Mapping[str, Any]) -> Any:
+def _decisive(config: Mapping[str, Any]) -> Table:
+    """The part of a config that affects results, as a file holds it."""
     kept = {name: value for name, value in config.items() if name != "tuning"}
     if isinstance(kept.get("simulation"), Mapping):
         kept["simulation"] = {name: value for name, value in kept["simulation"].items() if name != "block"}
-    return tomllib.loads(tomli_w.dumps(kept))  # as a file has them
+    return tomllib.loads(tomli_w.dumps(kept))
 
 
 def _digest(config: Mapping[str, Any] | None) -> str | None:
-    """What tells the run of a config from others: two texts may say the same. None where it cannot be run here."""
+    """The digest of a config's run, equal for two texts of the same run; None where the config cannot be run here."""
     if config is None:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return fingerprint.digest(configs.make_plan(config))
-    except Exception:  # of another version, or of files that are gone
+    except Exception:  # of any kind, where it is a config of another version, or of files that are gone
         return None

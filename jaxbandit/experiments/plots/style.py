@@ -1,19 +1,22 @@
-"""How figures look: the colour, line and marker of each policy, panels and legends, and what matplotlib is set to."""
+"""The look of figures: colours, lines and markers of policies, and matplotlib's settings."""
 
 from __future__ import annotations
 
-import math
 import zlib
-from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
+import matplotlib.colors
 import matplotlib.mathtext
-import matplotlib.pyplot as plt
-import xarray as xr
-from matplotlib.figure import Figure
 
-# Okabe & Ito's colours and four of Tol's, told apart by colour-blind readers; a policy has its own everywhere.
+from jaxbandit.experiments.statistics import checked_results
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Look = dict[str, Any]  # keyword arguments of matplotlib: color, linestyle, marker
+Colour = str | tuple[float, float, float]
+
+# By kind, the same in every figure: colours of Okabe & Ito and of Tol, which colour-blind readers can tell apart.
 COLOURS = {
     "ucb1": "#000000",
     "hard-threshold-ucb": "#0072B2",
@@ -49,9 +52,10 @@ COLOURS = {
     "uniform-random": "#BBBBBB",
 }
 _SPARE = ("#AA4499", "#6699CC", "#AA4466", "#4477AA")
-_DASHES: Any = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2, 2, 2)))
+_DASHES: list[Any] = ["-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2, 2, 2))]
 _MARKERS = "osD^vPX<>*hd"
-STYLE: Any = {
+# matplotlib's settings for the figures of runs; `plt.rcParams.update(jb.plots.STYLE)` takes them for your own.
+STYLE: Any = {  # its keys are literals to matplotlib's types
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -64,11 +68,26 @@ STYLE: Any = {
 }
 
 
-def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Colour, line style and marker of each policy by label, for `plot`.
+@checked_results
+def styles(results: xr.Dataset) -> dict[str, Look]:
+    """Colour, line style and marker of each policy, by label: keyword arguments of matplotlib's `plot`.
 
-    The colour goes by the policy's kind and is the same in every figure; families of one colour differ in dashes and
-    markers, the points of a grid go from light to dark.
+    The colour depends on the policy's kind only. Families of one colour differ in dashes and markers; the points of a
+    grid go from light to dark.
+
+    Args:
+        results: as `simulate` returns them.
+
+    Returns:
+        A dict from labels to dicts with `color`, `linestyle` and `marker`.
+
+    Raises:
+        InputError: `results` is not a dataset of `simulate`.
+
+    Example:
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)
+        >>> jb.plots.styles(results)["ucb1"]["marker"]
+        'o'
     """
     families: dict[str, list[str]] = {}
     colours: dict[str, list[str]] = {}
@@ -77,25 +96,33 @@ def styles(results: xr.Dataset) -> dict[str, dict[str, Any]]:
             colour = COLOURS.get(kind) or _SPARE[zlib.crc32(kind.encode()) % len(_SPARE)]
             colours.setdefault(colour, []).append(family)
         families.setdefault(family, []).append(label)
-    made = {}
     numbers = {family: number for number, family in enumerate(families)}
+    looks: dict[str, Look] = {}
     for colour, members in colours.items():
         for nth, family in enumerate(members):
             labels = families[family]
             for i, label in enumerate(labels):
                 shade = 0.65 * (1 - i / (len(labels) - 1)) if len(labels) > 1 else 0.0
-                marker = _MARKERS[numbers[family] % len(_MARKERS)]
-                made[label] = {"color": tint(colour, shade), "linestyle": _DASHES[nth % len(_DASHES)], "marker": marker}
-    return made
+                looks[label] = {
+                    "color": lighter(colour, shade),
+                    "linestyle": _DASHES[nth % len(_DASHES)],
+                    "marker": _MARKERS[numbers[family] % len(_MARKERS)],
+                }
+    return looks
 
 
-def tint(colour: Any, shade: float) -> tuple[float, ...]:
-    """A colour, lighter: white where the shade is 1."""
-    return tuple(c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colour))
+def lighter(colour: Colour, shade: float) -> tuple[float, float, float]:
+    """A lighter colour: the same for a shade of 0, white for 1."""
+    red, green, blue = (c + (1 - c) * shade for c in matplotlib.colors.to_rgb(colour))
+    return red, green, blue
 
 
 def caption(label: str) -> str:
-    """A label as matplotlib takes it: an underscore in front would hide it, and between $ is only good mathematics."""
+    """A label as matplotlib shows it.
+
+    A label that begins with an underscore gets a space, or legends would leave it out. Dollar signs around text that is
+    not mathematics are escaped.
+    """
     text = f" {label}" if label.startswith("_") else label
     try:
         if "$" in text:
@@ -103,36 +130,3 @@ def caption(label: str) -> str:
     except ValueError:
         return text.replace("$", r"\$")
     return text
-
-
-def panels(count: int) -> tuple[Figure, list[Any]]:
-    """A figure of so many panels, three in a row, and their axes."""
-    columns = min(3, count)
-    rows = math.ceil(count / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
-    for axis in axes.flat[count:]:
-        axis.set_visible(False)
-    return figure, list(axes.flat[:count])
-
-
-def legend(figure: Figure, axis: Any, note: str, hidden: Collection[str] = (), last: Collection[str] = ()) -> None:
-    """The legend of a panel below all of them, the figure that much higher; `note` stands above it.
-
-    Args:
-        hidden: labels that are left out.
-        last: labels that come after the others.
-    """
-    handles, labels = axis.get_legend_handles_labels()
-    pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
-    pairs.sort(key=lambda pair: pair[1] in last)
-    longest = max(len(label) for _, label in pairs)
-    columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
-    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(pairs) / columns)))
-    figure.legend(
-        *zip(*pairs, strict=True),
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-        title=note,
-        title_fontsize=7,
-    )

@@ -3,98 +3,119 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
-from matplotlib.figure import Figure
 
-from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.experiments.plots.style import caption, legend, panels, styles
-from jaxbandit.experiments.statistics import CONFIDENCE, chosen, mean_of_runs, of_results, sample_size
-from jaxbandit.experiments.tables import families, levels, members, parameters, varying
+from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.plots.legends import legend, panels
+from jaxbandit.experiments.plots.style import Look, caption, styles
+from jaxbandit.experiments.ranking import family_names, family_positions
+from jaxbandit.experiments.statistics import (
+    CONFIDENCE,
+    checked_results,
+    chosen_metrics,
+    mean_of_runs,
+    sample_size,
+)
+from jaxbandit.experiments.tables import parameter_values, parameters, unknown_parameter, varying
 from jaxbandit.metrics.definitions import METRICS
 
-_MARKED = 40  # points of a line; those of a longer one have no markers
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARKED = 40  # points of a line with markers; longer lines have none
 
 
-@of_results
+@checked_results
 def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> Figure:
-    """Metrics at T against one parameter of a grid: mean over runs and instances with its 95 % confidence interval.
+    """Draw metrics at T against one parameter of a grid: means over runs and instances, 95 % confidence intervals.
 
-    A line for each family that varies this parameter and no other. Policies outside grids, which do not depend on it,
-    are level lines. The axis is logarithmic where the values are positive and the largest is 20 times the smallest or
-    more; values that are no numbers stand side by side.
+    There is one line for each family that varies this parameter and no other. Policies outside grids do not depend on
+    it: their lines are level. The axis is logarithmic where the values are positive and the largest is at least 20
+    times the smallest. Values that are not numbers stand side by side.
 
     Args:
         results: as `simulate` returns them.
-        x: a parameter, of `grids.parameters(results)`.
+        x: a parameter, of `jb.grids.parameters(results)`.
         metrics: names of metrics in the results; default: all.
 
     Raises:
-        InputError: a metric or parameter that is not in the results, or one that no family varies alone.
+        InputError: a metric or parameter that the results do not hold, or a parameter that no family varies alone.
 
     Example:
         >>> lfg = {"kind": "lfg", "eta": [1, 10, 100]}
         >>> results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), lfg, horizon=99, seeds=50)
-        >>> figure = sweep(results, "eta", ["r_regret", "unfairness"])
+        >>> jb.plots.sweep(results, "policies.eta", ["unfairness"]).axes[0].get_xlabel()
+        'policies.eta'
     """
-    names, known = chosen(results, metrics), parameters(results)
+    names, known = chosen_metrics(results, metrics), parameters(results)
     if not names:
-        raise InputError("metrics", names, "at least one metric")
+        raise InputError("metrics", names, "must name at least one metric")
     if x not in known:
-        raise unknown_name("x", x, known) if known else InputError("x", x, "nothing: there is no grid")
+        raise unknown_parameter("x", x, known)
     varied = varying(results)
     lines = [family for family, own in varied.items() if own == [x]]
     if not lines:
         held = "; ".join(f"{family}: {', '.join(own)}" for family, own in varied.items())
-        raise InputError(
-            "x", x, f"a parameter that a family varies alone ({held}); select one value of the others first"
-        )
-    level = [family for family in families(results) if family not in varied]
+        words = f"a parameter that a family varies alone ({held}); select one value of the others first"
+        raise InputError("x", x, words)
+    level = [family for family in family_names(results) if family not in varied]
     figure, axes = panels(len(names))
     for axis, metric in zip(axes, names, strict=True):
-        _panel(axis, results, metric, x, lines, level)
+        _draw_panel(axis, results, metric, x, lines, level)
     bars = ", bars and bands: 95 % confidence" if results.sizes["seed"] > 1 else ""
     legend(figure, axes[0], f"T = {int(results['round'][-1]):,}, mean over {sample_size(results)}{bars}")
     return figure
 
 
-def swept_alone(results: xr.Dataset) -> list[str]:
-    """The parameters that some family varies alone, over three values or more."""
+def drawable_parameters(results: xr.Dataset) -> list[str]:
+    """The parameters that some family varies alone, over at least three values."""
     found = {}
     for family, names in varying(results).items():
-        if len(names) == 1 and len(levels(results[names[0]].values[members(results, family)])) >= 3:
+        values = results[names[0]].values[family_positions(results, family)]
+        if len(names) == 1 and len(parameter_values(values)) >= 3:
             found[names[0]] = True
     return list(found)
 
 
-def _panel(axis: Any, results: xr.Dataset, metric: str, x: str, lines: list[str], level: list[str]) -> None:
+def _draw_panel(axis: Axes, results: xr.Dataset, metric: str, x: str, lines: list[str], level: list[str]) -> None:
+    """Draw one metric: the families `lines` against the parameter, the families `level` as level lines."""
     looks, labels = styles(results), results.policy.values.tolist()
     runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values
-    held = {family: members(results, family) for family in lines}
-    values = levels(np.concatenate([results[x].values[places] for places in held.values()]))
-    numbers = all(isinstance(value, int | float) for value in values)
-    where = dict(zip(values, values if numbers else range(len(values)), strict=True))
-    for family, places in held.items():
-        at = np.array([where[value] for value in results[x].values[places].tolist()])
-        order = np.argsort(at, kind="stable")
-        mean, error = mean_of_runs(runs[places[order]])
-        look = looks[labels[places[-1]]]
-        if len(order) > _MARKED:
-            look = {**look, "marker": ""}
-        half = None if np.isnan(error).all() else CONFIDENCE * error
-        axis.errorbar(at[order], mean, half, markersize=3, elinewidth=0.7, label=caption(family), **look)
+    positions = {family: family_positions(results, family) for family in lines}
+    values = parameter_values(np.concatenate([results[x].values[own] for own in positions.values()]))
+    numbers = [value for value in values if isinstance(value, int | float)]
+    places = dict(zip(values, numbers if len(numbers) == len(values) else range(len(values)), strict=True))
+    for family, own in positions.items():
+        at = np.array([places[value] for value in results[x].values[own].tolist()])
+        _draw_line(axis, at, runs[own], caption(family), looks[labels[own[-1]]])
     for family in level:
-        look, (place,) = looks[labels[members(results, family)[0]]], members(results, family)[:1]
-        mean, error = mean_of_runs(runs[place])
-        axis.axhline(mean, color=look["color"], linestyle="--", linewidth=1.0, label=caption(family))
-        if not math.isnan(error):
-            axis.axhspan(mean - CONFIDENCE * error, mean + CONFIDENCE * error, color=look["color"], alpha=0.15, lw=0)
-    if not numbers:
+        position = family_positions(results, family)[0]
+        _draw_level(axis, runs[position], caption(family), looks[labels[position]])
+    if len(numbers) < len(values):
         axis.set_xticks(range(len(values)), [caption(str(value)) for value in values], rotation=90)
-    elif min(values) > 0 and max(values) >= 20 * min(values):
+    elif min(numbers) > 0 and max(numbers) >= 20 * min(numbers):
         axis.set_xscale("log")
     axis.set_xlabel(x)
     axis.set_ylabel(METRICS[metric].label)
+
+
+def _draw_line(axis: Axes, at: np.ndarray, runs: np.ndarray, label: str, look: Mapping[str, object]) -> None:
+    """Draw the means of runs `[point, instance, seed]` against the parameter's values."""
+    order = np.argsort(at, kind="stable")
+    mean, error = mean_of_runs(runs[order])
+    kept: Look = {**look, "marker": ""} if len(order) > _MARKED else dict(look)
+    half = None if np.isnan(error).all() else CONFIDENCE * error
+    axis.errorbar(at[order], mean, half, markersize=3, elinewidth=0.7, label=label, **kept)
+
+
+def _draw_level(axis: Axes, runs: np.ndarray, label: str, look: Look) -> None:
+    """Draw the mean of runs `[instance, seed]` as a level line with its band."""
+    mean, error = (float(value) for value in mean_of_runs(runs))
+    axis.axhline(mean, color=look["color"], linestyle="--", linewidth=1.0, label=label)
+    if not math.isnan(error):
+        axis.axhspan(mean - CONFIDENCE * error, mean + CONFIDENCE * error, color=look["color"], alpha=0.15, lw=0)

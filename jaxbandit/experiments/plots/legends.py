@@ -1,0 +1,108 @@
+"""Panels, legends and their notes, shared by all figures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from jaxbandit.experiments.plots.style import Look, caption, lighter
+from jaxbandit.experiments.ranking import Representative, policy_groups
+from jaxbandit.experiments.statistics import sample_size
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def panels(count: int) -> tuple[Figure, list[Axes]]:
+    """A figure with a number of panels, three in a row, and their axes."""
+    columns = min(3, count)
+    rows = math.ceil(count / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    return figure, list(axes.flat[:count])
+
+
+def legend(figure: Figure, axis: Axes, note: str, hidden: Collection[str] = (), last: Collection[str] = ()) -> None:
+    """Draw the legend of a panel below all panels, and make the figure higher by its height.
+
+    Args:
+        note: the title of the legend.
+        hidden: labels that are left out.
+        last: labels that come after the others.
+    """
+    handles, labels = axis.get_legend_handles_labels()
+    pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
+    pairs.sort(key=lambda pair: pair[1] in last)
+    longest = max(len(label) for _, label in pairs)
+    columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
+    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(pairs) / columns)))
+    figure.legend(
+        *zip(*pairs, strict=True),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        title=note,
+        title_fontsize=7,
+    )
+
+
+def sample_note(results: xr.Dataset, spread: str, ranking: str = "") -> str:
+    """The note of a legend: what the means are over, what their bars or bands are, what ranks large groups.
+
+    Args:
+        spread: "bars" or "band"; empty for neither.
+        ranking: the metric that ranks the policies of a large group, in words; empty without such groups.
+    """
+    confidence = f", {spread}: 95 % confidence" if spread and results.sizes["seed"] > 1 else ""
+    ranked = f"; ranked by {ranking} at T" if ranking else ""
+    return f"mean over {sample_size(results)}{confidence}{ranked}"
+
+
+def ranking_words(shown: Mapping[int, Representative], metric: str | None) -> str:
+    """The metric that ranks large groups, in words; empty where there are none."""
+    return metric.replace("_", " ") if metric and any(policy.role for policy in shown.values()) else ""
+
+
+def representative_looks(
+    results: xr.Dataset, shown: Mapping[int, Representative], looks: Mapping[str, Look]
+) -> list[tuple[str, Look]]:
+    """The label and the look of each shown policy; of a large group, the best is darkest."""
+    labels, groups = results.policy.values.tolist(), policy_groups(results)
+    made: list[tuple[str, Look]] = []
+    shades = dict.fromkeys(groups, 0.0)
+    for position, (name, role) in shown.items():
+        if not role:
+            made.append((caption(name), looks[labels[position]]))
+            continue
+        first, last = (looks[labels[groups[name][end]]] for end in (0, -1))
+        made.append((caption(f"{name}: {role}"), {**first, "color": lighter(last["color"], shades[name])}))
+        shades[name] += 0.33
+    return made
+
+
+def grid_families(results: xr.Dataset) -> list[str]:
+    """The families with at least three policies."""
+    return [family for family, size in Counter(results.family.values.tolist()).items() if size >= 3]
+
+
+def inner_labels(results: xr.Dataset) -> frozenset[str]:
+    """The labels that legends leave out: those of a grid between its first and its last, shades between theirs."""
+    labels, families = results.policy.values, results.family.values
+    inner = [label for family in grid_families(results) for label in labels[families == family][1:-1].tolist()]
+    return frozenset(map(caption, inner))
+
+
+def problem_values(results: xr.Dataset, name: str) -> np.ndarray:
+    """A variable of the problem, `[policy, instance, arm]`, repeated where no grid varies it."""
+    values = results[name]
+    if "policy" not in values.dims:
+        values = values.expand_dims(policy=results.sizes["policy"])
+    return values.transpose("policy", "instance", "arm").values

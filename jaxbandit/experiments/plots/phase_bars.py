@@ -1,0 +1,74 @@
+"""Rounds that policies spend in their phases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.plots.legends import ranking_words, representative_looks, sample_note
+from jaxbandit.experiments.plots.style import Look, lighter, styles
+from jaxbandit.experiments.ranking import ranking_metric, representatives
+from jaxbandit.experiments.statistics import checked_results
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@checked_results
+def phases(results: xr.Dataset) -> Figure:
+    """Draw the share of the rounds that each policy spends in each of its phases: one bar per policy, means over runs.
+
+    Of a group of more than 24 policies the best, the median and the worst are shown.
+
+    Args:
+        results: as `simulate` returns them, with a policy that has phases.
+
+    Raises:
+        InputError: no policy has phases.
+
+    Source:
+        Opportunities paper, Figure 2.
+
+    Example:
+        >>> problem = jb.Problem([0.8, 0.3], penalties=0.5, opportunity="uniform")
+        >>> results = jb.simulate(problem, "self-regulated", horizon=200, seeds=4)
+        >>> jb.plots.phases(results).axes[0].get_xlabel()
+        'share of the T = 200 rounds, mean over 4 runs'
+    """
+    if "phase_rounds" not in results:
+        kinds = results.kind.values.tolist()
+        raise InputError("results", kinds, "must have a policy with phases, as self-regulated")
+    results = results.isel(policy=(results.phase_rounds >= 0).any(("instance", "seed", "phase")).values)
+    metric = ranking_metric(results)
+    shown = representatives(results, metric)
+    labelled = representative_looks(results, shown, styles(results))
+    part, horizon = results.isel(policy=list(shown)), float(results["round"][-1])
+    rounds = part.phase_rounds
+    shares = rounds.where(rounds >= 0).mean(("instance", "seed")) / horizon
+    figure, axis = plt.subplots(figsize=(5.2, 0.8 + 0.42 * len(labelled)), layout="constrained")
+    for row, (_, look) in enumerate(labelled):
+        names = [str(name) for name in part.phase_name.values[row]]
+        _draw_bar(axis, row, shares[row].dropna("phase").values.tolist(), names, look)
+    axis.set_yticks(range(len(labelled)), [label for label, _ in labelled])
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1)
+    note = sample_note(results, "", ranking_words(shown, metric))
+    axis.set_xlabel(f"share of the T = {horizon:,.0f} rounds, {note}")
+    return figure
+
+
+def _draw_bar(axis: Axes, row: int, shares: list[float], names: list[str], look: Look) -> None:
+    """Draw the shares of a policy's phases side by side, from light, the first, to the policy's own colour."""
+    left = 0.0
+    for number, share in enumerate(shares):
+        colour = lighter(look["color"], 0.75 * (1 - number / max(len(shares) - 1, 1)))
+        axis.barh(row, share, left=left, color=colour, edgecolor="white", linewidth=0.6, height=0.7)
+        if share > 0.045:
+            ink = "white" if sum(colour) < 1.4 else "black"
+            text = f"{share:.0%}\n{names[number]}" if share > 0.018 * len(names[number]) else f"{share:.0%}"
+            axis.text(left + share / 2, row, text, ha="center", va="center", color=ink, fontsize=6.5)
+        left += share
