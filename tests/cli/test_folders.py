@@ -38,7 +38,7 @@ def there(tmp_path, monkeypatch):
 
 
 def drawn(data, folder):
-    files = [folder / name for name in figures.files(data)]
+    files = [folder / name for name in figures.file_names(data)]
     for path in files:
         path.write_bytes(b"drawn")
     return files
@@ -83,7 +83,7 @@ def test_a_folder_of_that_name_that_is_another_s_is_refused_and_stays(there, cap
     before = contents(there)
     assert run() == 2
     line = told(capsys)
-    assert f"--out = 'made': must be a folder whose {folder}, if any, was made by jaxbandit; this one" in line
+    assert f"--out = 'made': must be a folder whose '{folder}', if it exists, was made by jaxbandit (this one" in line
     assert repr(path.split("/")[0]) in line
     assert contents(there) == before
 
@@ -97,10 +97,12 @@ def test_a_symbolic_link_of_that_name_is_refused_and_not_followed(there, capsys,
     (there / "made" / folder).symlink_to(there / target)
     before = contents(there)
     assert run() == 2
-    assert f"a folder whose {folder}, if any, was made by jaxbandit; this one is a symbolic link" in told(capsys)
+    assert f"a folder whose '{folder}', if it exists, was made by jaxbandit (this one is a symbolic link)" in told(
+        capsys
+    )
     assert contents(there) == before
     assert names(there / "made") == [folder]
-    with pytest.raises(jb.InputError, match=r"^keep = .* is a symbolic link$"):
+    with pytest.raises(jb.InputError, match=r"^keep = .* is a symbolic link\)$"):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert cli.main(["resume", "made"]) == 2
     assert names(there / "made") == [folder]
@@ -256,7 +258,7 @@ def test_an_interrupted_replacement_is_gone_on_with(there, monkeypatch, module, 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_names_of_figures_are_known_as_such(kind):
     labels = ["eta", "η", "../../x", "</script>", "a b/c", "." * 80, "W" * 500, "ETA", "eta", ""]
-    for found in (figures._file_names(kind, labels), figures._file_names(kind, labels[:1])):
+    for found in (figures._distinct_names(kind, labels), figures._distinct_names(kind, labels[:1])):
         assert all(is_output(f"{name}{suffix}") for name in found for suffix in (".png", ".pdf"))
     for name in (
         f"{kind}.svg",
@@ -273,7 +275,7 @@ def test_names_of_figures_are_known_as_such(kind):
 def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(there, capsys, name):
     (there / "made" / name).mkdir(parents=True)
     assert run() == 2
-    assert f"--out = 'made': must be a folder whose {name}, if any, is a file" in told(capsys)
+    assert f"--out = 'made': must not hold a folder {name}, since a file of this name is written" in told(capsys)
     assert names(there / "made") == [name]
 
 
@@ -293,7 +295,7 @@ def meanwhile(monkeypatch, module, name, call):
     monkeypatch.setattr(module, name, first)
 
 
-OTHER = "made/ has its results: another process has finished this run\n"
+OTHER = "another process has finished this run; its results are in made/\n"
 SAME = "wrote results.nc, pulls.png, pulls.pdf to made/\n"
 
 
@@ -303,7 +305,7 @@ SAME = "wrote results.nc, pulls.png, pulls.pdf to made/\n"
         (Checkpoint, "save", OTHER),
         (dataset, "dataset", SAME),
         (dataset, "write", SAME),
-        (export, "earlier", OTHER),
+        (export, "read_previous", OTHER),
         (figures, "draw_all", OTHER),
     ],
 )

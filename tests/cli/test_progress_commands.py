@@ -56,7 +56,7 @@ def run(*changes, out="made", options=()):
     return cli.main(["run", "small.toml", *options, "--out", out, "--set", "simulation.key=0", *changes])
 
 
-KEPT = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it\n"
+KEPT = "jaxbandit: finished blocks are kept; `jaxbandit resume made` continues the run\n"
 
 
 def begun(saved=2, *changes):
@@ -103,7 +103,7 @@ def test_nothing_done_leaves_nothing(there, capsys):
         assert names(there) == ["made", "small.toml"] if made else ["small.toml"]
     assert names(there / "made") == []
     assert cli.main(["resume", "made"]) == 2
-    assert "a folder with an unfinished run; `jaxbandit run CONFIG.toml` starts one" in answer(capsys)
+    assert "a folder with an unfinished run (`jaxbandit run CONFIG.toml` starts one)" in answer(capsys)
     assert cli.main(["resume", "nowhere"]) == 2
     assert "DIR = 'nowhere'" in answer(capsys)
 
@@ -111,7 +111,7 @@ def test_nothing_done_leaves_nothing(there, capsys):
 def test_what_was_done_before_a_simulation_failed_is_kept(there, capsys):
     with stopping(2, FloatingPointError("an index was not a number")):
         assert run() == 1
-    kept = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it, and meets this error again:\n"
+    kept = KEPT.replace("\n", "; it will meet this error again:\n")
     assert answer(capsys, 2) == kept + "jaxbandit: an index was not a number\n"
     assert len(blocks(there / "made")) == 2
     assert not (there / "made" / "results.nc").exists()
@@ -166,7 +166,7 @@ def test_another_run_is_refused_and_what_is_there_stays(there, capsys):
     before = contents(there / "made")
     assert run("simulation.key=1") == 2
     told = answer(capsys)
-    assert "--out = 'made': must be a folder without the unfinished run of another config" in told
+    assert "--out = 'made': must not hold the unfinished run of another config" in told
     assert "`jaxbandit resume made`" in told
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
@@ -176,13 +176,16 @@ def test_another_run_is_refused_and_what_is_there_stays(there, capsys):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"jaxbandit": "0.0.1"}, "'made, begun with jaxbandit 0.0.1': must be a run begun with jaxbandit 0.1.0"),
-        ({"jax": "0.9"}, "begun with jax 0.9"),
-        ({"jaxbandit": None}, "begun otherwise than by `jaxbandit run`"),
-        ({"config": None}, "must be an unfinished run with its config"),
-        ({"config": 5}, "must be an unfinished run with its config"),
-        ({"config": "a = ["}, "must be an unfinished run with its config"),
-        ({"config": "a = " + "[" * 5000}, "must be an unfinished run with its config"),
+        (
+            {"jaxbandit": "0.0.1"},
+            "must hold a run of jaxbandit 0.1.0, the version here; this one began with 0.0.1",
+        ),
+        ({"jax": "0.9"}, "this one began with 0.9"),
+        ({"jaxbandit": None}, "must hold a run of `jaxbandit run`; another program"),
+        ({"config": None}, "must hold an unfinished run with its config"),
+        ({"config": 5}, "must hold an unfinished run with its config"),
+        ({"config": "a = ["}, "must hold an unfinished run with its config"),
+        ({"config": "a = " + "[" * 5000}, "must hold an unfinished run with its config"),
         ({"config": "a = 5"}, "unknown key a;"),
         ({"config": tomli_w.dumps({**CLI, "problem": {"means": [0.1, 0.2]}})}, "the unfinished run of another config"),
         ({"run": "0" * 64}, "the unfinished run of another config"),

@@ -177,7 +177,7 @@ def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(long, a
     assert codes[0] == 1
     assert codes[1] in (9, 130)
     assert "jaxbandit: another process has ended" in error[0]
-    assert "`jaxbandit resume shared` goes on with it" in error[0]
+    assert "`jaxbandit resume shared` continues the run" in error[0]
     assert "Traceback" not in error[0]
     assert main(["resume", "shared"]) == 0
     xr.testing.assert_identical(opened(long / "shared"), alone(horizon=LONG))

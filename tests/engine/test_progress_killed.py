@@ -16,7 +16,7 @@ CONFIG = {
     "policies": [{"kind": "fucb"}],
 }
 SMALL = {**CONFIG, "simulation": {"horizon": 40, "seeds": 64, "record": 20, "block": 16}}
-KEPT = "jaxbandit: what is done is kept: `jaxbandit resume made` goes on with it"
+KEPT = "jaxbandit: finished blocks are kept; `jaxbandit resume made` continues the run"
 KILLS = 20
 LIMITED = """
 import resource, signal, sys

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
+from made_up import MEANS, made_up, one
 
 import jaxbandit as jb
 from jaxbandit.core.prng import key_words
-from jaxbandit.environment.delays import Delay
 from jaxbandit.metrics.bounds.table import bounds_for
 from jaxbandit.policies.base import Policy
 
@@ -42,8 +43,12 @@ MISUSE = {
     "problems": (lambda: simulate([PROBLEM]), "problem", "one Problem"),
     "no problem": (lambda: simulate(None), "problem", "one Problem"),
     "a word for a problem": (lambda: simulate("quickstart"), "problem", "one Problem"),
-    "no policies": (lambda: simulate(policies={}), "policies", "a policy, a list of one or more, or a mapping"),
-    "labels twice": (lambda: simulate(policies={1: "ucb1", "1": "fucb"}), "policies.label", "a name of its own"),
+    "no policies": (lambda: simulate(policies={}), "policies", "a policy, or at least one in a list or in a mapping"),
+    "labels twice": (
+        lambda: simulate(policies={1: "ucb1", "1": "fucb"}),
+        "policies.label",
+        "must be unique (2 policies",
+    ),
     "a metric's name": (lambda: simulate(metrics="regret"), "simulation.metrics", 'a list of names, as ["regret"]'),
     "a number of metrics": (lambda: simulate(metrics=5), "simulation.metrics", 'a list of names, as ["regret"]'),
     "metrics in a list": (lambda: simulate(metrics=[["regret"]]), "simulation.metrics", "a list of names"),
@@ -197,9 +202,13 @@ def test_bounds_are_for_policies_by_any_name(kind):
 
 @pytest.fixture(scope="module")
 def results():
-    grid = {"problem": {"penalties": [0.2, 0.5]}}
-    problem = {**TABLE, "means": [[0.9, 0.5, 0.1], [0.8, 0.5, 0.1]]}
-    return jb.simulate(problem, ["ucb1", "fucb"], horizon=20, seeds=3, grid=grid)
+    """A grid over the problem's penalty rates: variables of the problem with a dimension `policy` and without."""
+    points = [
+        {**one(f"ucb1 (problem.penalties={rate})", "ucb1", "ucb1"), "point": {"problem.penalties": rate}}
+        for rate in (0.2, 0.5)
+    ]
+    made = made_up([*points, "fucb"], [MEANS, MEANS[::-1]], seeds=3)
+    return made.assign(penalties=made.penalties * xr.DataArray([0.2, 0.5, 0.5], dims="policy"))
 
 
 @pytest.mark.parametrize("part", [{"policy": 2}, {"instance": 1}, {"policy": 2, "instance": 1}])
@@ -217,7 +226,7 @@ def test_one_policy_or_instance_selected_is_taken_as_a_list_of_one(results, part
 
 
 def test_what_cannot_be_told_again_is_asked_for(results):
-    with pytest.raises(jb.InputError, match=r"results .* its dimension 'round', .* results\.isel\(round=\[0\]\)"):
+    with pytest.raises(jb.InputError, match=r"results = .* its dimension 'round'; results\.isel\(round=\[0\]\) keeps"):
         jb.grids.table(results.isel(round=-1))
 
 
@@ -237,7 +246,7 @@ def define(family, name, module="a_notebook", qualname="Mine", **more):
 FAMILIES = {
     jb.Index: "ucb1",
     jb.Reward: "bernoulli",
-    Delay: "fixed",
+    jb.Delay: "fixed",
     jb.Merit: "power",
     jb.Opportunity: "linear",
 }

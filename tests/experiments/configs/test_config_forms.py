@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plans import assert_same_plan
 from small_config import DROP, TABLES, TWO_INSTANCES, make_plan
 
-import jaxbandit as jb
-from jaxbandit.engine import simulation as engine
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.experiments.configs import config
+from jaxbandit.experiments.simulate import plan_and_config
 
 
 def test_defaults():
@@ -182,35 +183,8 @@ def test_parameters_of_the_base_stand_beside_those_of_the_rule():
 
 def test_python_takes_what_a_config_takes():
     """`jb.simulate` with the tables of a config is the simulation of that config."""
-    outcome = engine.run(make_plan())
-    tables = TABLES["problem"], TABLES["policies"]
-    results = jb.simulate(*tables, horizon=400, seeds=3)
-    np.testing.assert_array_equal(results.pulls, outcome.each(lambda tally: tally.pulls))
-
-
-PER_ARM_DELAY = {"kind": "fixed", "d": [3, 0, 2]}
-
-
-@pytest.mark.parametrize(
-    ("problem", "policies"),
-    [
-        ({}, ["ucb1", {"kind": "lfg", "eta": [1, 2.5]}, {"kind": "f-ts", "alpha": 2.0}]),
-        ({"reward": {"kind": "gaussian", "sd": [0.1, 0.2, 0.3]}, "delay": PER_ARM_DELAY}, ["ucb1"]),
-        ({"reward": "uniform", "delay": {"kind": "fixed", "d": 7}}, ["ucb1"]),
-        (
-            {"means": TWO_INSTANCES, "penalties": {"gap_fraction": 0.5}, "availability": [0.5, 0.6, 1.0]},
-            ["hard-threshold-ucb"],
-        ),
-        ({}, {"A": "ucb1", "B": jb.policy("hard-threshold-ucb", penalties=[0.1, 0.2, 0.3])}),
-    ],
-)
-def test_the_config_that_results_carry_gives_the_same_results(tmp_path, problem, policies):
-    results = jb.simulate({**TABLES["problem"], **problem}, policies, horizon=60, seeds=3, key=4)
-    path = tmp_path / "again.toml"
-    path.write_text(results.attrs["config"])
-    again = config.make_plan(config.load(path))
-    assert [configuration.label for configuration in again.configurations] == results.policy.values.tolist()
-    np.testing.assert_array_equal(results.pulls, engine.run(again).each(lambda tally: tally.pulls))
+    plan, _ = plan_and_config(TABLES["problem"], TABLES["policies"], SimulationSettings(**TABLES["simulation"]))
+    assert_same_plan(plan, make_plan())
 
 
 CONFIGS = sorted((Path(__file__).parents[3] / "configs").rglob("*.toml"))
@@ -231,6 +205,6 @@ def beside_a_log(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("beside_a_log")
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_configs_that_come_along_are_good(path):
-    simulation = config.make_plan(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
-    assert simulation.metrics
-    assert len(simulation.prepared) >= 1
+    plan = config.make_plan(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
+    assert plan.metrics
+    assert len(plan.prepared) >= 1

@@ -5,12 +5,17 @@ import tomllib
 import numpy as np
 import pytest
 import xarray as xr
+from plans import assert_recorded
 
 import jaxbandit as jb
 from jaxbandit.engine import simulation as engine
+from jaxbandit.engine.result import SimulationResult
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import expanded
+from jaxbandit.experiments.simulate import plan_and_config
+from jaxbandit.metrics.block_statistics import BlockStatistics
 
 PROBLEM = {"means": [0.9, 0.8, 0.7], "fractions": 0.1, "penalties": 0.4}
 HARD = {"kind": "hard-threshold-ucb"}
@@ -23,6 +28,14 @@ def simulation(problem=PROBLEM, policies=(HARD,), **more):
 
 def simulate(problem=PROBLEM, policies=HARD, **more):
     return jb.simulate(problem, policies, **{**SMALL, **more})
+
+
+def unsimulated(problem=PROBLEM, policies=HARD, grid=None):
+    """The dataset of a simulation, with zeros for everything that the rounds decide."""
+    plan, config = plan_and_config(problem, policies, SimulationSettings(**SMALL), grid)
+    blocks = [BlockStatistics.empty(plan.result_shape(stack), stack.rows, plan.settings.seeds) for stack in plan.stacks]
+    result = SimulationResult(plan.rounds, plan.metrics, plan.stacks, blocks, plan.settings.seeds, 1.0, 1.0, None)
+    return dataset.dataset(plan, result, config)
 
 
 def points(problem, grid=None):
@@ -66,12 +79,12 @@ def test_labels_families_and_points():
     policies = [{**HARD, "penalties": [0.3, 0.6]}, {"kind": "ucb1", "label": "plain"}]
     made = simulation(policies=policies, grid={"problem": {"fractions": [0.1, 0.2]}}).configurations
     assert [configuration.label for configuration in made] == [
-        "hard-threshold-ucb (penalties=0.3, fractions=0.1)",
-        "hard-threshold-ucb (penalties=0.3, fractions=0.2)",
-        "hard-threshold-ucb (penalties=0.6, fractions=0.1)",
-        "hard-threshold-ucb (penalties=0.6, fractions=0.2)",
-        "plain (fractions=0.1)",
-        "plain (fractions=0.2)",
+        "hard-threshold-ucb (penalties=0.3, problem.fractions=0.1)",
+        "hard-threshold-ucb (penalties=0.3, problem.fractions=0.2)",
+        "hard-threshold-ucb (penalties=0.6, problem.fractions=0.1)",
+        "hard-threshold-ucb (penalties=0.6, problem.fractions=0.2)",
+        "plain (problem.fractions=0.1)",
+        "plain (problem.fractions=0.2)",
     ]
     assert [configuration.family for configuration in made] == ["hard-threshold-ucb"] * 4 + ["plain"] * 2
     assert made[1].point == {"policies.penalties": 0.3, "problem.fractions": 0.2}
@@ -81,22 +94,26 @@ def test_labels_families_and_points():
     ("grid", "key", "allowed"),
     [
         (3, "grid", "a table"),
-        ({"policies": {"eta": [1, 2]}}, "grid.policies.eta", "nothing: a list in the policy's own table"),
-        ({"simulation": {"seeds": [1, 2]}}, "grid.simulation.seeds", "nothing: one simulation has one horizon"),
+        (
+            {"policies": {"eta": [1, 2]}},
+            "grid.policies.eta",
+            "cannot stand in \\[grid\\]; a list in the policy's own table",
+        ),
+        ({"simulation": {"seeds": [1, 2]}}, "grid.simulation.seeds", "cannot vary; a simulation has one horizon"),
         ({"problems": {"plays": [1, 2]}}, "grid.problems.plays", "problem"),
         ({"problem": [1, 2]}, "grid.problem", "problem"),
         ({"problem": {"penalties": 0.1}}, "grid.problem.penalties", "a list of values"),
         ({"problem": {"penalties": []}}, "grid.problem.penalties", "a list of values"),
         ({"problem": {"fractions": [0.1, None]}}, "grid.problem.fractions", "a list of values"),
         ({"problem": {"penalty": [0.1, 0.2]}}, "problem.penalty", "did you mean 'penalties'"),
-        ({"problem": {"means": {"arms": [2, 3]}}}, "grid.problem.means.arms", "a key of a table"),
-        ({"problem": {"penalties": [0.1, -1.0]}}, "problem.penalties", r"a number >= 0 \(at penalties=-1\)"),
+        ({"problem": {"means": {"arms": [2, 3]}}}, "grid.problem.means.arms", "cannot be set: problem.means is "),
+        ({"problem": {"penalties": [0.1, -1.0]}}, "problem.penalties", r"a number >= 0 \(at problem.penalties=-1\)"),
         (
             {"problem": {"means": [[0.1, 0.2], [0.1, 0.2, 0.3]]}},
             "grid.problem.means",
             "means of 2 arms and 1 instances",
         ),
-        ({"problem": {"penalties": [0.1, 0.1]}}, "policies.label", "a name of its own"),
+        ({"problem": {"penalties": [0.1, 0.1]}}, "policies.label", "must be unique"),
         (
             {"problem": {"fractions": [0.1 / (i + 1) for i in range(1001)], "penalties": list(range(1000))}},
             "grid",
@@ -113,24 +130,24 @@ def test_a_grid_that_cannot_be_is_refused(grid, key, allowed):
 
 def test_too_many_policies_for_a_grid_are_refused():
     policies = [{**HARD, "penalties": [0.001 * i for i in range(2000)]}]
-    with pytest.raises(jb.InputError, match="at most 1000000 combinations, not 1002000"):
+    with pytest.raises(jb.InputError, match=r"at most 1000000 combinations \(they have 1002000\)"):
         simulation(policies=policies, grid={"problem": {"fractions": [0.0001 * i for i in range(501)]}})
 
 
 def test_parameters_are_coordinates_of_the_results():
     policies = [{**HARD, "exploration": [0.5, 2.0], "penalties": [0.1]}, "ucb1"]
-    data = simulate(policies=policies, grid={"problem": {"penalties": [0.2, 0.6]}})
-    np.testing.assert_array_equal(data.exploration, [0.5, 0.5, 2.0, 2.0, np.nan, np.nan])
+    data = unsimulated(policies=policies, grid={"problem": {"penalties": [0.2, 0.6]}})
+    np.testing.assert_array_equal(data["policies.exploration"], [0.5, 0.5, 2.0, 2.0, np.nan, np.nan])
     np.testing.assert_array_equal(data["problem.penalties"], [0.2, 0.6] * 3)
-    assert data.exploration.attrs["key"] == "policies.exploration"
+    assert data["policies.exploration"].attrs["key"] == "policies.exploration"
     assert data["problem.penalties"].attrs["key"] == "problem.penalties"
     assert "penalties" not in data.coords  # one value is no grid
     assert data.penalties.dims == ("policy", "instance", "arm")
     assert data.means.dims == ("instance", "arm")
 
 
-def test_a_parameter_called_as_a_variable_has_its_whole_key():
-    data = simulate(policies={**HARD, "penalties": [0.1, 0.7]})
+def test_a_parameter_may_be_called_as_a_variable():
+    data = unsimulated(policies={**HARD, "penalties": [0.1, 0.7]})
     np.testing.assert_array_equal(data["policies.penalties"], [0.1, 0.7])
     assert data.penalties.dims == ("instance", "arm")
 
@@ -144,14 +161,14 @@ class Seeded(jb.Index):
         return now.mean + self.seed
 
 
-def test_a_parameter_called_as_a_dimension_has_its_whole_key(monkeypatch):
+def test_a_parameter_may_be_called_as_a_dimension(monkeypatch):
     monkeypatch.setitem(jb.policy("ucb1").registry, "seeded", Seeded)
-    data = simulate(policies={"kind": "seeded", "seed": [1.0, 2.0]})
+    data = unsimulated(policies={"kind": "seeded", "seed": [1.0, 2.0]})
     np.testing.assert_array_equal(data["policies.seed"], [1.0, 2.0])
 
 
 def test_values_that_are_no_numbers_are_words():
-    data = simulate(grid={"problem": {"reward": ["bernoulli", {"kind": "beta", "concentration": 2.0}]}})
+    data = unsimulated(grid={"problem": {"reward": ["bernoulli", {"kind": "beta", "concentration": 2.0}]}})
     assert data["problem.reward"].values.tolist() == ["bernoulli", "betax2"]
 
 
@@ -159,11 +176,11 @@ def test_where_configurations_differ_in_plays_the_results_do_not_name_one():
     data = simulate({**PROBLEM, "plays": [1, 2]}, "ucb1")
     assert "plays" not in data.attrs
     np.testing.assert_array_equal(data.pulls.sum("arm").values[:, 0, 0], [40, 80])
-    assert simulate().attrs["plays"] == 1
+    assert unsimulated().attrs["plays"] == 1
 
 
 def test_a_problem_that_is_made_has_no_grid():
-    with pytest.raises(jb.InputError, match="nothing beside a Problem"):
+    with pytest.raises(jb.InputError, match="cannot vary a Problem; give the problem as a table"):
         simulate(jb.Problem(**PROBLEM), grid={"problem": {"penalties": [0.1, 0.2]}})
 
 
@@ -181,15 +198,20 @@ def test_a_problem_that_is_made_has_no_grid():
         ([{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}], PROBLEM, None),
     ],
 )
-def test_the_config_that_results_carry_gives_them_again(policies, problem, grid):
-    data = simulate(problem, policies, grid=grid)
+def test_the_config_that_results_carry_plans_them_again(policies, problem, grid):
+    assert_recorded(problem, policies, grid, **SMALL)
+
+
+def test_the_config_that_results_carry_gives_them_again():
+    policies, grid = ["ucb1", {**HARD, "penalties": [0.1, 0.7]}, "ucb1"], {"problem": {"penalties": [0.2, 0.6]}}
+    data = simulate(PROBLEM, policies, grid=grid)
     made = configs.make_plan(tomllib.loads(data.attrs["config"]))
     again = dataset.dataset(made, engine.run(made), {})
     xr.testing.assert_identical(data.drop_attrs(), again.drop_attrs())
 
 
 def test_a_second_grid_of_the_same_name_has_a_number():
-    data = simulate(policies=[{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}])
+    data = unsimulated(policies=[{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}])
     assert data.family.values.tolist() == ["hard-threshold-ucb"] * 2 + ["hard-threshold-ucb #2"] * 2
     assert data.policy.values.tolist()[2] == "hard-threshold-ucb #2 (exploration=2)"
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from plans import assert_recorded
 
 import jaxbandit as jb
 from jaxbandit.engine import simulation as engine
@@ -125,17 +126,21 @@ CASES = {
 }
 
 
-def assert_given_again(results):
-    made = config.make_plan(tomllib.loads(results.attrs["config"]))
-    assert [configuration.label for configuration in made.configurations] == results.policy.values.tolist()
-    np.testing.assert_array_equal(engine.run(made).each(lambda tally: tally.pulls), results.pulls)
+SMALL = {"horizon": 40, "seeds": 3, "record": 3}
 
 
 @pytest.mark.filterwarnings("ignore:c_regret grows")
 @pytest.mark.parametrize("case", CASES)
-def test_the_recorded_config_gives_the_same_runs(case):
+def test_the_recorded_config_plans_the_same_runs(case):
     problem, policies = CASES[case]
-    assert_given_again(jb.simulate(problem, policies, horizon=40, seeds=3, key=3, record=3))
+    assert_recorded(problem, policies, key=3, **SMALL)
+
+
+def test_the_recorded_config_gives_the_same_runs():
+    results = jb.simulate(owing(), ["ucb1", {"kind": HARD, "penalties": [0.1, (0.1, 0.2, 0.3)]}], key=3, **SMALL)
+    made = config.make_plan(tomllib.loads(results.attrs["config"]))
+    assert [configuration.label for configuration in made.configurations] == results.policy.values.tolist()
+    np.testing.assert_array_equal(engine.run(made).each(lambda block: block.pulls), results.pulls)
 
 
 KEYS = {
@@ -150,15 +155,13 @@ KEYS = {
 def test_a_key_of_any_kind_is_recorded(kind):
     key = KEYS[kind]() if callable(KEYS[kind]) else KEYS[kind]
     means = {"means": {"random": "uniform", "arms": 3}}
-    assert_given_again(jb.simulate(means, "thompson", horizon=40, seeds=3, key=key, record=3))
+    assert_recorded(means, "thompson", key=key, **SMALL)
 
 
 @pytest.mark.filterwarnings("ignore:c_regret grows")
 def test_a_grid_over_the_problem_is_recorded():
     axes = {"fractions": [THIRD, [Fraction(1, 7), 0.1, 0.2], SINGLE], "penalties": np.array([0.5, 2.0], np.float32)}
-    assert_given_again(
-        jb.simulate({"means": MEANS}, ["fucb", HARD], horizon=40, seeds=3, record=3, grid={"problem": axes})
-    )
+    assert_recorded({"means": MEANS}, ["fucb", HARD], {"problem": axes}, **SMALL)
 
 
 @pytest.mark.parametrize(
@@ -167,9 +170,7 @@ def test_a_grid_over_the_problem_is_recorded():
 )
 def test_numbers_of_a_setting_are_of_any_kind(record):
     numbers = {"horizon": np.int64(40), "seeds": jnp.int32(3), "block": np.array(2), "key": jnp.uint32(7)}
-    results = jb.simulate(owing(), HARD, record=record, metrics=np.array(["regret"]), **numbers)
-    np.testing.assert_array_equal(results["round"], [3, 9, 40])
-    told = tomllib.loads(results.attrs["config"])["simulation"]
+    told = assert_recorded(owing(), HARD, record=record, metrics=np.array(["regret"]), **numbers)["simulation"]
     assert told == {"horizon": 40, "seeds": 3, "key": 7, "record": [3, 9], "metrics": ["regret"]}
 
 
@@ -178,18 +179,16 @@ def test_a_class_that_no_config_can_name_is_told_when_its_config_is_read():
         def value(self, state, now):
             return now.mean
 
-    results = jb.simulate(owing(), Nameless(), horizon=40, seeds=3, record=3)
     with pytest.raises(jb.InputError, match=r"policies\[0\]\.kind = 'Nameless': must be one of"):
-        config.make_plan(tomllib.loads(results.attrs["config"]))
+        assert_recorded(owing(), Nameless(), **SMALL)
 
 
 def test_rows_keep_their_order():
     """One row per instance, as many as arms: transposed, other arms would be kept."""
     problem = jb.Problem([MEANS[0]] * 3, fractions=0.3)
     dear = np.array([[0.0, 0.0, 5.0], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
-    results = jb.simulate(problem, jb.policy(HARD, penalties=dear), horizon=200, seeds=1, record=3)
-    assert tomllib.loads(results.attrs["config"])["policies"][0]["penalties"] == [dear.tolist()]
-    assert_given_again(results)
+    told = assert_recorded(problem, jb.policy(HARD, penalties=dear), **SMALL)
+    assert told["policies"][0]["penalties"] == [dear.tolist()]
 
 
 @pytest.mark.filterwarnings("ignore:c_regret grows")
@@ -197,6 +196,5 @@ def test_rows_keep_their_order():
 def test_fractions_are_recorded_exactly(given):
     problem = jb.Problem(MEANS, fractions=given)
     for one in (problem, {"means": MEANS, "fractions": given}):
-        results = jb.simulate(one, "ucb1", horizon=40, seeds=3, record=3)
-        made = config.make_plan(tomllib.loads(results.attrs["config"])).problem
-        assert made.fractions.ravel().tolist() == problem.fractions.ravel().tolist()
+        told = assert_recorded(one, "ucb1", **SMALL)
+        assert config.make_plan(told).problem.fractions.ravel().tolist() == problem.fractions.ravel().tolist()

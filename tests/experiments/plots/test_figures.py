@@ -1,56 +1,40 @@
-"""Figures and the summary table, read back: what is drawn is what the results hold."""
+"""Figures read back: what is drawn is what the results hold."""
 
-import functools
 import importlib
-import itertools
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from made_up import MEANS, T, grid, in_phases, made_up, one
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
-from jaxbandit.experiments import statistics, summary
 from jaxbandit.experiments.plots import figures as plots
 from jaxbandit.experiments.plots import style
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.metrics.optimal_allocations import fair_allocation, penalized_allocation
 
-MEANS = [0.5, 0.9, 0.1, 0.7]
 MANY = [MEANS, [0.2, 0.3, 0.4, 0.8], [0.9, 0.85, 0.2, 0.1]]
-FAIR = {"fractions": [0.1, 0.05, 0.2, 0.15], "penalties": 0.3}
-SEVERAL = ["ucb1", "hard-threshold-ucb", "fucb", {"kind": "lfg", "label": "LFG"}]
-GRID = ["ucb1", {"kind": "lfg", "eta": [0.1, 1, 10, 100, 1000]}]
-CROWD = [{"kind": k, "label": f"{k}{i}"} for k in ("ucb1", "hard-threshold-ucb", "lfg", "eta-fucb") for i in range(5)]
-T = 120
-
-
-def simulate(policies=SEVERAL, means=MEANS, seeds=6, record=12, metrics=None, **more):
-    return jb.simulate(jb.Problem(means, **more), policies, horizon=T, seeds=seeds, record=record, metrics=metrics)
-
-
+SEVERAL = ["ucb1", "hard-threshold-ucb", one("fucb", "fair-learn"), one("LFG", "lfg")]
+GRID = ["ucb1", *grid("lfg", eta=[0.1, 1, 10, 100, 1000])]
+CROWD = [one(f"{kind}{i}", kind) for kind in ("ucb1", "hard-threshold-ucb", "lfg", "eta-fucb") for i in range(5)]
 CASES = {
-    "one instance": lambda: simulate(**FAIR),
-    "many instances": lambda: simulate(means=MANY, **FAIR),
-    "one seed": lambda: simulate(seeds=1, **FAIR),
-    "a grid": lambda: simulate(GRID, **FAIR),
-    "a grid over many instances": lambda: simulate(GRID, means=MANY, **FAIR),
-    "no fractions": lambda: simulate("ucb1"),
-    "20 policies": lambda: simulate(CROWD, **FAIR),
-    "two plays": lambda: simulate(plays=2, **FAIR),
+    "one instance": made_up(SEVERAL),
+    "many instances": made_up(SEVERAL, MANY),
+    "one seed": made_up(SEVERAL, seeds=1),
+    "a grid": made_up(GRID),
+    "a grid over many instances": made_up(GRID, MANY),
+    "no fractions": made_up(["ucb1"], fractions=None),
+    "20 policies": made_up(CROWD),
+    "two plays": made_up(SEVERAL, plays=2),
 }
-
-
-@functools.cache
-def simulated(case):
-    """The results of a case, simulated once."""
-    return CASES[case]()
+DRAWN = {}
 
 
 @pytest.fixture(params=CASES)
 def results(request):
-    return simulated(request.param)
+    return CASES[request.param]
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +44,12 @@ def _no_figure_stays_open():
 
 
 def figures(results):
-    return dict(plots.figures(results))
+    """The figures of a case, drawn once; those of other results."""
+    if id(results) not in {id(case) for case in CASES.values()}:
+        return dict(plots.figures(results))
+    if id(results) not in DRAWN:
+        DRAWN[id(results)] = dict(plots.figures(results))
+    return DRAWN[id(results)]
 
 
 def bars(axis):
@@ -138,7 +127,7 @@ def test_curves_draw_one_line_a_policy_with_its_band(results):
 
 def test_bands_are_wide_where_runs_differ_and_there_is_more_than_one():
     for case, wide in (("one instance", True), ("one seed", False)):
-        axis = figures(simulated(case))["curves"].axes[0]
+        axis = figures(CASES[case])["curves"].axes[0]
         widths = [np.ptp(band(filled)[1:], axis=0).max() for filled in axis.collections]
         assert all((width > 1) == wide for width in widths)
 
@@ -188,7 +177,7 @@ def test_pulls_mark_what_is_owed_and_what_is_optimal(results):
 
 
 def test_a_prophet_without_penalties_is_fair():
-    results = simulate("fucb", fractions=FAIR["fractions"])
+    results = made_up(["fucb"], penalties=None)
     (axis,) = figures(results)["pulls"].axes
     optimal = axis.collections[-1]
     assert optimal.get_label() == "optimal"
@@ -198,7 +187,7 @@ def test_a_prophet_without_penalties_is_fair():
 
 @pytest.mark.parametrize("case", ["a grid", "a grid over many instances"])
 def test_tradeoff_draws_reward_against_unfairness(case):
-    results = simulated(case)
+    results = CASES[case]
     (axis,) = figures(results)["tradeoff"].axes
     assert axis.get_xlabel() == "unfairness (missed rounds)"
     assert axis.get_ylabel().startswith("expected reward")
@@ -252,113 +241,62 @@ def test_a_policy_has_one_look_in_every_figure(results):
 
 def test_no_two_policies_look_alike():
     for case in ("one instance", "a grid"):
-        results = simulated(case)
-        looks = [(to_rgb(look["color"]), look["linestyle"]) for look in plots.styles(results).values()]
+        results = CASES[case]
+        looks = [(to_rgb(look["color"]), look["linestyle"]) for look in style.styles(results).values()]
         assert len(set(looks)) == len(looks) == results.sizes["policy"]
 
 
 def test_a_policy_keeps_its_colour_whatever_stands_beside_it():
-    alone, among = simulate("hard-threshold-ucb", **FAIR), simulated("one instance")
-    colours = [to_rgb(plots.styles(results)["hard-threshold-ucb"]["color"]) for results in (alone, among)]
+    alone, among = made_up(["hard-threshold-ucb"]), CASES["one instance"]
+    colours = [to_rgb(style.styles(results)["hard-threshold-ucb"]["color"]) for results in (alone, among)]
     assert colours[0] == colours[1]
 
 
 def test_a_grid_goes_from_light_to_dark():
-    looks = plots.styles(simulated("a grid"))
+    looks = style.styles(CASES["a grid"])
     shades = [sum(to_rgb(looks[f"lfg (eta={eta})"]["color"])) for eta in (0.1, 1, 10, 100, 1000)]
     assert np.all(np.diff(shades) < 0)
 
 
 def test_a_single_recorded_round_makes_no_curve():
-    assert list(figures(simulate("ucb1", record=1, **FAIR))) == ["pulls"]
-    assert list(figures(simulate("ucb1", metrics=[]))) == ["pulls"]
+    assert list(figures(made_up(["ucb1"], rounds=1))) == ["pulls"]
+    assert list(figures(made_up(["ucb1"], metrics=[]))) == ["pulls"]
 
 
 def test_phases_are_bars_that_fill_the_horizon():
-    problem = jb.Problem([0.3, 0.8], penalties=0.6, opportunity="uniform")
-    policies = ["ucb1", jb.policy("self-regulated", beta=0.5), "fairness-aware-etc"]
-    results = jb.simulate(problem, policies, horizon=400, seeds=4)
+    results = in_phases()
     (axis,) = figures(results)["phases"].axes
     assert [tick.get_text() for tick in axis.get_yticklabels()] == ["self-regulated", "fairness-aware-etc"]
-    assert axis.get_xlabel() == "share of the T = 400 rounds, mean over 4 runs"
+    assert axis.get_xlabel() == "share of the T = 120 rounds, mean over 4 runs"
     for row, label in enumerate(["self-regulated", "fairness-aware-etc"]):
         bars = [bar for bar in axis.patches if round(bar.get_y() + bar.get_height() / 2) == row]
         spent = results.phase_rounds.sel(policy=label)
-        shares = spent.where(spent >= 0).mean(("instance", "seed")).dropna("phase").values / 400
+        shares = spent.where(spent >= 0).mean(("instance", "seed")).dropna("phase").values / T
         assert [bar.get_width() for bar in bars] == pytest.approx(shares)
         assert sum(shares) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("case", ["no fractions", "a grid over many instances"])
-def test_every_figure_is_drawn_to_files(case, tmp_path):
-    results = simulated(case)
+@pytest.mark.parametrize("metrics", [["regret"], ["regret", "unfairness"]])
+def test_every_figure_is_drawn_to_files(metrics, tmp_path, monkeypatch):
+    results = made_up(GRID[:4], metrics=metrics)
+    monkeypatch.setitem(style.STYLE, "figure.dpi", 80)
+    names = ["curves", "pulls", *(["tradeoff"] if "unfairness" in metrics else []), "sweep"]
+    (tmp_path / "pulls.png").write_text("another")  # it is replaced
     written = plots.draw_all(results, tmp_path)
     assert sorted(written) == sorted(tmp_path.iterdir())
-    assert [path.name for path in written] == [f"{name}{s}" for name in figures(results) for s in (".png", ".pdf")]
+    assert [path.name for path in written] == [f"{name}{s}" for name in names for s in (".png", ".pdf")]
+    assert [path.name for path in written] == plots.file_names(results)
     for path in written[::2]:
         image = plt.imread(path)
-        assert min(image.shape[:2]) > 200
+        assert min(image.shape[:2]) > 80
         assert image.std() > 0.01
-    plt.close("all")
-    assert plots.draw_all(results, tmp_path) == written  # over what is there
     assert plt.get_fignums() == []
 
 
-# The table
-
-
-def cells(results):
-    """The table's rows by label: the text of each column by its head."""
-    head, rule, *rows, note = summary.table(results).splitlines()
-    edges = np.cumsum([0, *(len(dashes) + 2 for dashes in rule.split("  "))])
-    columns = [slice(a, b - 2) for a, b in itertools.pairwise(edges)]
-    names = [head[column].strip() for column in columns]
-    assert all(len(row.rstrip()) <= len(rule) for row in rows)
-    return {
-        row[columns[0]].strip(): {n: row[c].strip() for n, c in zip(names, columns, strict=True)} for row in rows
-    }, note
-
-
-def test_the_table_has_a_line_a_policy_and_a_column_a_metric(results):
-    rows, note = cells(results)
-    assert list(rows) == results.policy.values.tolist()
-    recorded = [name for name in METRICS if name in results]
-    columns = ["policy", *(name.replace("_", " ") for name in recorded)]
-    ever = "max_deficit" in recorded
-    assert note.startswith("at T = 120: mean ± 95 % confidence over ")
-    assert note.endswith("; max deficit ever is the largest of all runs") == ever
-    for i, row in enumerate(rows.values()):
-        assert list(row) == columns + ["max deficit ever"] * ever
-        if ever:
-            assert float(row["max deficit ever"]) == pytest.approx(
-                results.max_deficit_ever[i].max().item(), abs=0.005001
-            )
-        for name in recorded:
-            average, error = (x[i] for x in means(results, name))
-            text = row[name.replace("_", " ")]
-            assert ("±" in text) == (results.sizes["seed"] > 1)
-            mean, *half = (float(part) for part in text.split("±"))
-            if half:
-                shown_half = half[0]
-                assert shown_half == pytest.approx(1.96 * error, rel=0.051)  # two digits
-                assert mean == pytest.approx(average, abs=0.051 * 1.96 * error + 0.005001 * (error == 0))
-            else:
-                assert mean == pytest.approx(average, rel=1e-3, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("mean", "half", "text"),
-    [
-        (1234.5678, 12.345, "1235 ± 12"),
-        (1234.5678, 123.4, "1235 ± 123"),
-        (1.23456, 0.0123, "1.235 ± 0.012"),
-        (-0.5, 3.21, "-0.5 ± 3.2"),
-        (2.0, 0.0, "2.00 ± 0.00"),
-        (1234.5678, float("nan"), "1235"),
-    ],
-)
-def test_a_number_has_the_digits_its_error_leaves_it(mean, half, text):
-    assert statistics.with_error(mean, half) == text
+def test_other_things_than_results_are_refused():
+    for function in (plots.figures, plots.file_names, plots.curves, plots.pulls, plots.phases, plots.tradeoff):
+        with pytest.raises(jb.InputError, match="the dataset that `simulate` returns"):
+            function({"regret": [1.0]})
 
 
 def test_importing_plots_leaves_the_backend_alone():

@@ -4,14 +4,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
-from grid_results import ETA, EXPLORATION, SEEDS, crowd, grids_beside_ucb1, lfg, on_grid, runs, without
+from made_up import ETA, EXPLORATION, crowd, grids_beside_ucb1, lfg, runs, with_parameters, without
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
 import jaxbandit as jb
 from jaxbandit.experiments import tables
 from jaxbandit.experiments.plots import figures, heat_maps
+from jaxbandit.experiments.statistics import recorded_metrics
 from jaxbandit.metrics.definitions import METRICS
+
+X, Y = "policies.eta", "policies.exploration"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,7 @@ def border(inside):
 
 @pytest.mark.parametrize("metric", ["penalized_regret", "unfairness"])
 def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
-    figure = figures.heat_map(results, metric, x="eta", y="exploration")
+    figure = figures.heat_map(results, metric, X, Y)
     values, texts, edges, frames, hatched = panel(figure)
     cells = {(r, c): runs(results, lfg(a, x), metric) for r, x in enumerate(EXPLORATION) for c, a in enumerate(ETA)}
     means = {place: held.mean() for place, held in cells.items()}
@@ -61,12 +64,12 @@ def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
     assert hatched == set()
     alike = set()
     for place, held in cells.items():
-        apart = held - cells[first]
-        if abs(apart.mean()) <= 1.96 * np.sqrt((apart.var(axis=1, ddof=1) / SEEDS).sum()) / 2:
+        difference = held - cells[first]
+        if abs(difference.mean()) <= 1.96 * np.sqrt((difference.var(axis=1, ddof=1) / 20).sum()) / 2:
             alike.add(place)
     assert edges == border(alike)
     axis, bar = figure.axes
-    assert [(axis.get_xlabel(), axis.get_ylabel())] == [("eta", "exploration")]
+    assert [(axis.get_xlabel(), axis.get_ylabel())] == [(X, Y)]
     assert [t.get_text() for t in axis.get_xticklabels()] == ["1", "10", "100"]
     assert [t.get_text() for t in axis.get_yticklabels()] == ["0.5", "2"]
     assert bar.get_ylabel() == METRICS[metric].label
@@ -76,7 +79,7 @@ def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
 
 def test_what_a_grid_leaves_out_is_hatched(results):
     some = results.isel(policy=(results.policy != lfg(10, 2)).values)
-    values, texts, _, _, hatched = panel(figures.heat_map(some, "regret", "eta", "exploration"))
+    values, texts, _, _, hatched = panel(figures.heat_map(some, "regret", X, Y))
     assert np.isnan(values[1, 1])
     assert np.isnan(values).sum() == 1
     assert hatched == {(1, 1)}
@@ -86,7 +89,7 @@ def test_what_a_grid_leaves_out_is_hatched(results):
 def test_light_is_good_and_of_utility_the_most_is_best(results):
     gain = results.assign(utility=results.r_regret, utility_final=results.r_regret_final)
     for metric, best in (("r_regret", np.nanargmin), ("utility", np.nanargmax)):
-        figure = figures.heat_map(gain, metric, "eta", "exploration")
+        figure = figures.heat_map(gain, metric, X, Y)
         values, _, _, frames, _ = panel(figure)
         image = figure.axes[0].images[0]
         light = sum(image.cmap(image.norm(values.ravel()[best(values)]))[:3])
@@ -95,39 +98,40 @@ def test_light_is_good_and_of_utility_the_most_is_best(results):
 
 
 def test_names_stand_as_they_appear(results):
-    words = np.array(["late" if x == 2 else "early" if x == 0.5 else "" for x in results.exploration.values])
-    named = results.drop_vars("exploration").assign_coords(base=("policy", words, {"key": "policies.base"}))
-    figure = figures.heat_map(named, "regret", "base", "eta")
+    words = np.array(["late" if x == 2 else "early" if x == 0.5 else "" for x in results[Y].values])
+    named = results.drop_vars(Y).assign_coords({"policies.base": ("policy", words, {"key": "policies.base"})})
+    figure = figures.heat_map(named, "regret", "policies.base", X)
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["late", "early"]
     values = panel(figure)[0]
     assert values[1, 0] == pytest.approx(runs(results, lfg(10, 2), "regret").mean())
-    assert tables.varying(named)["lfg"] == ["eta", "base"]
+    assert tables.varying(named)["lfg"] == [X, "policies.base"]
 
 
 def test_a_large_map_has_colours_and_a_star_alone(results):
     many = crowd(results, {"ucb1": 180})
-    many = on_grid(many, x=np.tile(np.arange(15.0), 12), y=np.repeat(np.arange(12.0), 15), number=np.zeros(180))
-    figure = figures.heat_map(many, "regret", "x", "y")
+    places = {"x": np.tile(np.arange(15.0), 12), "y": np.repeat(np.arange(12.0), 15)}
+    many = with_parameters(many, **places, number=np.zeros(180))
+    figure = figures.heat_map(many, "regret", "policies.x", "policies.y")
     values, texts, _, frames, _ = panel(figure)
     assert (values.shape, texts, frames) == ((12, 15), {}, set())
     (star,) = figure.axes[0].lines
     column, row = star.get_xydata()[0].astype(int)
     assert values[row, column] == values.min()
-    assert "number = 0.0: T = 120" in figure.get_suptitle().replace("ucb1, ", "")
+    assert figure.get_suptitle().startswith("ucb1, policies.number = 0.0: T = 120")
     assert "starred: the best" in figure.get_suptitle()
 
 
 def test_colours_are_logarithmic_over_a_wide_range():
-    assert isinstance(heat_maps.scale(np.array([1.0, 5.0])), LogNorm)
+    assert isinstance(heat_maps.colour_scale(np.array([1.0, 5.0])), LogNorm)
     for values in ([1.0, 4.9], [0.0, 10.0], [-1.0, 100.0], [3.0, 3.0]):
-        norm = heat_maps.scale(np.array(values))
+        norm = heat_maps.colour_scale(np.array(values))
         assert not isinstance(norm, LogNorm)
         assert norm.vmin < norm.vmax
 
 
 def test_a_metric_that_is_the_same_everywhere_has_no_best(results):
     still = results.assign(regret_final=results.regret_final * 0 + 4)
-    _, texts, edges, frames, _ = panel(figures.heat_map(still, "regret", "eta", "exploration"))
+    _, texts, edges, frames, _ = panel(figures.heat_map(still, "regret", X, Y))
     assert set(texts.values()) == {"4.00"}
     assert (edges, frames) == (set(), set())
 
@@ -135,12 +139,13 @@ def test_a_metric_that_is_the_same_everywhere_has_no_best(results):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (("regrets", "eta", "exploration"), r"metric = 'regrets'.*did you mean 'regret'"),
-        (("regret", "etas", "exploration"), r"x = 'etas'.*did you mean 'eta'"),
-        (("regret", "eta", "eta"), r"y = 'eta': must be another parameter than x, one of exploration"),
-        (("regret", "eta", "exploration", "LFG"), r"family = 'LFG': must be one of lfg, short, ucb1"),
-        (("regret", "eta", "exploration", "short"), r"y = 'exploration': .*short's grid: eta"),
-        (("regret", "eta", "exploration", "ucb1"), r"x = 'eta': .*ucb1's grid: it has none"),
+        (("regrets", X, Y), r"metric = 'regrets'.*did you mean 'regret'"),
+        (("regret", "policies.etas", Y), r"x = 'policies.etas'.*did you mean 'policies.eta'"),
+        (("regret", "eta", Y), r"x = 'eta'.*did you mean 'policies.eta'"),
+        (("regret", X, X), r"y = 'policies.eta': must be a parameter other than x, one of policies.exploration$"),
+        (("regret", X, Y, "LFG"), r"family = 'LFG': must be one of lfg, short, ucb1"),
+        (("regret", X, Y, "short"), r"y = 'policies.exploration': .*short's grid: policies.eta$"),
+        (("regret", X, Y, "ucb1"), r"x = 'policies.eta': must not be given: ucb1 has no grid$"),
     ],
 )
 def test_a_heat_map_of_what_is_not_there_is_refused(results, call, message):
@@ -149,45 +154,42 @@ def test_a_heat_map_of_what_is_not_there_is_refused(results, call, message):
 
 
 def test_the_family_has_to_be_clear(results):
-    twice = results.assign_coords(family=("policy", np.where(results.exploration == 2, "two", results.family)))
-    with pytest.raises(
-        jb.InputError, match=r"two parameters that one family varies \(two: eta; lfg: eta; short: eta\)"
-    ):
-        figures.heat_map(twice, "regret", "eta", "exploration")
+    twice = results.assign_coords(family=("policy", np.where(results[Y] == 2, "two", results.family)))
+    varied = r"\(two: policies.eta; lfg: policies.eta; short: policies.eta\)"
+    with pytest.raises(jb.InputError, match=rf"two parameters that one family varies {varied}"):
+        figures.heat_map(twice, "regret", X, Y)
     other = results.assign_coords(family=results.family.str.upper(), policy=results.policy.str.upper())
     both = xr.concat([results, other], "policy", combine_attrs="override", data_vars="minimal")
     with pytest.raises(jb.InputError, match=r"family is missing: must be one of LFG, lfg"):
-        figures.heat_map(both, "regret", "eta", "exploration")
-    assert panel(figures.heat_map(both, "regret", "eta", "exploration", "LFG"))[0].shape == (2, 3)
+        figures.heat_map(both, "regret", X, Y)
+    assert panel(figures.heat_map(both, "regret", X, Y, "LFG"))[0].shape == (2, 3)
 
 
 def test_of_a_third_parameter_one_value_is_selected_first(results):
-    three = on_grid(
-        results, eta=results.eta, exploration=results.exploration, third=np.where(results.eta > 50, 8.0, 4.0)
-    )
-    with pytest.raises(jb.InputError, match=r"varies third \(2 values\).*isel\(policy=results\[\"third\"\] == 4.0\)"):
-        figures.heat_map(three, "regret", "eta", "exploration")
-    figure = figures.heat_map(three.isel(policy=three["third"] == 4.0), "regret", "eta", "exploration")
+    three = with_parameters(results, third=np.where(results[X] > 50, 8.0, 4.0))
+    select = r"isel\(policy=results\[\"policies.third\"\] == 4.0\)"
+    with pytest.raises(jb.InputError, match=rf"varies policies.third \(2 values\).*{select}"):
+        figures.heat_map(three, "regret", X, Y)
+    figure = figures.heat_map(three.isel(policy=three["policies.third"] == 4.0), "regret", X, Y)
     assert panel(figure)[0].shape == (2, 2)
-    assert "lfg, third = 4.0: T = 120" in figure.get_suptitle()
+    assert "lfg, policies.third = 4.0: T = 120" in figure.get_suptitle()
 
 
-def test_a_grid_over_two_parameters_draws_its_heat_maps(results, tmp_path):
-    results = without(results, {"penalized_regret", "r_regret", "max_deficit"})
-    names = [path.name for path in figures.draw_all(results, tmp_path)]
-    assert names[-2:] == ["heat-maps.png", "heat-maps.pdf"]
+def test_a_grid_over_two_parameters_draws_its_heat_maps(results):
+    results = without(results, {"penalized_regret", "r_regret", "c_regret", "max_deficit"})
+    assert figures.file_names(results)[-2:] == ["heat-maps.png", "heat-maps.pdf"]
     figure = dict(figures.figures(results))["heat-maps"]
     drawn = [axis for axis in figure.axes if axis.images]
     bars = [axis.get_ylabel() for axis in figure.axes if not axis.images and axis.get_visible()]
-    assert bars == [METRICS[name].label for name in figures.recorded(results)]
-    for axis, name in zip(drawn, figures.recorded(results), strict=True):
+    assert bars == [METRICS[name].label for name in recorded_metrics(results)]
+    for axis, name in zip(drawn, recorded_metrics(results), strict=True):
         mean = runs(results, lfg(100, 0.5), name).mean()
         assert axis.images[0].get_array()[0, 2] == pytest.approx(mean)
 
 
 def test_files_of_heat_maps_have_safe_names():
-    assert figures._file_names("heat-maps", ["lfg/thompson"]) == ["heat-maps"]
-    made = figures._file_names("heat-maps", ["lfg/thompson", "LFG (a: b)", "lfg a-b", "τ", "../x", "x" * 300])
+    assert figures._distinct_names("heat-maps", ["lfg/thompson"]) == ["heat-maps"]
+    made = figures._distinct_names("heat-maps", ["lfg/thompson", "LFG (a: b)", "lfg a-b", "τ", "../x", "x" * 300])
     assert made[:5] == [
         "heat-maps-lfg-thompson",
         "heat-maps-LFG-a-b",

@@ -1,18 +1,18 @@
 """What figures and the summary show of thousands of policies, and of problems that a grid varies."""
 
-import importlib
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
-from grid_results import MEANS, T, crowd, grids_beside_ucb1, lfg, runs, unranked
+from made_up import T, crowd, grids_beside_ucb1, in_phases, lfg, runs, unranked
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
 from jaxbandit.experiments import summary, tables
-from jaxbandit.experiments.plots import figures, heat_maps
+from jaxbandit.experiments.plots import figures
+from jaxbandit.experiments.ranking import policy_groups
+from jaxbandit.experiments.statistics import recorded_metrics
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def places(many, metric):
 def test_curves_show_the_best_the_median_and_the_worst_of_a_large_group(many):
     figure = figures.curves(many)
     words = [f"lfg: {place} of 60" for place in ("best", "median", "worst")]
-    for axis, name in zip(figure.axes, figures.recorded(many), strict=True):
+    for axis, name in zip(figure.axes, recorded_metrics(many), strict=True):
         lines = {line.get_label(): line for line in axis.lines if not line.get_label().startswith("_")}
         assert list(lines) == [*words, *many.policy.values[60:]]
         order = places(many, name)
@@ -91,20 +91,20 @@ def test_policies_that_no_metric_ranks_stand_as_they_are(many):
 
 def test_policies_of_one_kind_are_a_group_too(many):
     apart = many.assign_coords(family=("policy", many.policy.values))
-    assert {name: len(held) for name, held in tables.groups(apart).items()} == {"lfg": 84, "ucb1": 1}
+    assert {name: len(held) for name, held in policy_groups(apart).items()} == {"lfg": 84, "ucb1": 1}
     labels = [line.get_label() for line in figures.curves(apart, ["regret"]).axes[0].lines]
     assert labels[:4] == ["lfg: best of 84", "lfg: median of 84", "lfg: worst of 84", "ucb1"]
 
 
 def test_the_summary_lists_the_ten_best_of_a_large_group(many):
-    lines = summary.table(many, rest="table.csv").splitlines()
+    lines = summary.table(many, full_table="table.csv").splitlines()
     assert [line.split("  ")[0] for line in lines[2:37]] == [
         *places(many, "penalized_regret")[:10],
         *many.policy.values[60:],
     ]
     assert lines[37].startswith("at T = 120: mean ± 95 % confidence over 2 instances × 20 runs")
-    assert lines[38:] == ["lfg: the 10 best by penalized regret of 60; all are in table.csv"]
-    assert "lfg: the 10 first of 60; all are in" in summary.table(unranked(many))
+    assert lines[38:] == ["lfg: the 10 best by penalized regret of 60 policies; all are in table.csv"]
+    assert "lfg: the 10 first of 60 policies; all are in" in summary.table(unranked(many))
 
 
 def test_the_tradeoff_of_a_large_group_is_a_cloud_with_its_front(many):
@@ -115,7 +115,7 @@ def test_the_tradeoff_of_a_large_group_is_a_cloud_with_its_front(many):
     reward = ideal - many.regret_final.mean(("instance", "seed")).values[:60]
     np.testing.assert_allclose(points.get_offsets(), np.stack([unfair, reward], 1), rtol=1e-9)
     np.testing.assert_array_equal(points.get_array(), np.arange(60))
-    assert bar.get_ylabel() == "number, lfg"
+    assert bar.get_ylabel() == "policies.number, lfg"
     front = next(line for line in axis.lines if line.get_label() == "lfg: front of 60")
     beaten = [
         ((unfair <= u) & (reward >= r) & ((unfair < u) | (reward > r))).any()
@@ -124,8 +124,8 @@ def test_the_tradeoff_of_a_large_group_is_a_cloud_with_its_front(many):
     expected = sorted(zip(unfair[~np.array(beaten)], reward[~np.array(beaten)], strict=True))
     np.testing.assert_allclose(front.get_xydata(), expected, rtol=1e-9)
     assert [c.get_label() for c in axis.containers] == ["ucb1", "short"]
-    with pytest.raises(jb.InputError, match=r"colour = 'eta': must be one of number"):
-        figures.tradeoff(many, "eta")
+    with pytest.raises(jb.InputError, match=r"colour = 'number': .* \(did you mean 'policies.number'"):
+        figures.tradeoff(many, "number")
 
 
 def test_ten_thousand_policies_draw_no_more_than_a_few(results):
@@ -138,9 +138,7 @@ def test_ten_thousand_policies_draw_no_more_than_a_few(results):
 
 
 def test_phases_show_three_of_a_large_group():
-    problem = jb.Problem([0.3, 0.8], penalties=0.6, opportunity="uniform")
-    made = jb.simulate(problem, ["ucb1", "fairness-aware-etc"], horizon=200, seeds=4)
-    many = crowd(made, {"ucb1": 30, "fairness-aware-etc": 30})
+    many = crowd(in_phases(), {"ucb1": 30, "fairness-aware-etc": 30})
     (axis,) = figures.phases(many).axes
     words = [f"fairness-aware-etc: {place} of 30" for place in ("best", "median", "worst")]
     assert [tick.get_text() for tick in axis.get_yticklabels()] == words
@@ -156,17 +154,9 @@ def test_a_problem_that_varies_is_each_policy_s_own(results):
     varied = {name: results[name] * by for name in ("means", "fractions", "penalties")}
     axis = figures.tradeoff(results.assign(varied)).axes[0]
     (_, y) = next(c for c in axis.containers if c.get_label() == "ucb1")[0].get_xydata()[0]
-    ideal = T * np.array(MEANS).max(axis=1).mean() * by.values[results.policy.values.tolist().index("ucb1")]
+    ideal = T * results.means.max("arm").mean().item() * by.values[results.policy.values.tolist().index("ucb1")]
     assert y == pytest.approx(ideal - runs(results, "ucb1", "regret").mean())
     marks = {"means": ["owed, τT"], "penalties": ["owed, τT"], "fractions": []}  # means keep their order here
     for name, expected in marks.items():
         axis = figures.pulls(results.assign({name: varied[name].transpose("instance", "arm", "policy")})).axes[0]
         assert [c.get_label() for c in axis.collections if not c.get_label().startswith("_")] == expected
-
-
-def test_the_package_has_plots_and_grids():
-    assert jb.plots is importlib.import_module("jaxbandit.experiments.plots.figures")
-    assert jb.grids.table is tables.table
-    assert jb.plots.heat_map is heat_maps.heat_map
-    with pytest.raises(AttributeError, match="no attribute 'plot'"):
-        _ = jb.plot

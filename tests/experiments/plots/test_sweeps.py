@@ -3,24 +3,20 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from made_up import MEANS, T, grid, made_up, one
 
 import jaxbandit as jb
 from jaxbandit.experiments.plots import figures
 from jaxbandit.metrics.definitions import METRICS
 
-T, SEEDS, ETA = 120, 20, [100.0, 1.0, 10.0]
-MEANS = [[0.5, 0.9, 0.1, 0.7], [0.2, 0.3, 0.4, 0.8]]
-PROBLEM = jb.Problem(MEANS, fractions=[0.1, 0.05, 0.2, 0.15], penalties=0.3)
+SEEDS, ETA, X = 20, [100.0, 1.0, 10.0], "policies.eta"
+TWO = [MEANS, [0.2, 0.3, 0.4, 0.8]]
 
 
 @pytest.fixture(scope="module")
 def results():
-    policies = [
-        {"kind": "lfg", "eta": ETA},
-        "ucb1",
-        {"kind": "lfg", "label": "both", "eta": [5.0, 7.0], "exploration": [0.5, 2.0]},
-    ]
-    return jb.simulate(PROBLEM, policies, horizon=T, seeds=SEEDS, record=12, metrics=["regret", "unfairness"])
+    policies = [*grid("lfg", eta=ETA), "ucb1", *grid("lfg", "both", eta=[5.0, 7.0], exploration=[0.5, 2.0])]
+    return made_up(policies, TWO, seeds=SEEDS, metrics=["regret", "unfairness"])
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +33,11 @@ def mean_and_half(results, policy, metric):
 
 
 def test_a_line_goes_through_the_points_of_a_family_and_others_are_level(results):
-    figure = figures.sweep(results, "eta")
+    figure = figures.sweep(results, X)
     panels = [axis for axis in figure.axes if axis.get_visible()]
     assert [axis.get_ylabel() for axis in panels] == [METRICS[name].label for name in ("regret", "unfairness")]
     for axis, metric in zip(panels, ["regret", "unfairness"], strict=True):
-        assert axis.get_xlabel() == "eta"
+        assert axis.get_xlabel() == "policies.eta"
         assert axis.get_xscale() == "log"
         (bars,) = axis.containers
         line, _, (segments,) = bars
@@ -57,38 +53,38 @@ def test_a_line_goes_through_the_points_of_a_family_and_others_are_level(results
 
 
 def test_one_seed_has_no_intervals(results):
-    axis = figures.sweep(results.isel(seed=[0]), "eta", ["regret"]).axes[0]
+    axis = figures.sweep(results.isel(seed=[0]), X, ["regret"]).axes[0]
     (bars,) = axis.containers
     assert not bars.has_yerr
     assert not axis.patches
 
 
 def test_values_that_are_no_numbers_stand_side_by_side():
-    kinds = ["none", {"kind": "fixed", "d": 3}, {"kind": "geometric", "p": 0.5}]
-    grid = {"problem.delay": kinds}
-    problem = {"means": [0.9, 0.5], "delay": "none"}
-    results = jb.simulate(problem, "ucb1", grid=grid, horizon=50, seeds=3, metrics=["regret"])
+    kinds = ["none", "fixedx3", "geometricx0.5"]
+    results = made_up([{**one(kind, "ucb1", "ucb1"), "point": {"problem.delay": kind}} for kind in kinds])
     axis = figures.sweep(results, "problem.delay").axes[0]
-    words = [label.get_text() for label in axis.get_xticklabels()]
-    assert words == results["problem.delay"].values.tolist()
-    assert len(words) == len(kinds)
+    assert [label.get_text() for label in axis.get_xticklabels()] == kinds
     assert axis.get_xscale() == "linear"
 
 
-def test_the_figure_is_drawn_where_a_family_varies_one_parameter_alone(results, tmp_path):
+def test_the_figure_is_drawn_where_a_family_varies_one_parameter_alone(results):
     assert "sweep" in dict(figures.figures(results))
     both = results.isel(policy=results.family.values == "both")
     assert not [name for name in dict(figures.figures(both)) if name.startswith("sweep")]
-    assert {path.name for path in figures.draw_all(results, tmp_path)} > {"sweep.png", "sweep.pdf"}
+    assert set(figures.file_names(results)) > {"sweep.png", "sweep.pdf"}
 
 
 @pytest.mark.parametrize(
     ("x", "metrics", "words"),
     [
-        ("etta", None, "x = 'etta'.*eta"),
-        ("exploration", None, r"a family varies alone \(lfg: eta; both: eta, exploration\); select one value"),
-        ("eta", ["r_regret"], "metrics = 'r_regret'"),
-        ("eta", [], "at least one metric"),
+        ("eta", None, "x = 'eta'.*did you mean 'policies.eta'"),
+        (
+            "policies.exploration",
+            None,
+            r"alone \(lfg: policies.eta; both: policies.eta, policies.exploration\); select",
+        ),
+        (X, ["r_regret"], "metrics = 'r_regret'"),
+        (X, [], "at least one metric"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(results, x, metrics, words):
@@ -97,5 +93,5 @@ def test_what_cannot_be_drawn_is_refused(results, x, metrics, words):
 
 
 def test_without_a_grid_there_is_nothing_to_draw(results):
-    with pytest.raises(jb.InputError, match="there is no grid"):
-        figures.sweep(jb.simulate(PROBLEM, "ucb1", horizon=9, seeds=2), "eta")
+    with pytest.raises(jb.InputError, match="the results have no grid"):
+        figures.sweep(made_up(["ucb1"]), X)

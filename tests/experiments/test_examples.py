@@ -1,0 +1,29 @@
+"""The examples in the docstrings of simulate, tables, the summary and figures run and print what they say."""
+
+import doctest
+import importlib
+
+import matplotlib.pyplot as plt
+import pytest
+
+import jaxbandit as jb
+
+MODULES = ["simulate", "tables", "summary"]
+PLOTS = ["figures", "lines", "style", "arms", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
+
+
+@pytest.mark.parametrize("name", [*MODULES, *(f"plots.{name}" for name in PLOTS)])
+def test_examples_run(name):
+    module = importlib.import_module(f"jaxbandit.experiments.{name}")
+    tried = 0
+    for example in doctest.DocTestFinder().find(module, extraglobs={"jb": jb}):
+        tried += len(example.examples)
+        assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
+    assert tried >= 2
+    plt.close("all")
+
+
+@pytest.mark.parametrize("module", [jb.grids, jb.plots, jb.summary])
+def test_every_public_function_has_an_example(module):
+    for name in module.__all__:
+        assert not callable(getattr(module, name)) or ">>> " in getattr(module, name).__doc__, name
