@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import textwrap
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 # Modules that import xarray, pandas, matplotlib or optax are imported in functions, after bad input is refused.
 
+_SECTION = re.compile(r"\n\n(?:Source|Raises|Example):\s")  # of a docstring
 _LONGEST_NAME = "n" * 200  # longer than the names of the files that are written
 
 RUN = """\
@@ -382,7 +384,8 @@ def _policies(parsed: argparse.Namespace) -> int:
         if isinstance(entry, Alias):
             print_lines(f"{name}\n    {entry.summary}")
             continue
-        about = f"{entry.own_docstring()}\nsource: {entry.source}"
+        description = _SECTION.split(entry.own_docstring(), maxsplit=1)[0]
+        about = f"{description}\nsource: {entry.source}"
         print_lines(f"{name}\n{textwrap.indent(about, '    ')}")
         for parameter, field in entry.parameters().items():
             default = "" if field.default is None else f" = {_default_text(field.default)}"

@@ -270,9 +270,9 @@ def test_policies_lists_every_policy_with_its_parameters(capsys):
         Policy.registry
     )
     assert "    eta = 1: weight of fairness against reward" in lines
-    assert '    base = "ucb1": the index that is bent' in lines
+    assert '    base = "ucb1": the index to which penalty rates are added' in lines
     assert "    rounds_per_arm: N; default (T/K)^(2/3) log(T)^(1/3), rounded up" in lines
-    assert "    source: 000 eq. 12, Alg. 1" in lines
+    assert "    source: penalties paper, eq. 12, Alg. 1" in lines
 
 
 def test_version(capsys):

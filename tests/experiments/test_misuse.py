@@ -89,7 +89,7 @@ MISUSE = {
     "tuning no problem": (lambda: tune([0.9, 0.5]), "problem", "one Problem"),
     "an optimizer's name": (lambda: tune(optimizer="adam"), "optimizer", "optax.adam(0.05)"),
     "a cold temperature": (lambda: tune(temperature=1e-300), "temperature", "a number >= 1e-6"),
-    "too large steps": (lambda: tune(learning_rate=1e30), "learning_rate", "what makes smaller steps: one went to"),
+    "too large steps": (lambda: tune(learning_rate=1e30), "learning_rate", "must be such that steps are smaller"),
     "tuning with words": (lambda: tune(progress="yes"), "progress", "true or false"),
     "a table of numbers": (lambda: jb.grids.table(pd.DataFrame()), "results", "the dataset that `simulate` returns"),
     "several slopes": (lambda: jb.instances.lower_bound_family(3, 100, c=[0.1, 0.2]), "c", "a number >= 0"),

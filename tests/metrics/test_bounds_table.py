@@ -7,10 +7,9 @@ import pytest
 import reference_bounds as reference
 
 import jaxbandit as jb
-from jaxbandit.experiments.dataset import kind
 from jaxbandit.metrics.bounds.table import BOUNDS, bounds_for
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import Policy
+from jaxbandit.policies.base import Policy, kind_of
 
 MU, TAU, A, T = [0.9, 0.5, 0.3, 0.6], [0.1, 0.2, 0.0, 0.15], [0.5, 0.45, 0.2, 0.1], 500
 ONE_PLAY = jb.Problem(MU, fractions=TAU, penalties=A)
@@ -80,7 +79,7 @@ def test_the_value_of_every_bound_is_that_of_the_paper(bound):
 
 
 def test_every_bound_of_the_papers_is_in_the_table_and_of_known_policies():
-    kinds = {kind(jb.policy(name)) for name in Policy.registry} | {"fair-mmab/kl-ucb"}
+    kinds = {kind_of(jb.policy(name)) for name in Policy.registry} | {"fair-mmab/kl-ucb"}
     for bound in BOUNDS:
         assert any(bound.covers(name) for name in kinds), bound.source
         assert bound.metric in METRICS

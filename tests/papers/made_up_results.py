@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbandit.experiments.configs import config
-from jaxbandit.experiments.dataset import kind
+from jaxbandit.policies.base import kind_of
 
 RUNS = ("policy", "instance", "seed")
 SEEDS = 8
@@ -47,7 +47,7 @@ def made_up(experiment):
     coordinates = {
         "policy": [one.label for one in plan.configurations],
         "family": ("policy", [one.family for one in plan.configurations]),
-        "kind": ("policy", [kind(one.policy) for one in plan.configurations]),
+        "kind": ("policy", [kind_of(one.policy) for one in plan.configurations]),
         "round": rounds,
         **phase_names,
     }
