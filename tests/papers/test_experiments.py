@@ -8,7 +8,7 @@ from jaxbandit.experiments.configs.grid import expanded
 from jaxbandit.papers import PAPERS, Sizes
 from jaxbandit.papers.experiment import CONFIGS, at_point, experiment, grid_values
 from jaxbandit.papers.reproduce import REPRODUCTIONS
-from jaxbandit.tuning.command import task
+from jaxbandit.tuning.command import make_task
 
 QUICK, FULL = Sizes(quick=True), Sizes()
 
@@ -71,7 +71,7 @@ def test_papers_have_claims_with_names_and_figures_of_their_own():
 
 
 def test_the_tuning_example_tunes_penalty_rates_under_a_budget():
-    made = task(config.load(CONFIGS / "tuning.toml"))
+    made = make_task(config.load(CONFIGS / "tuning.toml"))
     assert made.configuration.label == "hard-threshold-ucb"
     assert made.arguments["parameters"] == ["penalties"]
     assert made.arguments["objective"]["kind"] == "budget"
