@@ -135,9 +135,9 @@ def _no_rounds_in_black_box(data: Data) -> Evidence:
     return decide(statistic, estimates, high=6.0).explained("rounds remain for the black box")
 
 
-def _shares(data: Data, transfer_cost: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+def _shares(data: Data, cost: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
     """Shares of the rounds in phases 1 and 2 together and in phase 3, with f softmax: both `[instance, seed]`."""
-    spent = phase_shares(data, "softmax", transfer_cost, horizon)
+    spent = phase_shares(data, "softmax", cost, horizon)
     return spent[..., :2].sum(axis=-1), spent[..., 2]
 
 

@@ -18,9 +18,9 @@ FAMILY_HORIZON = 10_000  # the shortest horizon of the lower-bound families
 OWN = "Self-regulated"
 
 
-def run_name(f: str, transfer_cost: str, horizon: int) -> str:
+def run_name(f: str, cost: str, horizon: int) -> str:
     """The experiment with a fairness function, a transfer cost and a horizon."""
-    return f"opportunities-{f}-lambda{transfer_cost}-{horizon}"
+    return f"opportunities-{f}-lambda{cost}-{horizon}"
 
 
 def family_name(family: str, horizon: int) -> str:
@@ -77,14 +77,14 @@ def horizons(data: Data) -> list[int]:
     return [horizon for horizon in HORIZONS if run_name("softmax", "0", horizon) in data]
 
 
-def average_utility(data: Data, f: str, transfer_cost: str, horizon: int) -> np.ndarray:
+def average_utility(data: Data, f: str, cost: str, horizon: int) -> np.ndarray:
     """Utility per round, `[1, seed]`."""
-    return final_values(data[run_name(f, transfer_cost, horizon)], "utility", OWN) / horizon
+    return final_values(data[run_name(f, cost, horizon)], "utility", OWN) / horizon
 
 
-def phase_shares(data: Data, f: str, transfer_cost: str, horizon: int) -> np.ndarray:
+def phase_shares(data: Data, f: str, cost: str, horizon: int) -> np.ndarray:
     """The share of the rounds in each phase, `[1, seed, phase]`."""
-    return data[run_name(f, transfer_cost, horizon)].phase_rounds.sel(policy=OWN).values / horizon
+    return data[run_name(f, cost, horizon)].phase_rounds.sel(policy=OWN).values / horizon
 
 
 def worst_regret(data: Data, family: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -38,28 +38,28 @@ def figures(data: Data) -> Iterator[DrawnFigure]:
     yield _lower_bound_figure(data)
 
 
-def _panel_of_figure_1(axis: Axes, data: Data, transfer_cost: str) -> None:
+def _panel_of_figure_1(axis: Axes, data: Data, cost: str) -> None:
     """Draw average utility against T at one λ, and the utility of the optimum of Lemma 1."""
     times = horizons(data)
-    colour = styles(data[run_name("softmax", transfer_cost, times[0])])[OWN]["color"]
+    colour = styles(data[run_name("softmax", cost, times[0])])[OWN]["color"]
     for f, look in zip(FUNCTIONS, shades(colour, len(FUNCTIONS)), strict=True):
-        points = [mean_over_runs(f, average_utility(data, f, transfer_cost, horizon)) for horizon in times]
+        points = [mean_over_runs(f, average_utility(data, f, cost, horizon)) for horizon in times]
         y, half = [point.value for point in points], [CONFIDENCE * point.stderr for point in points]
         axis.plot(times, y, label=f, markersize=3.5, **look)
         axis.errorbar(times, y, half, linestyle="", elinewidth=0.8, color=look["color"])
-        results = data[run_name(f, transfer_cost, times[0])]
+        results = data[run_name(f, cost, times[0])]
         means, shares, costs = (results[name].values[0][:, None] for name in ("means", "opportunities", "penalties"))
         optimum = optimal_utility(means, shares, costs, times)[:, 0] / times
         axis.plot(times, optimum, color=look["color"], linewidth=0.9, linestyle=":", label=f"{f}, optimum")
     axis.set_xscale("log")
     axis.set_xlabel("horizon T")
-    axis.set_title(f"λ = {transfer_cost}", loc="left")
+    axis.set_title(f"λ = {cost}", loc="left")
 
 
 def _figure_1(data: Data) -> DrawnFigure:
     figure, axes = panels(1, 3, height=2.1, sharey=True)
-    for axis, transfer_cost in zip(axes[0], TRANSFER_COSTS, strict=True):
-        _panel_of_figure_1(axis, data, transfer_cost)
+    for axis, cost in zip(axes[0], TRANSFER_COSTS, strict=True):
+        _panel_of_figure_1(axis, data, cost)
     axes[0, 0].set_ylabel("average utility (reward per round)")
     legend(figure, axes, sample_note(data[run_name("softmax", "0", horizons(data)[0])], "bars"), 3)
     caption = (
