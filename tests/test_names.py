@@ -6,11 +6,42 @@ from pathlib import Path
 import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
-GONE = """
-    Setting Entry Form Leg Stretch Outcome Job Group Facts Truth Tally Round Course
-    entry form leg stretch outcome job facts truth tally digits course apart either once deepest owed due
-    penalty price transfer_cost rate
-""".split()
+GONE = [
+    "Setting",
+    "Entry",
+    "Form",
+    "Leg",
+    "Stretch",
+    "Outcome",
+    "Job",
+    "Group",
+    "Facts",
+    "Truth",
+    "Tally",
+    "Round",
+    "Course",
+    "entry",
+    "form",
+    "leg",
+    "stretch",
+    "outcome",
+    "job",
+    "facts",
+    "truth",
+    "tally",
+    "digits",
+    "course",
+    "apart",
+    "either",
+    "once",
+    "deepest",
+    "owed",
+    "due",
+    "penalty",
+    "price",
+    "transfer_cost",
+    "rate",
+]
 
 
 def names(tree):

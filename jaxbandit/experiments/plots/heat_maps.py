@@ -127,7 +127,7 @@ def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, gr
     if np.ptp(means) > 0:
         _mark_best(axis, runs, filled, best)
     if values.size <= _NUMBERED:
-        digits = _digits(means)
+        digits = _decimals(means)
         for row, column in np.argwhere(filled):
             dark = (norm(values[row, column]) < 0.5) == gain
             text, ink = f"{values[row, column]:,.{digits}f}", "white" if dark else "black"
@@ -196,7 +196,7 @@ def _outline(inside: np.ndarray) -> Iterator[list[tuple[float, float]]]:
         yield [(column - 0.5, row - 0.5), (column - 0.5, row + 0.5)]
 
 
-def _digits(values: np.ndarray) -> int:
+def _decimals(values: np.ndarray) -> int:
     """The decimal places that give the largest value three digits."""
     largest = float(np.abs(values).max())
     return 2 if largest == 0 else max(0, min(4, 2 - math.floor(math.log10(largest))))
