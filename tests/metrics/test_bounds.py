@@ -8,20 +8,20 @@ import pkgutil
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import reference_bounds as paper
+import reference_bounds as reference
 
 import jaxbandit as jb
 from jaxbandit.metrics import bounds as theory
 from jaxbandit.metrics.bounds import table
 from jaxbandit.metrics.bounds.plays import first_learned_round
 
-EXACT = 1e-10  # relative; sums may run in another order
+EXACT = 1e-10  # relative; the order of sums may differ
 K, J = 5, 6
 ROUNDS = [2, 300, 40_000]
 
 
 def instances():
-    """mu, tau and A, each `[K, J]`: at random, but for two best arms, a gap that is its penalty, and zeros."""
+    """mu, tau and A, each `[K, J]`: random, but with two best arms, a gap that equals its penalty rate, and zeros."""
     rng = np.random.default_rng(7)
     mu, A = rng.uniform(0, 1, (K, J)), rng.uniform(0, 0.8, (K, J))
     tau = rng.dirichlet(np.ones(K + 1), J).T[:K]
@@ -30,15 +30,15 @@ def instances():
     tau[:, 2] = [0.0, 0.1, 0.0, 0.2, 0.0]
     A[:, 3] = 0.0
     mu[:, 5], A[:, 5], tau[:, 5] = [0.9, 0.5, 0.3, 0.6, 0.2], [0.5, 0.6, 0.65, 0.1, 0.1], 0.0005
-    A[:, 4] = (mu.max(axis=0) - mu)[:, 4] + [0.1, 0.2, 0.05, 0.3, 0.15]  # every arm is worth its penalty
+    A[:, 4] = (mu.max(axis=0) - mu)[:, 4] + [0.1, 0.2, 0.05, 0.3, 0.15]  # every gap is below its penalty rate
     return mu, tau, A
 
 
-MU, TAU, PRICE = instances()
+MU, TAU, PENALTIES = instances()
 
 
 def each(function, *arrays, rounds=ROUNDS):
-    """A function of the paper for every round and instance, `[R, J, ...]`."""
+    """A reference function for every round and instance, `[R, J, ...]`."""
     columns = [array.T.tolist() for array in arrays]
     return np.array([[function(*column, T) for column in zip(*columns, strict=True)] for T in rounds])
 
@@ -47,25 +47,25 @@ def each(function, *arrays, rounds=ROUNDS):
 
 
 def test_penalized_regret_and_selections_are_those_of_the_paper():
-    expected = each(lambda mu, tau, A, T: paper.penalized(mu, tau, A, T, 1.5), MU, TAU, PRICE)
-    np.testing.assert_allclose(table.hard_threshold_regret(MU, TAU, PRICE, ROUNDS, constant=1.5), expected, EXACT)
-    expected = each(lambda mu, tau, A, T: paper.pulls(mu, tau, A, T, 2.0), MU, TAU, PRICE)
-    found = table.hard_threshold_pulls(MU, TAU, PRICE, ROUNDS, constant=2.0)
+    expected = each(lambda mu, tau, A, T: reference.penalized(mu, tau, A, T, 1.5), MU, TAU, PENALTIES)
+    np.testing.assert_allclose(table.hard_threshold_regret(MU, TAU, PENALTIES, ROUNDS, constant=1.5), expected, EXACT)
+    expected = each(lambda mu, tau, A, T: reference.pulls(mu, tau, A, T, 2.0), MU, TAU, PENALTIES)
+    found = table.hard_threshold_pulls(MU, TAU, PENALTIES, ROUNDS, constant=2.0)
     np.testing.assert_allclose(found.transpose(0, 2, 1), expected, EXACT)
 
 
 def test_assumptions_are_those_of_the_paper():
     rounds = [100, 10**4, 10**6]
-    found = table.hard_threshold_assumptions_hold(MU, TAU, PRICE, rounds)
-    np.testing.assert_array_equal(found, each(paper.assumes, MU, TAU, PRICE, rounds=rounds))
+    found = table.hard_threshold_assumptions_hold(MU, TAU, PENALTIES, rounds)
+    np.testing.assert_array_equal(found, each(reference.assumes, MU, TAU, PENALTIES, rounds=rounds))
     assert found.any()
     assert not found.all()
 
 
 def test_deficits_follow_the_recursion_of_the_paper():
     """App. D's recursion, not eq. 33: from the third arm on they differ (4 b_1 against 3 b_1)."""
-    expected = each(paper.deficits, MU, PRICE)
-    found = table.hard_threshold_deficits(MU, PRICE, ROUNDS).transpose(0, 2, 1)
+    expected = each(reference.deficits, MU, PENALTIES)
+    found = table.hard_threshold_deficits(MU, PENALTIES, ROUNDS).transpose(0, 2, 1)
     np.testing.assert_allclose(found, expected, EXACT)
     assert np.isfinite(found[:, 4]).all()
     assert np.isinf(found[:, 3]).all()
@@ -74,39 +74,48 @@ def test_deficits_follow_the_recursion_of_the_paper():
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (table.hard_threshold_worst_case_regret(TAU, PRICE, ROUNDS), each(paper.worst_penalized, TAU, PRICE)),
         (
-            table.hard_threshold_noncritical_lower_bound(MU, TAU, PRICE, ROUNDS),
-            each(paper.noncritical_least, MU, TAU, PRICE),
+            table.hard_threshold_worst_case_regret(TAU, PENALTIES, ROUNDS),
+            each(reference.worst_penalized, TAU, PENALTIES),
         ),
-        (table.hard_threshold_critical_lower_bound(MU, TAU, PRICE, ROUNDS), each(paper.critical_least, MU, TAU, PRICE)),
         (
-            table.penalized_regret_lower_bound(TAU, PRICE, ROUNDS, sd=0.7),
-            each(lambda tau, A, T: paper.penalized_least(tau, A, T, 0.7), TAU, PRICE),
+            table.hard_threshold_noncritical_lower_bound(MU, TAU, PENALTIES, ROUNDS),
+            each(reference.noncritical_least, MU, TAU, PENALTIES),
         ),
-        (table.fair_ucb_regret(MU, TAU, ROUNDS), each(paper.fair_ucb, MU, TAU)),
-        (table.fair_worst_case_regret(MU, TAU, ROUNDS), each(paper.worst_fair, MU, TAU)),
-        (table.ucb1_regret(MU, ROUNDS), each(paper.fair_ucb, MU, 0 * TAU)),
+        (
+            table.hard_threshold_critical_lower_bound(MU, TAU, PENALTIES, ROUNDS),
+            each(reference.critical_least, MU, TAU, PENALTIES),
+        ),
+        (
+            table.penalized_regret_lower_bound(TAU, PENALTIES, ROUNDS, sd=0.7),
+            each(lambda tau, A, T: reference.penalized_least(tau, A, T, 0.7), TAU, PENALTIES),
+        ),
+        (table.fair_ucb_regret(MU, TAU, ROUNDS), each(reference.fair_ucb, MU, TAU)),
+        (table.fair_worst_case_regret(MU, TAU, ROUNDS), each(reference.worst_fair, MU, TAU)),
+        (table.ucb1_regret(MU, ROUNDS), each(reference.fair_ucb, MU, 0 * TAU)),
     ],
-    ids=["000 T4", "000 T5", "000 T6", "000 T7", "001 T3", "001 T5", "001 T7"],
+    ids=[
+        *("penalties 4", "penalties 5", "penalties 6", "penalties 7"),
+        *("guarantees 3", "guarantees 5", "guarantees 7"),
+    ],
 )
 def test_bounds_of_one_play_are_those_of_the_paper(found, expected):
     np.testing.assert_allclose(found, expected, EXACT)
     assert (expected > 0).any()
 
 
-def test_exact_fractions_are_taken_as_a_problem_holds_them():
+def test_the_exact_fractions_of_a_problem_are_accepted():
     problem = jb.Problem([0.9, 0.5], fractions=[0.1, 0.2], penalties=0.3)
     found = table.hard_threshold_regret(problem.means, problem.fractions, problem.penalties, 100)
-    assert found.item() == pytest.approx(paper.penalized([0.9, 0.5], [0.1, 0.2], [0.3, 0.3], 100, 1.0))
+    assert found.item() == pytest.approx(reference.penalized([0.9, 0.5], [0.1, 0.2], [0.3, 0.3], 100, 1.0))
 
 
-def test_what_a_policy_lacks_raises_the_worst_fair_regret():
+def test_missed_rounds_raise_the_worst_case_fair_regret():
     more = table.fair_worst_case_regret(MU, TAU, [50], missed_rounds=2.0) - table.fair_worst_case_regret(MU, TAU, [50])
     np.testing.assert_allclose(more, 2 * (MU.max(axis=0) - MU.min(axis=0))[None])
 
 
-PLAYS = {  # mu, tau, L, one instance each; gaps so wide that T_0 is found round by round
+PLAYS = {  # mu, tau, L of one instance; gaps are so wide that a search round by round finds T_0
     "one play": ([0.9, 0.5, 0.2], [0.3, 0.2, 0.1], 1),
     "two": ([0.1, 0.9, 0.5], [0.4, 0.45, 0.3], 2),
     "three of five": ([0.3, 0.95, 0.65, 0.0, 1.0], [0.3, 0.2, 0.25, 0.3, 0.1], 3),
@@ -117,13 +126,13 @@ PLAYS = {  # mu, tau, L, one instance each; gaps so wide that T_0 is found round
 def test_constant_regrets_are_those_of_the_paper(name):
     mu, tau, L = PLAYS[name]
     column = np.array(mu)[:, None], np.array(tau)[:, None], L
-    np.testing.assert_allclose(table.fair_mmab_ucb1_regret(*column), [paper.mmab_ucb1(mu, tau, L)], EXACT)
+    np.testing.assert_allclose(table.fair_mmab_ucb1_regret(*column), [reference.mmab_ucb1(mu, tau, L)], EXACT)
     for a in (0.0, 2.0):
-        expected = paper.mmab_kl_ucb(mu, tau, L, a)
+        expected = reference.mmab_kl_ucb(mu, tau, L, a)
         np.testing.assert_allclose(table.fair_mmab_kl_ucb_regret(*column, a=a), [expected], EXACT)
 
 
-def test_instances_of_several_plays_are_each_on_its_own():
+def test_instances_of_several_plays_do_not_affect_each_other():
     mu, tau, L = PLAYS["three of five"]
     both = np.stack([mu, mu[::-1], [0.5] * 5], axis=1), np.stack([tau, tau[::-1], tau], axis=1), L
     for function in (table.fair_mmab_ucb1_regret, table.fair_mmab_kl_ucb_regret):
@@ -132,25 +141,25 @@ def test_instances_of_several_plays_are_each_on_its_own():
 
 
 @pytest.mark.parametrize("a", [0.0, 2.0])
-def test_the_rounds_of_learning_are_the_first_that_suffice(a):
+def test_the_first_learned_round_is_that_of_a_search(a):
     levels = [1e-4, 0.003, 0.02, 0.3, 5.0]
-    expected = [paper.start(level, a, 4.5) for level in levels]
+    expected = [reference.start(level, a, 4.5) for level in levels]
     assert first_learned_round(levels, a, 4.5).tolist() == expected
     assert first_learned_round([0.0, 1e-12], a, 4.5).tolist() == [math.inf, pytest.approx(3e13, rel=0.4)]
 
 
-def test_the_tail_of_late_rounds_is_that_of_the_sum():
-    """Geometric series against the sums of App. E themselves, which the paper's own closed form falls short of."""
+def test_the_tail_sum_bounds_the_sum_itself():
+    """Geometric series against the sum of App. E (plays paper), which exceeds the closed form that is printed there."""
     share, eps, start = 0.3, 0.1, 200
     rounds = range(start, 20_000)
     direct = sum(math.exp(-2 * s * eps**2) for t in rounds for s in range(math.floor(share * t), 3000, 1) if t < 2000)
-    closed = paper.late(share, eps, start)
+    closed = reference.late(share, eps, start)
     assert closed * math.exp(-2 * eps**2) < direct < closed
     assert direct > math.exp(-2 * share * (start - 1) * eps**2) / (4 * eps**2 * share)  # as printed
 
 
 def closed_forms(T):
-    """P(D <= d) of each arm as functions of d, and the delay that has them, for two arms of mean .5 and .25."""
+    """By name, a delay and P(D <= d) of each arm as functions of d, for two arms of mean 0.5 and 0.25."""
     return {
         "none": ("none", [lambda d: 1.0] * 2),
         "fixed": ({"kind": "fixed", "d": [3, 9]}, [lambda d: float(d >= 3), lambda d: float(d >= 9)]),
@@ -175,8 +184,8 @@ def closed_forms(T):
 
 
 @pytest.mark.parametrize("name", closed_forms(0))
-def test_rates_under_delay_are_least_over_the_quantile(name):
-    """Against every quantile at which a delay's distribution jumps, and the definition of d(q)."""
+def test_rates_under_delay_are_minima_over_the_quantile(name):
+    """Against a search over all quantiles at which a delay's distribution jumps, with d(q) by its definition."""
     T, L, K = 60, 1, 2
     spec, cdfs = closed_forms(T)[name]
     problem = jb.Problem([0.5, 0.25], delay=spec, merit={"kind": "power", "scale": 3.0, "exponent": 2.0})
@@ -189,7 +198,7 @@ def test_rates_under_delay_are_least_over_the_quantile(name):
         "8 fairness": lambda q, d: steep * K * ((1 - q) * T + max(d, 1) * root),
         "9": lambda q, d: steep * K * ((1 - q) * T + max(d, 1) / q * root),
     }
-    least = {name: paper.over_quantiles(cost, cdfs, T) for name, cost in costs.items()}
+    least = {name: reference.over_quantiles(cost, cdfs, T) for name, cost in costs.items()}
     found = {
         "8 reward": table.op_fcucb_d_reward_regret(*on),
         "8 fairness": table.op_fcucb_d_fairness_regret(*fair),
@@ -202,7 +211,7 @@ def test_rates_under_delay_are_least_over_the_quantile(name):
         np.testing.assert_allclose(value, [[least[theorem]]], EXACT, err_msg=theorem)
 
 
-def test_the_steepness_of_a_merit_function_is_found():
+def test_merit_constants_are_the_smallest_value_and_the_steepest_slope():
     class Bump(jb.Merit):
         def value(self, mu):
             return 0.5 + mu * (1.0 - mu)
@@ -220,11 +229,11 @@ def test_the_steepness_of_a_merit_function_is_found():
 @pytest.mark.parametrize("slope", [0.05, 0.25, 2.0])
 def test_utility_regrets_are_those_of_the_paper(slope):
     T = [10, 1000, 10**6]
-    np.testing.assert_allclose(table.etc_utility_regret(4, slope, T), [paper.etc(4, slope, t) for t in T], EXACT)
-    expected = [paper.self_regulated(4, slope, t) for t in T]
+    np.testing.assert_allclose(table.etc_utility_regret(4, slope, T), [reference.etc(4, slope, t) for t in T], EXACT)
+    expected = [reference.self_regulated(4, slope, t) for t in T]
     np.testing.assert_allclose(table.self_regulated_utility_regret(4, slope, T), expected, EXACT)
     for c in (0.3, 2.0, 6.0):
-        expected = [paper.utility_least(4, t, slope, c) for t in T]
+        expected = [reference.utility_least(4, t, slope, c) for t in T]
         found = table.utility_regret_lower_bound(4, T, scale=slope, c=c)
         np.testing.assert_allclose(found, expected, EXACT, atol=1e-9)
 
@@ -232,24 +241,24 @@ def test_utility_regrets_are_those_of_the_paper(slope):
 # Limits
 
 
-def test_without_fairness_all_bounds_of_one_play_are_the_classical_one():
+def test_without_fairness_all_bounds_of_one_play_are_the_classical_bound():
     gap = MU.max(axis=0) - MU
     rest = (1 + math.pi**2 / 3) * gap.sum(axis=0)
     classical = table.ucb1_regret(MU, ROUNDS)
     none = np.zeros((K, 1))
     np.testing.assert_allclose(table.fair_ucb_regret(MU, none, ROUNDS), classical)
-    for tau, A in ((none, none), (none, PRICE), (TAU, none)):
+    for tau, A in ((none, none), (none, PENALTIES), (TAU, none)):
         found = table.hard_threshold_regret(MU, tau, A, ROUNDS, constant=0.0)
         np.testing.assert_allclose(found + rest, classical, err_msg=f"{tau.max()} {A.max()}")
 
 
-def test_where_every_penalty_is_high_penalties_are_guarantees():
+def test_high_penalty_rates_are_guarantees():
     high = table.hard_threshold_regret(MU, TAU, np.full((K, 1), 2.0), ROUNDS, constant=0.0)
     rest = (1 + math.pi**2 / 3) * (MU.max(axis=0) - MU).sum(axis=0)
     np.testing.assert_allclose(high + rest, table.fair_ucb_regret(MU, TAU, ROUNDS))
 
 
-def test_a_constant_regret_grows_as_the_neighbours_of_the_last_play_come_near():
+def test_constant_regrets_grow_as_the_gaps_beside_the_last_play_shrink():
     tau = np.full((3, 1), 0.3)
     for function in (table.fair_mmab_ucb1_regret, table.fair_mmab_kl_ucb_regret):
         above = [function([[0.5 + x], [0.5], [0.1]], tau, 2).item() for x in (0.0, 0.01, 0.1, 0.4)]
@@ -276,14 +285,14 @@ def test_rates_under_delay_in_the_limits():
     assert rates({"kind": "fixed", "d": 11})[0][1] == [60.0 + 22.0]
 
 
-def test_long_horizons_go_through_many_delays():
+def test_long_horizons_include_all_delays():
     problem = jb.Problem([0.9, 0.5], delay={"kind": "pareto", "alpha": [0.5, 0.2]})
     [[found]] = table.merit_reward_regret(problem.delay, problem.means, 1, [20_000])
     d = np.arange(20_001)
     np.testing.assert_allclose(found, np.min(2 / np.maximum(1 - (d + 1.0) ** -0.2, 1e-9) * math.sqrt(20_000) + d))
 
 
-def test_the_lower_bound_on_utility_is_highest_where_its_cases_meet():
+def test_the_lower_bound_on_utility_is_largest_where_its_cases_meet():
     K, L = 6, 2.0
     best = (K**2 / (4 * L)) ** (1 / 3)
     values = [table.utility_regret_lower_bound(K, [1000], L, c).item() for c in (0.5 * best, best, 2 * best)]
@@ -291,7 +300,7 @@ def test_the_lower_bound_on_utility_is_highest_where_its_cases_meet():
     assert values[0] == 0.0
 
 
-def test_bounds_without_constants_say_when_they_say_nothing():
+def test_bounds_are_trivial_where_theorems_say_nothing():
     assert np.isinf(table.etc_utility_regret(4, 0.0, [100])).all()
     assert np.isfinite(table.self_regulated_utility_regret(4, 0.0, [100])).all()
     few = table.penalized_regret_lower_bound([[0.1], [0.1]], [[0.5], [0.5]], [1, 2, 3], sd=1.0)
@@ -300,8 +309,8 @@ def test_bounds_without_constants_say_when_they_say_nothing():
     assert np.isinf(table.hard_threshold_worst_case_regret([[0.1], [0.1]], [[0.5], [0.5]], [1])).all()
 
 
-def test_owed_rounds_leave_no_regret_that_is_certain():
-    """000 Theorem 7 as printed, with 1 - 2 max tau, is above what playing in turn costs at most whatever the means."""
+def test_the_lower_bound_as_printed_exceeds_the_regret_of_playing_in_turn():
+    """Penalties paper, Theorem 7: with 1 - 2 max tau, it exceeds the largest regret of playing the arms in turn."""
     arms, T = 20, 10_000
     tau = np.full((arms, 1), (1 - 1 / T) / arms)
     in_turn = np.full((arms, 1), T / arms)
@@ -311,7 +320,7 @@ def test_owed_rounds_leave_no_regret_that_is_certain():
     assert (1 - 2 * tau.max()) * math.sqrt((arms - 1) * T / 2) / (8 * math.e) > 12 * most
 
 
-# What functions refuse
+# Bad arguments
 
 TWO = [[0.9], [0.5]], [[0.1], [0.1]], [[0.5], [0.5]]
 

@@ -15,6 +15,9 @@ from small_problem import HORIZON, SEEDS, SMALL, START
 
 import jaxbandit as jb
 from jaxbandit import tuning
+from jaxbandit.core.rationals import QuotaTable
+from jaxbandit.environment.ground_truth import ground_truth_of
+from jaxbandit.metrics import definitions
 from jaxbandit.policies.base import Policy
 
 
@@ -90,31 +93,36 @@ def test_the_multiplier_follows_the_excess_and_its_change():
     assert budget.replace(most=0.0).with_updated_multiplier(3.0, 3.0).multiplier == pytest.approx(1.3)
 
 
+def test_rewards_are_those_of_the_counts():
+    """The penalized reward is that of the oracle minus the penalized regret: L* = 12.8 min(gap, A) per arm."""
+    counts = np.random.default_rng(0).multinomial(64, [0.5, 0.3, 0.2], (1, 1, 5)).transpose(0, 3, 1, 2).astype(float)
+    quota = QuotaTable(SMALL.fractions, 1).rows(64, 1)
+    inputs = definitions.metric_inputs(["penalized_regret"], np.array([64]), ground_truth_of(SMALL), quota)
+    with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
+        counts, inputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), (counts, inputs))
+        regret = np.asarray(definitions.penalized_regret(counts, inputs))
+        value = tuning.PenalizedReward().value(counts, inputs, {})
+        reward = tuning.Reward().value(counts, inputs, {})
+    np.testing.assert_allclose(value, 0.9 * 64 - 12.8 * (0.3 + 0.3) - regret, rtol=1e-12)
+    np.testing.assert_allclose(reward, np.einsum("k,rkcs->rcs", [0.9, 0.6, 0.3], counts), rtol=1e-12)
+    assert tuning.PenalizedReward().maximised
+    assert tuning.Reward().maximised
+    assert [tuning.MetricObjective(metric=name).maximised for name in ("regret", "utility")] == [False, True]
+
+
 @pytest.mark.slow
-def test_rewards_are_maximised_and_objectives_can_be_user_defined():
+def test_objectives_can_be_user_defined_and_maximised():
     class PlaysOfLastArm(tuning.Objective, name="plays-of-last-arm"):
         maximised = True
 
         def value(self, counts, inputs, measured):
             return counts[:, -1]
 
-    problem = jb.Problem([0.9, 0.5, 0.3], fractions=0.2, penalties=0.3)
-
-    def estimate(objective):
-        found = tuning.value_and_gradient(
-            problem, "hard-threshold-ucb", ["penalties"], objective=objective, horizon=64, seeds=16
-        )
-        return found.value, found.gradient["penalties"]
-
-    value, gradient = estimate("penalized_reward")
-    regret, opposite = estimate("penalized_regret")
-    np.testing.assert_allclose(gradient, -opposite, rtol=1e-4, atol=1e-4)
-    optimal = 0.9 * 64 - 12.8 * (0.3 + 0.3)  # L* = 12.8 min(gap, A) per arm
-    np.testing.assert_allclose(value, optimal - regret, rtol=1e-5)
     result = tuning.tune(
-        problem, "hard-threshold-ucb", {"penalties": [0.1] * 3},
-        objective=PlaysOfLastArm(), horizon=60, seeds=16, steps=4, check=1,
+        SMALL, "hard-threshold-ucb", {"penalties": [0.1] * 3},
+        objective=PlaysOfLastArm(), horizon=HORIZON, seeds=SEEDS, steps=4, check=1, learning_rate=0.2,
     )  # fmt: skip
+    del tuning.Objective.registry["plays-of-last-arm"]
     assert result.values["penalties"][2] > 0.1
     assert result.trajectory.hard_objective[result.step] == result.trajectory.hard_objective.max()
 
