@@ -14,7 +14,13 @@ from scipy.optimize import linprog
 
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of
-from jaxbandit.metrics.optimal_allocations import fair_allocation, fair_counts, optimal_loss, penalized_allocation
+from jaxbandit.metrics.optimal_allocations import (
+    fair_allocation,
+    fair_counts,
+    optimal_loss,
+    optimal_utility,
+    penalized_allocation,
+)
 
 hundredths = st.integers(0, 100).map(lambda n: n / 100)  # two decimals, so that gaps tie with penalties and arms tie
 
@@ -151,6 +157,18 @@ def test_the_penalized_allocation_by_hand():
     mu, tau = np.array([[0.9], [0.5], [0.1]]), np.array([[0.05], [0.2], [0.3]])
     np.testing.assert_allclose(penalized_allocation(mu, tau, np.full((3, 1), 0.5)).ravel(), [0.8, 0.2, 0])
     np.testing.assert_allclose(fair_allocation(mu, tau).ravel(), [0.5, 0.2, 0.3])
+    equal = np.array([[0.75], [0.25]]), np.array([[0.05], [0.2]]), np.full((2, 1), 0.5)  # gap 0.5 = A is critical
+    np.testing.assert_allclose(penalized_allocation(*equal).ravel(), [0.8, 0.2])
+
+
+def test_the_optimal_utility_by_hand():
+    """29 of 100 rounds for arm 0, although 0.29 * 100 is below 29 in float64; of two best arms the costlier is first."""
+    utility = optimal_utility([[0.5], [1.0]], [[0.29], [0.71]], [[0.6], [0.6]], [100])
+    assert utility.item() == pytest.approx(0.5 * 29 + 71)
+    best = optimal_utility([[1.0], [1.0]], [[0.35], [0.45]], [[0.6], [0.2]], [9])  # 3.15 and 4.05 rounds; 2 are left
+    assert best.item() == pytest.approx(9)
+    one_left = optimal_utility([[1.0], [1.0]], [[0.5], [0.5]], [[0.2], [0.6]], [9])  # 4.5 rounds each; arm 1 gets 5
+    assert one_left.item() == pytest.approx(9 - 0.2 * 0.5)
 
 
 def test_the_lowest_of_several_best_arms_gets_what_is_left():
