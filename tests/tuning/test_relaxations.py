@@ -46,13 +46,13 @@ def test_shares_of_several_plays_sum_to_the_plays():
 
 
 def test_shares_of_one_play_are_a_softmax():
-    score = np.array([[0.3, np.inf, 0.1], [-0.2, 0.5, np.inf], [0.5, 0.2, np.inf]])
-    available = np.array([[True, True, True], [True, True, False], [False, True, True]])
+    score = np.array([[0.3, np.inf, 0.1, 0.3], [-0.2, 0.5, np.inf, np.inf], [0.5, 0.2, np.inf, np.inf]])
+    available = np.array([[True, True, True, True], [True, True, False, True], [False, True, True, True]])
     now = soft_view(score, 1, available)
     share = np.asarray(soft_shares(jnp.asarray(score), now, jnp.asarray(0.4)))
     weight = np.exp(np.array([0.3, -0.2]) / 0.4)
     np.testing.assert_allclose(share[:, 0], [*(weight / weight.sum()), 0], rtol=1e-5)
-    np.testing.assert_array_equal(share[:, 1:], [[1, 0], [0, 0], [0, 1]])
+    np.testing.assert_array_equal(share[:, 1:], [[1, 0, 0], [0, 0, 1], [0, 1, 0]])  # the lowest of two infinite scores
 
 
 def test_the_shares_of_several_plays_have_the_right_derivative(float64):
