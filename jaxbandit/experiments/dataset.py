@@ -39,7 +39,6 @@ import hashlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -64,7 +63,7 @@ _RUNS = ("policy", "instance", "seed")
 _CURVE = ("policy", "instance", "round")
 
 
-def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, Any]) -> xr.Dataset:
+def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) -> xr.Dataset:
     """The results of a simulation as the dataset that this module's docstring describes.
 
     Args:
@@ -149,7 +148,7 @@ def _rows(values: np.ndarray | None, problem: Problem) -> np.ndarray | None:
     return None if values is None else np.broadcast_to(values.astype(np.float64), problem.means.shape).T
 
 
-def _phases(plan: Plan, result: SimulationResult) -> tuple[dict[str, Variable], dict[str, Any]]:
+def _phases(plan: Plan, result: SimulationResult) -> tuple[dict[str, Variable], dict[str, object]]:
     """The variable of rounds per phase, and the coordinates of phases; both empty where no policy has phases."""
     names = [policy.phases for policy in plan.prepared]
     most = max(map(len, names))
@@ -184,7 +183,7 @@ def _grid_coordinates(plan: Plan) -> dict[str, Variable]:
     return coordinates
 
 
-def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, Any]) -> dict[str, Any]:
+def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, object]) -> dict[str, object]:
     """The attributes of the dataset."""
     runs = len(plan.configurations) * plan.problem.instances * result.seeds
     same_plays = len({problem.plays for problem in plan.problems}) == 1

@@ -35,12 +35,12 @@ from jaxbandit.policies.base import Policy, policy
 if TYPE_CHECKING:
     import xarray as xr
 
-PolicyLike = str | Policy | type[Policy] | Mapping[str, Any]
+PolicyLike = str | Policy | type[Policy] | Mapping[str, object]
 
 
 @suggest_keywords
 def simulate(
-    problem: Problem | Mapping[str, Any],
+    problem: Problem | Mapping[str, object],
     policies: PolicyLike | Sequence[PolicyLike] | Mapping[str, PolicyLike],
     *,
     horizon: int,
@@ -49,7 +49,7 @@ def simulate(
     record: int | str | Sequence[int] = 200,
     metrics: Sequence[str] | None = None,
     block: int | None = None,
-    grid: Mapping[str, Any] | None = None,
+    grid: Mapping[str, object] | None = None,
     until: str | None = None,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = False,
@@ -152,7 +152,7 @@ def _checkpoint_folder(keep: object) -> Path | None:
 
 def _problem_points(
     problem: object, grid: object, key: int
-) -> tuple[Problem | Mapping[str, Any], Mapping[str, Any] | None, list[ProblemPoint]]:
+) -> tuple[Problem | Mapping[str, object], object, list[ProblemPoint]]:
     """The problem and the grid over it in Python's types, and the problems of the grid's points."""
     if isinstance(problem, Problem):
         if grid is not None:

@@ -1,4 +1,4 @@
-"""The command line: exit codes, what is written, what is printed."""
+"""The command line: exit codes, files and printed text."""
 
 import contextlib
 import io
@@ -56,7 +56,7 @@ def there(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A folder that a run has written to, and what it printed."""
+    """The output directory of a run, and the text it printed."""
     place = tmp_path_factory.mktemp("done")
     (place / "small.toml").write_text(TOML)
     streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
@@ -123,7 +123,7 @@ def test_results_nc_is_what_the_interface_says(done):
     np.testing.assert_allclose(results.fractions, [[0.1, 0.1, 0.1]])
 
     about = results.attrs
-    told = {
+    names_of_attributes = {
         "config",
         "jaxbandit_version",
         "jax_version",
@@ -133,7 +133,7 @@ def test_results_nc_is_what_the_interface_says(done):
         "rounds_per_second",
         "files",
     }
-    assert set(about) == told | {"plays"}
+    assert set(about) == names_of_attributes | {"plays"}
     assert tomllib.loads(about["config"]) == tomllib.loads(TOML)
     assert about["jaxbandit_version"] == metadata.version("jaxbandit")
     assert about["jax_version"] == jax.__version__
@@ -144,7 +144,7 @@ def test_results_nc_is_what_the_interface_says(done):
     assert about["rounds_per_second"] == pytest.approx(4 * 5 * 200 / about["run_seconds"])
 
 
-def test_the_file_is_what_python_gives(done):
+def test_the_file_equals_the_dataset_from_python(done):
     config = tomllib.loads(TOML)
     results = jb.simulate(config["problem"], config["policies"], **config["simulation"])
     xr.testing.assert_equal(opened(done[0]), results)
@@ -170,7 +170,7 @@ def test_out_may_be_a_folder_that_is_not_there_yet(there):
     assert opened(there / "deep/er/still").sizes["seed"] == 5
 
 
-def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
+def test_set_changes_the_config_and_its_record_in_the_file(there, capsys):
     changes = ["simulation.seeds=4", "simulation.horizon=90", 'simulation.metrics=["regret"]']
     more = ["policies.1.eta=7", "policies.0.label=hard"]
     assert run("--set", *changes, "--out", "made", "--set", *more) == 0
@@ -179,9 +179,9 @@ def test_set_changes_the_config_and_what_the_file_says_of_it(there, capsys):
     assert results["round"].values[-1] == 90
     assert results.policy.values.tolist() == ["hard", "LFG"]
     assert [name for name in METRICS if name in results] == ["regret"]
-    told = tomllib.loads(results.attrs["config"])
-    assert told["simulation"] == {"horizon": 90, "seeds": 4, "key": 3, "record": 20, "metrics": ["regret"]}
-    assert told["policies"][1]["eta"] == 7
+    recorded = tomllib.loads(results.attrs["config"])
+    assert recorded["simulation"] == {"horizon": 90, "seeds": 4, "key": 3, "record": 20, "metrics": ["regret"]}
+    assert recorded["policies"][1]["eta"] == 7
     assert "at T = 90: mean ± 95 % confidence over 4 runs" in capsys.readouterr().out
 
 
@@ -217,7 +217,7 @@ def test_bad_input_exits_with_2_and_one_line(there, capsys, arguments, start):
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused(there, capsys, monkeypatch):
-    """Root may write anywhere, so the refusal of the system is played."""
+    """The system's refusal is simulated, since root may write anywhere."""
 
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
@@ -245,7 +245,7 @@ def test_a_config_that_cannot_be_read_exits_with_2(there, capsys, content):
 @pytest.mark.parametrize(
     "arguments", [[], ["run"], ["stroll"], ["run", "small.toml", "--seeds", "3"], ["run", "small.toml", "--set"]]
 )
-def test_a_command_that_is_none_exits_with_2(there, capsys, arguments):
+def test_an_unknown_command_exits_with_2(there, capsys, arguments):
     with pytest.raises(SystemExit) as stopped:
         cli.main(arguments)
     assert stopped.value.code == 2
@@ -283,7 +283,7 @@ def test_version(capsys):
 
 
 class Broken(jb.Index):
-    """An index that is no number from some round on."""
+    """An index that is NaN from some round on."""
 
     since: float = 5.0
 
@@ -291,7 +291,7 @@ class Broken(jb.Index):
         return now.mean + jnp.where(now.t.astype(now.mean.dtype) < self.since, 0.0, jnp.nan)
 
 
-def test_an_index_that_is_no_number_stops_the_simulation():
+def test_an_index_that_is_nan_stops_the_simulation():
     problem = jb.Problem([0.9, 0.5, 0.1])
     for since in (1.0, 5.0, 200.0):
         with pytest.raises(FloatingPointError, match=r"^policy 'Broken': by round \d+ .* not a number$"):
@@ -310,7 +310,7 @@ def test_a_simulation_that_fails_exits_with_1_and_writes_nothing(there, capsys, 
 
 
 @pytest.mark.parametrize("out", ["taken", "nowhere"])
-def test_results_that_could_not_be_written_are_refused_before_work(there, capsys, out):
+def test_an_output_directory_that_cannot_be_used_is_refused_before_work(there, capsys, out):
     (there / "taken" / "results.nc").mkdir(parents=True)
     (there / "nowhere").symlink_to(there / "missing")
     assert cli.main(["run", "small.toml", "--out", out]) == 2

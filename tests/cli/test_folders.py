@@ -1,4 +1,4 @@
-"""Folders of results: what is removed from them, whose results are replaced, and several processes in one."""
+"""Output directories: which files are removed, which results are replaced, and several processes in one directory."""
 
 import os
 
@@ -49,7 +49,7 @@ def run(*changes, out="made", options=()):
     return cli.main(["run", "small.toml", "--out", out, *options, *changes])
 
 
-def told(capsys):
+def error_line(capsys):
     """The one line on standard error."""
     line = capsys.readouterr().err
     assert line.startswith("jaxbandit: ")
@@ -76,13 +76,13 @@ def told(capsys):
         f"deeper/{BLOCK}",
     ],
 )
-def test_a_folder_of_that_name_that_is_another_s_is_refused_and_stays(there, capsys, folder, path):
+def test_a_checkpoint_folder_of_another_program_is_refused_and_kept(there, capsys, folder, path):
     place = there / "made" / folder / path
     place.parent.mkdir(parents=True)
     place.write_text("precious")
     before = contents(there)
     assert run() == 2
-    line = told(capsys)
+    line = error_line(capsys)
     assert f"--out = 'made': must be a folder whose '{folder}', if it exists, was made by jaxbandit (this one" in line
     assert repr(path.split("/")[0]) in line
     assert contents(there) == before
@@ -90,15 +90,16 @@ def test_a_folder_of_that_name_that_is_another_s_is_refused_and_stays(there, cap
 
 @pytest.mark.parametrize("folder", [FOLDER, f".{FOLDER}"])
 @pytest.mark.parametrize("target", ["elsewhere", "nowhere", "elsewhere/files"])
-def test_a_symbolic_link_of_that_name_is_refused_and_not_followed(there, capsys, folder, target):
+def test_a_symbolic_link_to_a_checkpoint_folder_is_refused_and_not_followed(there, capsys, folder, target):
     (there / "elsewhere" / "files").mkdir(parents=True)
     (there / "elsewhere" / "files" / "p.txt").write_text("precious")
     (there / "made").mkdir()
     (there / "made" / folder).symlink_to(there / target)
     before = contents(there)
     assert run() == 2
-    assert f"a folder whose '{folder}', if it exists, was made by jaxbandit (this one is a symbolic link)" in told(
-        capsys
+    assert (
+        f"a folder whose '{folder}', if it exists, was made by jaxbandit (this one is a symbolic link)"
+        in error_line(capsys)
     )
     assert contents(there) == before
     assert names(there / "made") == [folder]
@@ -109,17 +110,17 @@ def test_a_symbolic_link_of_that_name_is_refused_and_not_followed(there, capsys,
     assert not (there / "nowhere").exists()
 
 
-def test_a_link_to_another_s_folder_inside_is_not_followed(there, capsys):
+def test_a_symbolic_link_in_a_checkpoint_folder_is_not_followed(there, capsys):
     (there / "elsewhere").mkdir()
     (there / "elsewhere" / "results.nc").write_text("precious")
     (there / "made" / FOLDER).mkdir(parents=True)
     (there / "made" / FOLDER / f"files-{HEX}").symlink_to(there / "elsewhere")
     assert run() == 2
-    assert f"this one holds 'files-{HEX}'" in told(capsys)
+    assert f"this one holds 'files-{HEX}'" in error_line(capsys)
     assert (there / "elsewhere" / "results.nc").read_text() == "precious"
 
 
-def test_what_another_puts_there_meanwhile_stays(there, monkeypatch):
+def test_files_that_another_program_adds_are_kept(there, monkeypatch):
     save = Checkpoint.save
 
     def joined(folder, name, arrays):
@@ -135,31 +136,33 @@ def test_what_another_puts_there_meanwhile_stays(there, monkeypatch):
     assert left == {"notes.txt", f"files-{HEX}/thesis.txt"}
 
 
-def test_what_kills_have_left_goes_with_the_next_run(there):
-    rests = [f"{FOLDER}/{BLOCK}", f"{FOLDER}/.{BLOCK}.{HEX}", f"{FOLDER}/.run.toml.{HEX}"]
-    rests += [f"{FOLDER}/files-{HEX}/{name}" for name in ("results.nc", ".results.nc.77", "table.csv", "sweep-eta.pdf")]
-    rests += [f".{FOLDER}/{BLOCK}", f".{FOLDER}/files-{HEX}/pulls.png"]
-    for rest in rests:
-        (there / "made" / rest).parent.mkdir(parents=True, exist_ok=True)
-        (there / "made" / rest).write_bytes(b"half")
+def test_remains_of_killed_runs_are_removed(there):
+    remains = [f"{FOLDER}/{BLOCK}", f"{FOLDER}/.{BLOCK}.{HEX}", f"{FOLDER}/.run.toml.{HEX}"]
+    remains += [
+        f"{FOLDER}/files-{HEX}/{name}" for name in ("results.nc", ".results.nc.77", "table.csv", "sweep-eta.pdf")
+    ]
+    remains += [f".{FOLDER}/{BLOCK}", f".{FOLDER}/files-{HEX}/pulls.png"]
+    for path in remains:
+        (there / "made" / path).parent.mkdir(parents=True, exist_ok=True)
+        (there / "made" / path).write_bytes(b"half")
     with pytest.warns(UserWarning, match="damaged or of another run"):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert names(there / "made") == []
 
 
 @pytest.mark.parametrize("folder", [FOLDER, f".{FOLDER}"])
-def test_a_file_of_that_name_is_refused(there, capsys, folder):
+def test_a_file_in_the_place_of_a_checkpoint_folder_is_refused(there, capsys, folder):
     (there / "made").mkdir()
     (there / "made" / folder).write_text("precious")
     assert run() == 2
-    assert "this one is a file" in told(capsys)
+    assert "this one is a file" in error_line(capsys)
     assert (there / "made" / folder).read_text() == "precious"
 
 
 # Results of another config.
 
 
-def test_results_of_another_config_are_replaced_only_where_that_is_asked_for(there, capsys):
+def test_results_of_another_config_are_replaced_only_with_force(there, capsys):
     assert run(GRID) == 0
     assert names(there / "made") == GRIDS
     for name in ("thesis.txt", "sweep-mine.png", ".results.nc.5"):
@@ -168,7 +171,7 @@ def test_results_of_another_config_are_replaced_only_where_that_is_asked_for(the
     capsys.readouterr()
     for changes in ([], ["simulation.key=4"], [GRID, "simulation.horizon=41"], [GRID, "policies.0.label=other"]):
         assert run(*changes) == 2
-        line = told(capsys)
+        line = error_line(capsys)
         assert "--out = 'made': must be a folder without the results of another config; `--force`" in line
         assert contents(there) == before
     assert run(options=["--force"]) == 0
@@ -177,7 +180,7 @@ def test_results_of_another_config_are_replaced_only_where_that_is_asked_for(the
 
 
 @pytest.mark.parametrize("changes", [[], ["simulation.block=3"], ["simulation.key=0"], ["problem.plays=1"]])
-def test_the_same_run_again_needs_no_leave(there, changes):
+def test_the_same_run_needs_no_force(there, changes):
     assert run() == 0
     first = opened(there / "made")
     assert run(*changes) == 0
@@ -185,7 +188,7 @@ def test_the_same_run_again_needs_no_leave(there, changes):
     assert names(there / "made") == MINE
 
 
-def test_files_that_this_run_does_not_write_any_more_go(there, monkeypatch):
+def test_listed_files_that_a_run_no_longer_writes_are_removed(there, monkeypatch):
     drawings = figures._drawings
 
     def more(data):
@@ -201,7 +204,7 @@ def test_files_that_this_run_does_not_write_any_more_go(there, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["text", "damaged", "foreign", "link", "pipe"])
-def test_results_that_cannot_be_read_are_another_s(there, capsys, kind):
+def test_results_that_cannot_be_read_need_force(there, capsys, kind):
     made = there / "made"
     made.mkdir()
     path = made / "results.nc"
@@ -219,14 +222,14 @@ def test_results_that_cannot_be_read_are_another_s(there, capsys, kind):
     (made / "sweep.png").write_text("precious")
     capsys.readouterr()
     assert run() == 2
-    assert "a folder without a results.nc that cannot be read; `--force` replaces" in told(capsys)
+    assert "a folder without a results.nc that cannot be read; `--force` replaces" in error_line(capsys)
     assert run(options=["--force"]) == 0
     assert names(made) == sorted([*MINE, "sweep.png"])
     assert opened(made).sizes["policy"] == 1
     assert not (there / "nowhere").exists()
 
 
-def test_a_list_that_names_another_s_files_is_not_followed(there):
+def test_a_forged_list_of_files_removes_nothing_else(there):
     assert run() == 0
     found = opened(there / "made")
     listed = "results.nc thesis.txt ../small.toml /etc/passwd sweep/../thesis.txt .git curves.png"
@@ -239,8 +242,8 @@ def test_a_list_that_names_another_s_files_is_not_followed(there):
 
 
 @pytest.mark.parametrize(("module", "name"), [(dataset, "write"), (export, "_move"), (figures, "draw_all")])
-def test_an_interrupted_replacement_is_gone_on_with(there, monkeypatch, module, name):
-    """Before the results are there, once what was listed is gone, and at the figures; the leave is kept as well."""
+def test_an_interrupted_replacement_is_resumed(there, monkeypatch, module, name):
+    """Interrupted at the results, after listed files are removed, and at the figures; `--force` is remembered."""
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
@@ -256,7 +259,7 @@ def test_an_interrupted_replacement_is_gone_on_with(there, monkeypatch, module, 
 
 
 @pytest.mark.parametrize("kind", FIGURES)
-def test_names_of_figures_are_known_as_such(kind):
+def test_names_of_figures_are_recognised(kind):
     labels = ["eta", "η", "../../x", "</script>", "a b/c", "." * 80, "W" * 500, "ETA", "eta", ""]
     for found in (figures._distinct_names(kind, labels), figures._distinct_names(kind, labels[:1])):
         assert all(is_output(f"{name}{suffix}") for name in found for suffix in (".png", ".pdf"))
@@ -272,10 +275,10 @@ def test_names_of_figures_are_known_as_such(kind):
 
 
 @pytest.mark.parametrize("name", ["results.nc", "table.csv", "pulls.png", "curves.pdf", "heat-maps-lfg.png"])
-def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(there, capsys, name):
+def test_a_folder_in_the_place_of_an_output_is_refused_before_work(there, capsys, name):
     (there / "made" / name).mkdir(parents=True)
     assert run() == 2
-    assert f"--out = 'made': must not hold a folder {name}, since a file of this name is written" in told(capsys)
+    assert f"--out = 'made': must not hold a folder {name}, since a file of this name is written" in error_line(capsys)
     assert names(there / "made") == [name]
 
 
@@ -283,7 +286,7 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(there, capsys, 
 
 
 def meanwhile(monkeypatch, module, name, call):
-    """Call something once, before a function is called."""
+    """Before the first call of a function, call another one."""
     before, calls = getattr(module, name), []
 
     def first(*arguments, **options):
@@ -309,8 +312,8 @@ SAME = "wrote results.nc, pulls.png, pulls.pdf to made/\n"
         (figures, "draw_all", OTHER),
     ],
 )
-def test_where_another_process_ends_first_the_later_one_ends_well(there, capsys, monkeypatch, module, name, says):
-    """The other one runs from its start to its end while this one is at that place."""
+def test_if_another_process_finishes_first_the_later_one_succeeds(there, capsys, monkeypatch, module, name, says):
+    """The other process runs completely while this one is at that call."""
     ended = []
 
     def other():
@@ -329,8 +332,8 @@ def test_where_another_process_ends_first_the_later_one_ends_well(there, capsys,
     assert_same(opened(there / "made"), regret)
 
 
-def test_the_files_of_processes_that_write_at_a_time_are_their_own(there, capsys, monkeypatch):
-    """The other one has begun to write, and goes on only when this one has ended."""
+def test_two_processes_write_their_files_separately(there, capsys, monkeypatch):
+    """The other process has begun to write, and continues after this one has ended."""
     draw = figures.draw_all
 
     def later(data, folder):
@@ -350,8 +353,8 @@ def test_the_files_of_processes_that_write_at_a_time_are_their_own(there, capsys
     assert names(there / "made") == MINE
 
 
-def test_results_of_an_earlier_day_are_no_other_process_s(there, capsys, monkeypatch):
-    """The disk is full: that the same results lie there does not make it well."""
+def test_earlier_results_are_not_those_of_another_process(there, capsys, monkeypatch):
+    """On a full disk a run fails, although the same results are there."""
     assert run() == 0
     capsys.readouterr()
 
@@ -360,11 +363,11 @@ def test_results_of_an_earlier_day_are_no_other_process_s(there, capsys, monkeyp
 
     monkeypatch.setattr(Checkpoint, "save", full)
     assert run() == 1
-    assert "No space left on device" in told(capsys)
+    assert "No space left on device" in error_line(capsys)
     assert names(there / "made") == MINE
 
 
-def test_blocks_have_the_names_that_are_removed(there):
+def test_blocks_are_counted_by_their_names(there):
     with interrupted(2):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert len(blocks(there / "made")) == kept(there / "made") == 2

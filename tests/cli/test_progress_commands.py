@@ -1,4 +1,4 @@
-"""`jaxbandit run` and `resume`: what is kept, refused and told, and disks that take no more."""
+"""`jaxbandit run` and `resume`: kept progress, refusals, messages and full disks."""
 
 import contextlib
 import resource
@@ -34,7 +34,7 @@ HEX = "0123456789abcdef" * 2  # as in names of which each is given once
 
 @pytest.fixture
 def there(tmp_path, monkeypatch):
-    """A working folder with a config in it; figures cost nothing."""
+    """A working folder with a config in it; figures are not drawn."""
     (tmp_path / "small.toml").write_text(tomli_w.dumps(CLI))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(figures, "draw_all", _drawn)
@@ -60,28 +60,28 @@ KEPT = "jaxbandit: finished blocks are kept; `jaxbandit resume made` continues t
 
 
 def begun(saved=2, *changes):
-    """Leave a run with so many blocks done."""
+    """Interrupt a run after a number of saved blocks."""
     with stopping(saved):
         assert run(*changes) == 130
 
 
-def answer(capsys, lines=1):
-    """What is told on standard error, in so many lines."""
-    told = capsys.readouterr().err
-    assert told.startswith("jaxbandit: ")
-    assert told.count("\n") == lines
-    return told
+def error_lines(capsys, lines=1):
+    """The text on standard error, which has a number of lines."""
+    text = capsys.readouterr().err
+    assert text.startswith("jaxbandit: ")
+    assert text.count("\n") == lines
+    return text
 
 
-def test_resume_ends_what_was_interrupted(there, regret, capsys):
+def test_resume_finishes_an_interrupted_run(there, regret, capsys):
     begun(2)
     assert capsys.readouterr().err == f"{KEPT}jaxbandit: interrupted\n"
     assert names(there / "made") == [FOLDER]
     assert len(blocks(there / "made")) == 2
     block, staging = "stack0-rows0-1-seeds2-4.block", f"files-{HEX}"
     # What a kill leaves.
-    for rest in (f".{block}.{HEX}", f"{staging}/.results.nc.5", f"{staging}/results.nc", f"{staging}/pulls.png"):
-        path = there / "made" / FOLDER / rest
+    for name in (f".{block}.{HEX}", f"{staging}/.results.nc.5", f"{staging}/results.nc", f"{staging}/pulls.png"):
+        path = there / "made" / FOLDER / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"half")
     assert cli.main(["resume", "made"]) == 0
@@ -94,25 +94,25 @@ def test_resume_ends_what_was_interrupted(there, regret, capsys):
     assert capsys.readouterr().out == "nothing to resume: made/results.nc is complete\n"
 
 
-def test_nothing_done_leaves_nothing(there, capsys):
+def test_a_run_without_finished_blocks_leaves_nothing(there, capsys):
     for made in (False, True):
         if made:
             (there / "made").mkdir()
         begun(0)
-        assert answer(capsys) == "jaxbandit: interrupted\n"
+        assert error_lines(capsys) == "jaxbandit: interrupted\n"
         assert names(there) == ["made", "small.toml"] if made else ["small.toml"]
     assert names(there / "made") == []
     assert cli.main(["resume", "made"]) == 2
-    assert "a folder with an unfinished run (`jaxbandit run CONFIG.toml` starts one)" in answer(capsys)
+    assert "a folder with an unfinished run (`jaxbandit run CONFIG.toml` starts one)" in error_lines(capsys)
     assert cli.main(["resume", "nowhere"]) == 2
-    assert "DIR = 'nowhere'" in answer(capsys)
+    assert "DIR = 'nowhere'" in error_lines(capsys)
 
 
-def test_what_was_done_before_a_simulation_failed_is_kept(there, capsys):
+def test_blocks_before_a_failure_are_kept(there, capsys):
     with stopping(2, FloatingPointError("an index was not a number")):
         assert run() == 1
     kept = KEPT.replace("\n", "; it will meet this error again:\n")
-    assert answer(capsys, 2) == kept + "jaxbandit: an index was not a number\n"
+    assert error_lines(capsys, 2) == kept + "jaxbandit: an index was not a number\n"
     assert len(blocks(there / "made")) == 2
     assert not (there / "made" / "results.nc").exists()
     assert cli.main(["resume", "made"]) == 0  # here nothing fails a second time
@@ -136,8 +136,8 @@ def test_interrupted_while_writing(there, regret, monkeypatch, module, name):
     assert_same(opened(there / "made"), regret)
 
 
-def test_progress_goes_at_one_stroke(there, regret, capsys, monkeypatch):
-    """Killed while the folder is removed: the results are known to be complete."""
+def test_progress_is_removed_at_once(there, regret, capsys, monkeypatch):
+    """After a kill during the removal, the results count as complete."""
 
     class Killed(BaseException):
         pass
@@ -160,14 +160,14 @@ def test_progress_goes_at_one_stroke(there, regret, capsys, monkeypatch):
     assert names(there / "made") == ["pulls.png", "results.nc"]
 
 
-def test_another_run_is_refused_and_what_is_there_stays(there, capsys):
+def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     begun(1)
     capsys.readouterr()
     before = contents(there / "made")
     assert run("simulation.key=1") == 2
-    told = answer(capsys)
-    assert "--out = 'made': must not hold the unfinished run of another config" in told
-    assert "`jaxbandit resume made`" in told
+    text = error_lines(capsys)
+    assert "--out = 'made': must not hold the unfinished run of another config" in text
+    assert "`jaxbandit resume made`" in text
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
     assert names(there / "made") == ["pulls.png", "results.nc"]
@@ -192,7 +192,7 @@ def test_another_run_is_refused_and_what_is_there_stays(there, capsys):
         ({"run": None}, "the unfinished run of another config"),
     ],
 )
-def test_what_cannot_be_resumed_is_refused_in_a_line(there, capsys, changes, words):
+def test_a_run_that_cannot_be_resumed_is_refused(there, capsys, changes, words):
     def change(about):
         for name, value in changes.items():
             about.update({name: value}) if value is not None else about.pop(name)
@@ -202,12 +202,12 @@ def test_what_cannot_be_resumed_is_refused_in_a_line(there, capsys, changes, wor
     rewrite(there / "made", change)
     before = contents(there / "made")
     assert cli.main(["resume", "made"]) == 2
-    assert words in answer(capsys)
+    assert words in error_lines(capsys)
     assert contents(there / "made") == before
 
 
 @pytest.mark.parametrize("damage", [truncated, flipped, zeros, noise, gone, link, pipe])
-def test_a_damaged_folder_is_gone_on_with(there, regret, capsys, damage):
+def test_a_damaged_checkpoint_folder_is_used_as_far_as_possible(there, regret, capsys, damage):
     begun(2)
     capsys.readouterr()
     folder = there / "made" / FOLDER
@@ -216,12 +216,12 @@ def test_a_damaged_folder_is_gone_on_with(there, regret, capsys, damage):
     rng = np.random.default_rng(5)
     damage(held, rng, "run.toml")
     assert cli.main(["resume", "made"]) == 2
-    answer(capsys)
+    error_lines(capsys)
     damage(held, rng, block)
     assert run() == 0  # the command goes on where `resume` cannot know the config
-    told = capsys.readouterr().err
+    text = capsys.readouterr().err
     lost = f"jaxbandit: note: made/{FOLDER}/{block} is damaged or of another run: simulating it again\n"
-    assert told == ("" if damage in (gone, link, pipe) else lost)
+    assert text == ("" if damage in (gone, link, pipe) else lost)
     assert_same(opened(there / "made"), regret)
 
 
@@ -230,7 +230,7 @@ def test_a_damaged_folder_is_gone_on_with(there, regret, capsys, damage):
 
 @contextlib.contextmanager
 def full(most):
-    """Files of at most so many bytes."""
+    """Limit the size of files, in bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
@@ -242,16 +242,16 @@ def full(most):
 
 
 @pytest.mark.parametrize(("most", "done", "path"), [(100, 0, "run.toml"), (1500, 0, "block"), (5000, 3, "results.nc")])
-def test_a_full_disk_is_told_and_leaves_what_was_there(there, regret, capsys, monkeypatch, most, done, path):
+def test_a_full_disk_is_reported_and_existing_files_are_kept(there, regret, capsys, monkeypatch, most, done, path):
     assert run("simulation.key=1") == 0
     before = contents(there / "made")
     capsys.readouterr()
     with full(most):
         assert run(options=["--force"]) == 1
-    told = capsys.readouterr().err.splitlines(keepends=True)
-    assert told[-1].startswith("jaxbandit: made/")
-    assert told[-1].endswith(f"{path} cannot be written: File too large\n")
-    assert told[:-1] == ([KEPT] if done else [])
+    text = capsys.readouterr().err.splitlines(keepends=True)
+    assert text[-1].startswith("jaxbandit: made/")
+    assert text[-1].endswith(f"{path} cannot be written: File too large\n")
+    assert text[:-1] == ([KEPT] if done else [])
     after = contents(there / "made")
     assert before.items() <= after.items()
     assert len(blocks(there / "made")) == done
@@ -261,7 +261,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(there, regret, capsys, mo
     assert names(there / "made") == ["pulls.png", "results.nc"]
 
 
-def test_a_disk_that_is_full_at_the_figures_has_the_results(there, regret, capsys, monkeypatch):
+def test_a_disk_that_is_full_at_the_figures_holds_the_results(there, regret, capsys, monkeypatch):
     def large(data, folder):
         (folder / "pulls.png").write_bytes(bytes(10**6))
         return [folder / "pulls.png"]
@@ -282,8 +282,8 @@ def test_a_disk_that_is_full_at_the_figures_has_the_results(there, regret, capsy
 
 
 @pytest.mark.parametrize("fate", ["gone", "a file", "read-only", "out is a file"])
-def test_a_folder_that_is_lost_on_the_way(there, regret, capsys, monkeypatch, fate):
-    """After the second block."""
+def test_a_folder_that_disappears_during_a_run(there, regret, capsys, monkeypatch, fate):
+    """It disappears after the second block."""
     made, count, write = there / "made", [0], Path.write_bytes
 
     def lost(path, content):
@@ -302,9 +302,9 @@ def test_a_folder_that_is_lost_on_the_way(there, regret, capsys, monkeypatch, fa
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", lost)
         assert run() == 1
-    told = capsys.readouterr().err.splitlines(keepends=True)
-    assert told[:-1] == ([KEPT] if fate == "read-only" else [])
-    assert " cannot be written: " in told[-1]
+    text = capsys.readouterr().err.splitlines(keepends=True)
+    assert text[:-1] == ([KEPT] if fate == "read-only" else [])
+    assert " cannot be written: " in text[-1]
     if fate == "out is a file":
         made.unlink()
     elif fate == "a file":

@@ -1,5 +1,4 @@
-"""Streams, names, platforms and limits that are not as one expects: one line and an exit code, and results where a run
-was done."""
+"""Unusual streams, names, platforms and limits: one line and an exit code, and no results are lost."""
 
 import contextlib
 import io
@@ -33,12 +32,12 @@ def there(tmp_path, monkeypatch):
 
 @pytest.fixture
 def plain(there, monkeypatch):
-    """The same, where figures are not drawn."""
+    """The same, without figures."""
     monkeypatch.setattr(figures, "draw_all", lambda data, folder: [])
     return there
 
 
-def told(capsys):
+def error_line(capsys):
     line = capsys.readouterr().err
     assert line.startswith("jaxbandit: ")
     assert line.count("\n") == 1
@@ -61,7 +60,7 @@ def shell(command, **environment):
     return ended.returncode, ended.stdout, ended.stderr
 
 
-def test_closed_streams_cost_no_results(there):
+def test_with_closed_streams_results_are_written(there):
     assert shell("jaxbandit run small.toml --out made >&- 2>&-") == (0, "", "")
     assert names(there / "made") == MINE
 
@@ -82,16 +81,16 @@ def test_a_broken_pipe_in_process(plain, monkeypatch, command):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_an_output_that_takes_no_more_is_told_and_costs_no_results(plain, capsys):
+def test_a_full_standard_output_is_reported_and_results_are_written(plain, capsys):
     with open("/dev/full", "w") as out, contextlib.redirect_stdout(out):
         assert cli.main(["run", "small.toml", "--out", "made"]) == 1
-    assert told(capsys) == "jaxbandit: standard output cannot be written: No space left on device\n"
+    assert error_line(capsys) == "jaxbandit: standard output cannot be written: No space left on device\n"
     assert names(plain / "made") == ["results.nc"]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 @pytest.mark.parametrize("command", ["run small.toml --out made --set policies.0.label=\U0001f4a5η", "policies"])
-def test_an_output_of_any_encoding_shows_what_it_can(plain, encoding, command):
+def test_characters_that_an_encoding_lacks_are_replaced(plain, encoding, command):
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     err = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -104,7 +103,7 @@ def test_an_output_of_any_encoding_shows_what_it_can(plain, encoding, command):
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
-def test_a_stream_that_is_none_in_process(plain, monkeypatch, name):
+def test_a_stream_may_be_none(plain, monkeypatch, name):
     monkeypatch.setattr(sys, name, None)
     assert cli.main(["run", "small.toml", "--out", "made"]) == 0
     assert cli.main(["run", "small.toml", "--out", "small.toml"]) == 2
@@ -112,8 +111,8 @@ def test_a_stream_that_is_none_in_process(plain, monkeypatch, name):
     assert names(plain / "made") == ["results.nc"]
 
 
-def test_the_summary_is_printed_when_nothing_is_left_to_do(plain, monkeypatch):
-    """Whatever becomes of it."""
+def test_the_summary_is_printed_last(plain, monkeypatch):
+    """A failure to print loses nothing."""
 
     class Stopped(BaseException):
         pass
@@ -144,10 +143,10 @@ LONG = "x" * 256
         f"run {LONG}.toml",
     ],
 )
-def test_names_that_no_file_may_have_are_refused(there, capsys, command):
+def test_names_that_are_too_long_are_refused(there, capsys, command):
     (there / "tune.toml").write_text(tomli_w.dumps({**CONFIG, "tuning": {"parameters": ["exploration"]}}))
     assert cli.main(command.split()) == 2
-    assert "file name too long" in told(capsys).lower()
+    assert "file name too long" in error_line(capsys).lower()
     assert names(there) == ["small.toml", "tune.toml"]
 
 
@@ -163,14 +162,14 @@ def test_a_folder_that_may_not_be_entered_is_refused(there, capsys, command):
             os.listdir(there / "closed")
             pytest.skip("this user may enter any folder")
         assert cli.main(command.split()) == 2
-        assert "Permission denied" in told(capsys)
+        assert "Permission denied" in error_line(capsys)
     finally:
         (there / "closed").chmod(0o700)
 
 
 @pytest.mark.parametrize("command", ["run small.toml --out made", "resume made"])
 def test_a_folder_that_may_not_be_looked_at_is_refused(there, capsys, monkeypatch, command):
-    """The same where root runs the tests: the refusal of the system is played."""
+    """The system's refusal is simulated, since root may look at any folder."""
 
     for name, way in (("exists", Path.exists), ("is_file", Path.is_file)):
 
@@ -181,23 +180,23 @@ def test_a_folder_that_may_not_be_looked_at_is_refused(there, capsys, monkeypatc
 
         monkeypatch.setattr(Path, name, look)
     assert cli.main(command.split()) == 2
-    assert "Permission denied" in told(capsys)
+    assert "Permission denied" in error_line(capsys)
 
 
 @pytest.mark.parametrize("name", ["...toml", "..toml", "....toml"])
 @pytest.mark.parametrize("command", ["run", "tune"])
-def test_a_config_whose_name_names_another_folder_needs_a_folder(there, capsys, name, command):
+def test_a_config_whose_name_is_not_a_folder_name_needs_out(there, capsys, name, command):
     (there / name).write_text(tomli_w.dumps({**CONFIG, "tuning": {"parameters": ["exploration"]}}))
     before = names(there)
     assert cli.main([command, name]) == 2
-    assert "--out is missing: must be given: the config's name, " in told(capsys)
+    assert "--out is missing: must be given: the config's name, " in error_line(capsys)
     assert names(there) == before
 
 
 @pytest.mark.parametrize("value", ["5", "[1]", "words"])
-def test_until_where_simulation_is_no_table(there, capsys, value):
+def test_until_with_a_simulation_that_is_not_a_table(there, capsys, value):
     assert cli.main(["run", "small.toml", "--until", "stderr<1", "--set", f"simulation={value}"]) == 2
-    assert told(capsys).startswith(
+    assert error_line(capsys).startswith(
         f"jaxbandit: simulation = {value if value != 'words' else repr(value)}: must be a table"
     )
 
@@ -205,7 +204,7 @@ def test_until_where_simulation_is_no_table(there, capsys, value):
 # Surroundings.
 
 
-def test_a_backend_of_matplotlib_that_is_none_is_refused_before_work(there):
+def test_an_unknown_backend_of_matplotlib_is_refused_before_work(there):
     code, out, err = shell("jaxbandit run small.toml --out made", MPLBACKEND="nonsense")
     assert (code, out) == (2, "")
     assert err.startswith("jaxbandit: MPLBACKEND = 'nonsense': must be a backend of matplotlib that works here")
@@ -213,7 +212,7 @@ def test_a_backend_of_matplotlib_that_is_none_is_refused_before_work(there):
     assert names(there) == ["small.toml"]
 
 
-def test_a_platform_that_is_not_there_is_refused_before_work(there):
+def test_a_missing_platform_is_refused_before_work(there):
     code, out, err = shell("jaxbandit run small.toml --out made", JAX_PLATFORMS="rocm")
     assert (code, out) == (2, "")
     assert err.startswith("jaxbandit: JAX_PLATFORMS = 'rocm': must be platforms that JAX finds devices of here")
@@ -221,7 +220,7 @@ def test_a_platform_that_is_not_there_is_refused_before_work(there):
     assert names(there) == ["small.toml"]
 
 
-def test_a_limit_that_jax_cannot_begin_under_is_refused_before_work(there):
+def test_a_memory_limit_below_that_of_jax_is_refused_before_work(there):
     code, out, err = shell("ulimit -v 1500000; jaxbandit run small.toml --out made")
     assert (code, out) == (2, "")
     assert err.startswith("jaxbandit: ulimit -v = 1500000: must be at least 2097152 KiB, or unlimited")

@@ -1,4 +1,4 @@
-"""Slips of the pen in Python: one `InputError` that names the argument, what it holds and what it may hold."""
+"""Wrong arguments in Python: one `InputError` that names the argument, its value and the rule."""
 
 import math
 from decimal import Decimal
@@ -97,9 +97,9 @@ MISUSE = {
 BOUND = bounds_for(PROBLEM, "fair-learn", "r_regret")[0]
 
 
-@pytest.mark.parametrize("slip", MISUSE)
-def test_a_slip_is_named(slip):
-    call, key, allowed = MISUSE[slip]
+@pytest.mark.parametrize("case", MISUSE)
+def test_a_wrong_argument_is_named(case):
+    call, key, allowed = MISUSE[case]
     with pytest.raises(jb.InputError) as caught:
         call()
     assert caught.value.key == key
@@ -131,9 +131,9 @@ HINTS = {
 }
 
 
-@pytest.mark.parametrize("slip", HINTS)
-def test_what_is_meant_is_suggested(slip):
-    call, name = HINTS[slip]
+@pytest.mark.parametrize("case", HINTS)
+def test_the_intended_name_is_suggested(case):
+    call, name = HINTS[case]
     with pytest.raises(jb.InputError) as caught:
         call()
     assert f"(did you mean {name}?)" in str(caught.value)
@@ -156,13 +156,13 @@ def test_arrays_in_errors_are_shown_in_one_line():
         (np.float16(0.1), Decimal("0.2"), 0.3),
     ],
 )
-def test_fractions_are_the_decimals_that_they_print_as(fractions):
+def test_fractions_are_the_shortest_decimals_of_their_type(fractions):
     held = jb.Problem([0.9, 0.5, 0.1], fractions=fractions).fractions
     assert held.ravel().tolist() == [Fraction(1, 10), Fraction(1, 5), Fraction(3, 10)]
 
 
 @pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
-def test_keys_of_jax_are_those_of_their_words(make):
+def test_keys_of_jax_are_read_as_their_two_words(make):
     key = jax.random.split(make(3))[1]
     data = np.asarray(jax.random.key_data(key) if make is jax.random.key else key)
     number = int(data[0]) << 32 | int(data[1])
@@ -180,13 +180,13 @@ def test_every_word_of_a_long_key_counts():
 
 
 @pytest.mark.parametrize("number", [np.int64(2), jnp.int32(2), np.array(2), jnp.array(2)])
-def test_whole_numbers_are_of_any_kind(number):
+def test_whole_numbers_may_have_any_type(number):
     assert jb.Problem([0.9, 0.5], plays=number).plays == 2
     assert jb.Problem({"random": "uniform", "arms": number, "instances": number}).means.shape == (2, 2)
     assert jb.instances.lower_bound_family(number, 100).arms == 2
 
 
-def test_tables_are_problems_everywhere():
+def test_a_table_is_accepted_wherever_a_problem_is():
     assert bounds_for(TABLE, "fucb", "r_regret") == bounds_for(PROBLEM, "fucb", "r_regret")
     np.testing.assert_array_equal(BOUND.value(TABLE, 9, [3, 9]), BOUND.value(PROBLEM, 9, [3, 9]))
     made = jb.tuning.value_and_gradient(TABLE, {"kind": "lfg", "eta": 2.0}, ["eta"], horizon=20, seeds=8)
@@ -194,7 +194,7 @@ def test_tables_are_problems_everywhere():
 
 
 @pytest.mark.parametrize("kind", ["fucb", "fair-learn", jb.policy("fucb"), jb.indices.UCB1()])
-def test_bounds_are_for_policies_by_any_name(kind):
+def test_bounds_find_a_policy_by_each_of_its_names(kind):
     metric = "regret" if isinstance(kind, jb.indices.UCB1) else "r_regret"
     assert len(bounds_for(jb.Problem([0.9, 0.5], fractions=0.1), kind, metric)) >= 1
     assert bounds_for(PROBLEM, "f-ts", "r_regret") == bounds_for(PROBLEM, "fair-learn/thompson", "r_regret")
@@ -212,7 +212,7 @@ def results():
 
 
 @pytest.mark.parametrize("part", [{"policy": 2}, {"instance": 1}, {"policy": 2, "instance": 1}])
-def test_one_policy_or_instance_selected_is_taken_as_a_list_of_one(results, part):
+def test_results_of_one_selected_policy_or_instance_are_accepted(results, part):
     alone = results.isel(part)
     kept = results.isel({name: [place] for name, place in part.items()})
     pd.testing.assert_frame_equal(jb.grids.table(alone), jb.grids.table(kept))
@@ -225,7 +225,7 @@ def test_one_policy_or_instance_selected_is_taken_as_a_list_of_one(results, part
             assert axes[0].lines or axes[0].containers
 
 
-def test_what_cannot_be_told_again_is_asked_for(results):
+def test_a_missing_dimension_is_asked_for(results):
     with pytest.raises(jb.InputError, match=r"results = .* its dimension 'round'; results\.isel\(round=\[0\]\) keeps"):
         jb.grids.table(results.isel(round=-1))
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_told_again_is_asked_for(results):
 
 
 def define(family, name, module="a_notebook", qualname="Mine", **more):
-    """A class as a notebook's cell defines it."""
+    """A class, defined as in a notebook's cell."""
 
     def value(self, state, now):
         return now.mean
@@ -253,7 +253,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_name_is_one_class_s(family, monkeypatch):
+def test_a_name_belongs_to_one_class(family, monkeypatch):
     name = FAMILIES[family]
     monkeypatch.setattr(family, "registry", dict(family.registry))
     theirs = family.registry[name]

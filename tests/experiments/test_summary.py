@@ -32,7 +32,7 @@ def means(results, metric):
 
 
 def cells(results):
-    """The table's rows by label: the text of each column by its head."""
+    """The rows of the table by label, each as texts by column."""
     head, rule, *rows, note = summary.table(results).splitlines()
     edges = np.cumsum([0, *(len(dashes) + 2 for dashes in rule.split("  "))])
     columns = [slice(a, b - 2) for a, b in itertools.pairwise(edges)]
@@ -43,7 +43,7 @@ def cells(results):
     }, note
 
 
-def test_the_table_has_a_line_a_policy_and_a_column_a_metric(results):
+def test_the_table_has_a_line_per_policy_and_a_column_per_metric(results):
     rows, note = cells(results)
     assert list(rows) == results.policy.values.tolist()
     recorded = [name for name in METRICS if name in results]
@@ -81,5 +81,5 @@ def test_the_table_has_a_line_a_policy_and_a_column_a_metric(results):
         (1234.5678, float("nan"), "1235"),
     ],
 )
-def test_a_number_has_the_digits_its_error_leaves_it(mean, half, text):
+def test_a_number_is_rounded_to_the_digits_of_its_error(mean, half, text):
     assert statistics.with_error(mean, half) == text

@@ -19,7 +19,7 @@ def results():
 # The table
 
 
-def test_the_parameters_are_the_coordinates_that_say_so(results):
+def test_parameters_varying_parameters_and_families(results):
     both = ["policies.eta", "policies.exploration"]
     assert tables.parameters(results) == both
     assert tables.parameters(results.drop_vars(both)) == []
@@ -53,7 +53,7 @@ def test_the_table_holds_the_metrics_asked_for(results):
     assert table.columns[-4:].tolist() == ["unfairness", "unfairness_stderr", "regret", "regret_stderr"]
 
 
-def test_what_the_results_do_not_hold_is_refused(results):
+def test_unknown_names_and_rounds_are_refused(results):
     with pytest.raises(jb.InputError, match=r"metrics = 'utility'.*one of .*r_regret"):
         tables.table(results, ["utility"])
     with pytest.raises(jb.InputError, match=r"at = 119: must be one of the \d+ recorded rounds.* 120$"):
@@ -84,7 +84,7 @@ def test_a_difference_is_taken_run_by_run(results):
     assert repr(made) == f"Difference({made})"
 
 
-def test_a_difference_from_itself_is_none(results):
+def test_the_difference_from_itself_is_zero(results):
     made = tables.difference(results, "ucb1", "ucb1", "regret")
     assert (made.mean, made.low, made.high) == (0, 0, 0)
 
@@ -95,7 +95,7 @@ def test_one_seed_has_no_error(results):
     assert str(made).endswith(" (2 instances × 1 run)")
 
 
-def test_the_best_has_the_least_of_a_loss_and_the_most_of_utility(results):
+def test_best_is_the_smallest_loss_or_the_largest_utility(results):
     labels, means = results.policy.values, results.r_regret_final.mean(("instance", "seed")).values
     inside = results.family.values == "short"
     assert tables.best(results, "r_regret") == labels[np.argmin(means)]
@@ -108,7 +108,7 @@ def test_the_best_has_the_least_of_a_loss_and_the_most_of_utility(results):
     ("more", "metric"),
     [({}, "regret"), ({"fractions": 0.1}, "r_regret"), ({"fractions": 0.1, "penalties": 0.5}, "penalized_regret")],
 )
-def test_policies_are_ranked_by_what_needs_most_of_the_problem(results, more, metric):
+def test_the_ranking_metric_is_the_one_that_needs_most_of_the_problem(results, more, metric):
     absent = {"r_regret", "c_regret", "unfairness", "max_deficit"} if not more else set()
     absent |= {"penalized_regret"} if "penalties" not in more else set()
     assert ranking.ranking_metric(without(results, absent)) == metric

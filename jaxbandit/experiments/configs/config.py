@@ -130,7 +130,7 @@ def _change_value(text: str) -> Any:
     return parsed["value"] if list(parsed) == ["value"] else text.strip()
 
 
-def make_plan(config: Mapping[str, Any]) -> Plan:
+def make_plan(config: Mapping[str, object]) -> Plan:
     """The plan of the simulation that a config describes, completely checked.
 
     Raises:
@@ -153,7 +153,7 @@ def make_plan(config: Mapping[str, Any]) -> Plan:
     return plan.make_plan(points[0].problem, on_every_problem(policies, points), settings)
 
 
-def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+def table(config: Mapping[str, object], section: str) -> Mapping[str, Any]:
     """The table of a section.
 
     Raises:
@@ -165,7 +165,7 @@ def table(config: Mapping[str, Any], section: str) -> Mapping[str, Any]:
     return held
 
 
-def problem_points(given: Mapping[str, Any], grid: object, key: int) -> list[ProblemPoint]:
+def problem_points(given: Mapping[str, object], grid: object, key: int) -> list[ProblemPoint]:
     """The problems of a `[problem]` table and a `[grid]` over it.
 
     Raises:
@@ -263,7 +263,7 @@ def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configurati
         yield Configuration(f"{label} ({point_text(point)})" if point else label, made, label, point=point)
 
 
-def point_text(point: Mapping[str, Any]) -> str:
+def point_text(point: Mapping[str, object]) -> str:
     """A point of a grid as labels show it: config keys and values, `policies.` left out."""
     return ", ".join(f"{key.removeprefix('policies.')}={short(value)}" for key, value in point.items())
 
@@ -274,10 +274,10 @@ def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
         raise InputError(key, dict(lengths), f"must have at most {MOST} combinations (they have {count})")
 
 
-def _default_label(kind: str, given: Mapping[str, Any]) -> str:
+def _default_label(kind: str, given: Mapping[str, object]) -> str:
     """The kind of a policy, with those of its parts."""
-    parts = [given[name] for name in ("base", "black_box") if isinstance(given.get(name), str)]
-    return "/".join([kind, *parts])
+    parts = [given.get(name) for name in ("base", "black_box")]
+    return "/".join([kind, *(part for part in parts if isinstance(part, str))])
 
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:

@@ -38,7 +38,7 @@ class GivenPolicy:
 
 
 def config_of(
-    plan: Plan, problem: Problem | Mapping[str, Any], policies: Sequence[GivenPolicy], grid: Mapping[str, Any] | None
+    plan: Plan, problem: Problem | Mapping[str, object], policies: Sequence[GivenPolicy], grid: object
 ) -> Table:
     """The config of a simulation, complete: as a file it gives the same runs.
 
@@ -108,7 +108,7 @@ def in_python_types(value: Any, key: str, exact: Collection[str] = ("fractions",
     return float(held) if isinstance(held, Fraction | Decimal) else held
 
 
-def policy_in_python_types(given: Mapping[str, Any]) -> Table:
+def policy_in_python_types(given: Mapping[str, object]) -> Table:
     """The table of a policy in Python's types. A list is a grid; any other row of numbers is one value, a tuple."""
     read: Table = in_python_types(given, "policies", exact=())
     return {
@@ -117,7 +117,7 @@ def policy_in_python_types(given: Mapping[str, Any]) -> Table:
     }
 
 
-def _exact_keys(table: Mapping[str, Any]) -> set[str]:
+def _exact_keys(table: Mapping[str, object]) -> set[str]:
     """The keys of a component's table whose numbers are taken exactly; none for another table."""
     if set(table) == {"scale", "horizon_power"}:
         return set(table)

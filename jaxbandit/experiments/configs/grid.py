@@ -19,7 +19,7 @@ Point = dict[str, Any]  # of a grid: the value of each varied config key
 _IN_PLACE = ("plays", "penalties.gap_fraction", "merit.", "opportunity.")
 
 
-def expanded(problem: Mapping[str, Any], grid: object = None) -> Iterator[tuple[Point, Table]]:
+def expanded(problem: Mapping[str, object], grid: object = None) -> Iterator[tuple[Point, Table]]:
     """The points of a grid over a problem, each with the table of the problem there. The last list runs fastest.
 
     Args:
@@ -75,7 +75,7 @@ def _is_grid_key(name: str) -> bool:
     return any(name == key or (key.endswith(".") and name.startswith(key)) for key in _IN_PLACE)
 
 
-def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values of nested tables that are not tables themselves, by dotted key."""
     for key, value in table.items():
         if isinstance(value, Mapping) and value:

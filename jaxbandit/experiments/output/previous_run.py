@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tomli_w
 import xarray as xr
@@ -52,7 +51,7 @@ def read_previous(out: Path) -> PreviousRun | None:
     return PreviousRun(config, tuple(name for name in names if is_output(name)))  # no run writes other names
 
 
-def check_replaceable(out: Path, config: Mapping[str, Any], plan: Plan, force: bool) -> None:
+def check_replaceable(out: Path, config: Mapping[str, object], plan: Plan, force: bool) -> None:
     """Raise an error where a run would replace the results of another config, unless `force` is set.
 
     Raises:
@@ -75,7 +74,7 @@ def stamp(out: Path) -> Stamp:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def is_finished(out: Path, config: Mapping[str, Any], before: Stamp) -> bool:
+def is_finished(out: Path, config: Mapping[str, object], before: Stamp) -> bool:
     """Whether a directory holds all files of a run of the config, with a `results.nc` written since the stamp."""
     if stamp(out) in (before, ()):
         return False
@@ -85,20 +84,20 @@ def is_finished(out: Path, config: Mapping[str, Any], before: Stamp) -> bool:
     return all((out / name).is_file() for name in found.files)
 
 
-def is_same_run(config: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+def is_same_run(config: Mapping[str, object], other: Mapping[str, object] | None) -> bool:
     """Whether two configs describe the same run. The block size and [tuning] do not affect results."""
     return other is not None and _decisive(config) == _decisive(other)
 
 
-def _decisive(config: Mapping[str, Any]) -> Table:
+def _decisive(config: Mapping[str, object]) -> Table:
     """The part of a config that affects results, as a file holds it."""
     kept = {name: value for name, value in config.items() if name != "tuning"}
-    if isinstance(kept.get("simulation"), Mapping):
-        kept["simulation"] = {name: value for name, value in kept["simulation"].items() if name != "block"}
+    if isinstance(simulation := kept.get("simulation"), Mapping):
+        kept["simulation"] = {name: value for name, value in simulation.items() if name != "block"}
     return tomllib.loads(tomli_w.dumps(kept))
 
 
-def _digest(config: Mapping[str, Any] | None) -> str | None:
+def _digest(config: Mapping[str, object] | None) -> str | None:
     """The digest of a config's run, equal for two texts of the same run; None where the config cannot be run here."""
     if config is None:
         return None

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKS = ("owed, τT", "optimal")
+_MARKS = ("guaranteed, τT", "optimal")
 
 
 @checked_results
 def pulls(results: xr.Dataset) -> Figure:
     """Draw the selections of each arm by the horizon: means over runs with 95 % confidence bars.
 
-    Marks show the selections that fairness guarantees to each arm (owed, tau T) and the optimal ones when the means are
+    Marks show the selections that fairness guarantees to each arm (tau T) and the optimal ones when the means are
     known. Where a grid varies the problem, marks that differ between its points are left out. With several instances
     the arms of each are sorted by their means, the best first. Of a group of more than 24 policies the best, the median
     and the worst are shown.

@@ -15,7 +15,7 @@ ANYTHING = object()  # any value may be shown
 
 
 def one(**table):
-    """Changes that leave one policy."""
+    """Changes to a config with one policy."""
     return {"policies": [table]}
 
 
@@ -287,7 +287,7 @@ def test_a_bad_config_is_refused_by_its_key(changes, key, held, allowed):
     assert_line(error)
 
 
-def test_a_long_value_is_cut_short_in_the_message():
+def test_a_long_value_is_shortened_in_the_message():
     with pytest.raises(jb.InputError) as caught:
         make_plan(simulation__horizon=[0.5] * 9999)
     assert len(caught.value.held) == 9999

@@ -1,4 +1,4 @@
-"""Every form that a config may take means what its documentation says."""
+"""The forms that the values of a config may have."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_whole_numbers_are_numbers():
     assert problem.fractions.ravel().tolist() == [0, 0, 0]
 
 
-def test_random_means_belong_to_the_key():
+def test_random_means_depend_on_the_key():
     def drawn(key, **table):
         table = {"random": "uniform", "arms": 3, **table}
         return make_plan(problem__means=table, simulation__key=key).problem.means
@@ -70,7 +70,7 @@ def test_random_means_belong_to_the_key():
         ([0.2, 0.3, 0.5], [["1/5"], ["3/10"], ["1/2"]]),
     ],
 )
-def test_fractions_are_the_decimals_that_were_written(fractions, expected):
+def test_fractions_are_exactly_the_written_decimals(fractions, expected):
     problem = make_plan(problem__means=TWO_INSTANCES, problem__fractions=fractions).problem
     assert problem.fractions.tolist() == [[Fraction(tau) for tau in row] for row in expected]
 
@@ -90,7 +90,7 @@ def test_penalties(penalties, expected):
     np.testing.assert_allclose(np.broadcast_to(problem.penalties, (3, 2)), expected, rtol=1e-12)
 
 
-def test_a_policy_may_have_penalties_of_its_own():
+def test_a_policy_may_have_its_own_penalties():
     made = make_plan(problem__penalties=DROP, policies=[{"kind": "hard-threshold-ucb", "penalties": 0.3}])
     assert made.prepared[0].penalties == 0.3
     assert "penalized_regret" not in made.metrics
@@ -118,7 +118,7 @@ def test_availability():
 
 
 @pytest.mark.parametrize("delay", [4, [4, 4, 4], [[4, 4, 4], [4, 4, 4]]])
-def test_delays_are_a_number_or_one_an_arm_or_one_row_an_instance(delay):
+def test_delays_are_a_number_or_one_per_arm_or_one_row_per_instance(delay):
     made = make_plan(problem__means=TWO_INSTANCES, problem__delay={"kind": "fixed", "d": delay}).problem.delay
     np.testing.assert_array_equal(np.broadcast_to(made.d, (3, 2)), np.full((3, 2), 4))
 
@@ -129,7 +129,7 @@ def labels(*tables):
     ]
 
 
-def test_a_policy_is_called_by_its_label_or_its_kind():
+def test_the_default_label_is_the_kind():
     tables = [
         {"kind": "fair-learn", "base": "thompson"},
         {"kind": "fucb"},
@@ -181,7 +181,7 @@ def test_parameters_of_the_base_stand_beside_those_of_the_rule():
     )
 
 
-def test_python_takes_what_a_config_takes():
+def test_python_takes_the_tables_of_a_config():
     """`jb.simulate` with the tables of a config is the simulation of that config."""
     plan, _ = plan_and_config(TABLES["problem"], TABLES["policies"], SimulationSettings(**TABLES["simulation"]))
     assert_same_plan(plan, make_plan())
@@ -204,7 +204,7 @@ def beside_a_log(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("beside_a_log")
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_the_configs_that_come_along_are_good(path):
+def test_the_configs_of_the_repository_can_be_simulated(path):
     plan = config.make_plan(config.load(path, ["simulation.horizon=16000", "simulation.seeds=2"]))
     assert plan.metrics
     assert len(plan.prepared) >= 1

@@ -1,4 +1,4 @@
-"""A thousand damaged and hostile configs: each is refused with one clear line, or is simulated as it should be."""
+"""A thousand damaged and hostile configs: each is refused with one clear line, or simulated correctly."""
 
 import os
 import re
@@ -27,7 +27,7 @@ SECONDS = 10  # after which what is checked counts as stuck; each takes some mil
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working directory, with a conversion log, files that are none, and a pipe that nobody writes to."""
+    """The working directory, with a conversion log, other files, and a pipe that nobody writes to."""
     monkeypatch.chdir(damaged_configs.furnish(tmp_path))
     os.mkfifo("fifo")
     yield tmp_path
@@ -35,11 +35,11 @@ def folder(tmp_path, monkeypatch):
 
 
 class Stuck(BaseException):
-    """No Exception, so that nothing takes it for one of its own."""
+    """Not an Exception, so that no handler in the package catches it."""
 
 
-def outcome(check):
-    """What checking gives: the one line of the error, with its key, or what `check` returns."""
+def checked(check):
+    """The key of the error that `check` raises, whose line is checked; or None and what `check` returns."""
 
     def stop(*_):
         raise Stuck
@@ -57,56 +57,56 @@ def outcome(check):
     return refused.key, None
 
 
-def simulated(path, changes=()):
+def planned(path, changes=()):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # caveats of metrics
         return config.make_plan(config.load(path, changes))
 
 
-def size(simulation):
-    problem, setting = simulation.problem, simulation.settings
-    return len(simulation.configurations) * problem.means.size * setting.seeds * setting.horizon
+def size(plan):
+    problem, settings = plan.problem, plan.settings
+    return len(plan.configurations) * problem.means.size * settings.seeds * settings.horizon
 
 
-def plays_every_round(simulation):
-    """Run it: every run of every policy plays L arms in every round where arms are always there."""
-    horizon, made = simulation.settings.horizon, engine.run(simulation)
-    for problem, pulls in zip(simulation.problems, made.each(lambda tally: tally.pulls), strict=True):
-        chunks_of = pulls.sum(axis=-1)
-        assert chunks_of.shape == (problem.instances, made.seeds)
+def run_and_check(plan):
+    """Run a plan. Every policy selects L arms in every round of every run where arms are always available."""
+    horizon, made = plan.settings.horizon, engine.run(plan)
+    for problem, pulls in zip(plan.problems, made.each(lambda block: block.pulls), strict=True):
+        selections = pulls.sum(axis=-1)
+        assert selections.shape == (problem.instances, made.seeds)
         assert pulls.min() >= 0
         assert pulls.max() <= horizon
         if problem.availability is None:
-            np.testing.assert_array_equal(chunks_of, horizon * problem.plays)
-    for tally in made.statistics:
-        for name, values in tally.finals.items():
+            np.testing.assert_array_equal(selections, horizon * problem.plays)
+    for stack in made.statistics:
+        for name, values in stack.finals.items():
             assert np.all(np.isfinite(values)), name
 
 
 def through(folder, cases):
-    """The keys named and how often, and the simulations made, of configs as `damaged_configs.damaged` gives them."""
+    """How often each key is named, and the plans of the configs that are good, of those that `damaged` gives."""
     path, keys, made = folder / "damaged.toml", Counter(), []
     for done, content in cases:
         path.write_bytes(content)
         try:
-            key, simulation = outcome(lambda: simulated(path))
+            key, plan = checked(lambda: planned(path))
         except BaseException as fault:
             fault.add_note(f"{done}: {content[:4000]!r}")
             raise
         if key is None:
-            made.append((done, simulation))
+            made.append((done, plan))
         else:
             keys[key] += 1
     return keys, made
 
 
 def run_some(made, most, policies):
-    """Run some of those that are small and have no more than so many policies, each a program to compile."""
+    """Run some of the plans: small ones with few policies, since each policy is a program to compile."""
     small = [one for one in made if size(one[1]) <= 20_000 and len(one[1].configurations) <= policies]
     chosen = small[:: max(1, len(small) // most)][:most]
-    for done, simulation in chosen:
+    for done, plan in chosen:
         try:
-            plays_every_round(simulation)
+            run_and_check(plan)
         except Exception as fault:
             fault.add_note(done)
             raise
@@ -131,14 +131,14 @@ def test_a_thousand_damaged_configs(folder):
 
 @pytest.mark.slow
 def test_thousands_of_damaged_configs(folder):
-    keys, made = through(folder, damaged_configs.damaged(1, 2000))
-    assert len(made) >= 240
-    assert len(keys) >= 180
-    assert run_some(made, most=20, policies=9) == 20
+    keys, made = through(folder, damaged_configs.damaged(1, 1500))
+    assert len(made) >= 180
+    assert len(keys) >= 150
+    assert run_some(made, most=14, policies=5) == 14
 
 
-def test_what_no_machine_has_room_for_is_refused_by_its_key(folder):
-    """Each hostile value on its own: none is taken up by another key's error."""
+def test_sizes_beyond_every_machine_are_refused_by_their_key(folder):
+    """One hostile value at a time, so that no other key can be at fault."""
     path = folder / "hostile.toml"
     for dotted, value in [
         ("problem.means", {"random": "uniform", "arms": 10**9}),
@@ -155,7 +155,7 @@ def test_what_no_machine_has_room_for_is_refused_by_its_key(folder):
         ("policies", [{"kind": "lfg", "eta": {"scale": 1, "horizon_power": -1e9}}]),
     ]:
         path.write_bytes(damaged_configs.toml(damaged_configs.small(**{dotted: value}), {}))
-        key, _ = outcome(lambda: simulated(path))
+        key, _ = checked(lambda: planned(path))
         assert key is not None
         assert key.startswith(dotted)
 
@@ -164,18 +164,18 @@ def test_numbers_of_thousands_of_digits(folder):
     path = folder / "long.toml"
     for digits in ("1" * 5000, "0x" + "f" * 5000):
         path.write_text(f"[simulation]\nhorizon = {digits}\nseeds = 1\n")
-        assert outcome(lambda: simulated(path))[0] == ("CONFIG" if digits[1] == "1" else "simulation.horizon")
+        assert checked(lambda: planned(path))[0] == ("CONFIG" if digits[1] == "1" else "simulation.horizon")
 
 
-def test_a_config_that_never_ends_is_not_read_to_its_end():
-    assert outcome(lambda: config.load(Path("/dev/zero")))[0] == "CONFIG"
+def test_an_endless_config_is_refused():
+    assert checked(lambda: config.load(Path("/dev/zero")))[0] == "CONFIG"
 
 
 def test_damaged_changes(folder):
     path, keys, accepted = folder / "changed.toml", Counter(), 0
     for text, changes in damaged_configs.changes(seed=0, count=1000):
         path.write_text(text)
-        key, simulation = outcome(lambda changes=changes: simulated(path, changes))
+        key, simulation = checked(lambda changes=changes: planned(path, changes))
         accepted += simulation is not None
         keys[key] += 1
     assert accepted >= 60
@@ -194,7 +194,7 @@ def test_damaged_tuning_tables(folder, monkeypatch):
     for _, content in damaged_configs.tunings(seed=0, count=500):
         path.write_bytes(content)
         try:
-            keys[outcome(lambda: task.make_task(config.load(path)).run())[0]] += 1
+            keys[checked(lambda: task.make_task(config.load(path)).run())[0]] += 1
         except KeyboardInterrupt:
             accepted += 1
     assert accepted >= 40
@@ -206,12 +206,12 @@ def test_damaged_conversion_logs(folder):
     path, keys = folder / "damaged.tsv", Counter()
     for content in damaged_configs.logs(seed=0, count=1000):
         path.write_bytes(content)
-        key, log = outcome(lambda: conversion_log.read_log(path))
+        key, log = checked(lambda: conversion_log.read_log(path))
         keys[key] += 1
         if log is not None:
             assert log.counts.min() >= 1
             assert len(log.products) == len(log.clicks) == len(log.seconds) <= 6
-            outcome(log.delays)
+            checked(log.delays)
     assert keys.keys() == {None, "problem.delay.table"}
     assert min(keys.values()) >= 200
 
@@ -222,7 +222,7 @@ def test_the_command_ends_with_2_and_one_line(folder, capsys, command):
     refused = 0
     for _, content in damaged_configs.damaged(seed=9, count=60):
         path.write_bytes(content)
-        if outcome(lambda: simulated(path))[0] is not None:
+        if checked(lambda: planned(path))[0] is not None:
             refused += 1
             assert cli.main([command, str(path), "--out", str(folder / "out")]) == 2
             said = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Lists in a config: the configurations they expand to, what these are called, and where they stand in the results."""
+"""Grids in a config: the configurations they expand to, their labels, and their coordinates in the results."""
 
 import tomllib
 
@@ -31,7 +31,7 @@ def simulate(problem=PROBLEM, policies=HARD, **more):
 
 
 def unsimulated(problem=PROBLEM, policies=HARD, grid=None):
-    """The dataset of a simulation, with zeros for everything that the rounds decide."""
+    """The dataset of a simulation whose rounds are not simulated: zeros."""
     plan, config = plan_and_config(problem, policies, SimulationSettings(**SMALL), grid)
     blocks = [BlockStatistics.empty(plan.result_shape(stack), stack.rows, plan.settings.seeds) for stack in plan.stacks]
     result = SimulationResult(plan.rounds, plan.metrics, plan.stacks, blocks, plan.settings.seeds, 1.0, 1.0, None)
@@ -42,7 +42,7 @@ def points(problem, grid=None):
     return [point for point, _ in expanded(problem, grid)]
 
 
-def test_a_grid_is_every_combination_the_last_list_running_fastest():
+def test_a_grid_holds_every_combination_the_last_list_fastest():
     grid = {"problem": {"penalties": [0.1, 0.2], "delay": {"kind": ["fixed"], "d": [0, 3]}}}
     made = list(expanded(PROBLEM, grid))
     assert [point for point, _ in made] == [
@@ -61,16 +61,16 @@ def test_a_grid_is_every_combination_the_last_list_running_fastest():
         ({"opportunity": {"kind": "softmax", "c": [1.0, 2.0]}}, "opportunity.c", [1.0, 2.0]),
     ],
 )
-def test_where_a_list_can_mean_nothing_else_it_is_a_grid_in_place(more, key, values):
+def test_a_list_under_some_keys_of_the_problem_is_a_grid(more, key, values):
     assert points({**PROBLEM, **more}) == [{f"problem.{key}": value} for value in values]
 
 
 @pytest.mark.parametrize("more", [{"penalties": [0.1, 0.2, 0.3]}, {"delay": {"kind": "fixed", "d": [1, 2, 3]}}])
-def test_elsewhere_a_list_is_a_number_an_arm(more):
+def test_a_list_under_other_keys_has_one_number_per_arm(more):
     assert points({**PROBLEM, **more}) == [{}]
 
 
-def test_a_name_grows_into_a_table():
+def test_a_name_becomes_a_table_when_a_parameter_is_set():
     (_, table), _ = expanded({**PROBLEM, "reward": "gaussian"}, {"problem": {"reward": {"sd": [0.1, 0.2]}}})
     assert table["reward"] == {"kind": "gaussian", "sd": 0.1}
 
@@ -121,7 +121,7 @@ def test_labels_families_and_points():
         ),
     ],
 )
-def test_a_grid_that_cannot_be_is_refused(grid, key, allowed):
+def test_a_bad_grid_is_refused(grid, key, allowed):
     problem = {name: value for name, value in PROBLEM.items() if name != "fractions" or "means" not in str(grid)}
     with pytest.raises(jb.InputError, match=allowed) as refused:
         simulation(problem, [{"kind": "ucb1"}], grid=grid)
@@ -146,14 +146,14 @@ def test_parameters_are_coordinates_of_the_results():
     assert data.means.dims == ("instance", "arm")
 
 
-def test_a_parameter_may_be_called_as_a_variable():
+def test_a_parameter_may_have_the_name_of_a_variable():
     data = unsimulated(policies={**HARD, "penalties": [0.1, 0.7]})
     np.testing.assert_array_equal(data["policies.penalties"], [0.1, 0.7])
     assert data.penalties.dims == ("instance", "arm")
 
 
 class Seeded(jb.Index):
-    """An index with a parameter that is called as a dimension of the results is."""
+    """An index with a parameter whose name is also a dimension of the results."""
 
     seed: float = 0.0
 
@@ -161,25 +161,25 @@ class Seeded(jb.Index):
         return now.mean + self.seed
 
 
-def test_a_parameter_may_be_called_as_a_dimension(monkeypatch):
+def test_a_parameter_may_have_the_name_of_a_dimension(monkeypatch):
     monkeypatch.setitem(jb.policy("ucb1").registry, "seeded", Seeded)
     data = unsimulated(policies={"kind": "seeded", "seed": [1.0, 2.0]})
     np.testing.assert_array_equal(data["policies.seed"], [1.0, 2.0])
 
 
-def test_values_that_are_no_numbers_are_words():
+def test_values_that_are_not_numbers_become_words():
     data = unsimulated(grid={"problem": {"reward": ["bernoulli", {"kind": "beta", "concentration": 2.0}]}})
     assert data["problem.reward"].values.tolist() == ["bernoulli", "betax2"]
 
 
-def test_where_configurations_differ_in_plays_the_results_do_not_name_one():
+def test_plays_is_an_attribute_only_where_all_configurations_share_it():
     data = simulate({**PROBLEM, "plays": [1, 2]}, "ucb1")
     assert "plays" not in data.attrs
     np.testing.assert_array_equal(data.pulls.sum("arm").values[:, 0, 0], [40, 80])
     assert unsimulated().attrs["plays"] == 1
 
 
-def test_a_problem_that_is_made_has_no_grid():
+def test_a_problem_object_with_a_grid_is_refused():
     with pytest.raises(jb.InputError, match="cannot vary a Problem; give the problem as a table"):
         simulate(jb.Problem(**PROBLEM), grid={"problem": {"penalties": [0.1, 0.2]}})
 
@@ -198,11 +198,11 @@ def test_a_problem_that_is_made_has_no_grid():
         ([{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}], PROBLEM, None),
     ],
 )
-def test_the_config_that_results_carry_plans_them_again(policies, problem, grid):
+def test_the_recorded_config_of_a_grid_gives_the_same_plan(policies, problem, grid):
     assert_recorded(problem, policies, grid, **SMALL)
 
 
-def test_the_config_that_results_carry_gives_them_again():
+def test_the_recorded_config_of_a_grid_gives_the_same_results():
     policies, grid = ["ucb1", {**HARD, "penalties": [0.1, 0.7]}, "ucb1"], {"problem": {"penalties": [0.2, 0.6]}}
     data = simulate(PROBLEM, policies, grid=grid)
     made = configs.make_plan(tomllib.loads(data.attrs["config"]))
@@ -210,7 +210,7 @@ def test_the_config_that_results_carry_gives_them_again():
     xr.testing.assert_identical(data.drop_attrs(), again.drop_attrs())
 
 
-def test_a_second_grid_of_the_same_name_has_a_number():
+def test_a_second_grid_of_the_same_label_gets_a_number():
     data = unsimulated(policies=[{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}])
     assert data.family.values.tolist() == ["hard-threshold-ucb"] * 2 + ["hard-threshold-ucb #2"] * 2
     assert data.policy.values.tolist()[2] == "hard-threshold-ucb #2 (exploration=2)"

@@ -1,4 +1,4 @@
-"""The config in the results' attributes gives the same runs, whatever was given from Python."""
+"""The config in the attributes of results gives the same runs, whatever types the arguments had."""
 
 import tomllib
 from decimal import Decimal
@@ -23,7 +23,7 @@ SINGLE = np.float32(0.1)  # 0.1 as it prints, 0.10000000149 as a float64
 
 
 class Eager(jb.Index, name="recorded-eager"):
-    """A policy of the user's."""
+    """A policy of a user."""
 
     weight: float = 1.0
 
@@ -32,7 +32,7 @@ class Eager(jb.Index, name="recorded-eager"):
 
 
 class Scaled(jb.Reward, name="recorded-scaled"):
-    """A reward of the user's."""
+    """A reward of a user."""
 
     top: float = 1.0
 
@@ -152,7 +152,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_a_key_of_any_kind_is_recorded(kind):
+def test_keys_of_every_type_are_recorded(kind):
     key = KEYS[kind]() if callable(KEYS[kind]) else KEYS[kind]
     means = {"means": {"random": "uniform", "arms": 3}}
     assert_recorded(means, "thompson", key=key, **SMALL)
@@ -168,13 +168,13 @@ def test_a_grid_over_the_problem_is_recorded():
     "record",
     [np.array([3, 9]), pd.Series([3, 9]), range(3, 10, 6), (3, 9), jnp.array([3, 9]), [np.int64(3), np.int8(9)]],
 )
-def test_numbers_of_a_setting_are_of_any_kind(record):
+def test_settings_may_have_any_numeric_type(record):
     numbers = {"horizon": np.int64(40), "seeds": jnp.int32(3), "block": np.array(2), "key": jnp.uint32(7)}
-    told = assert_recorded(owing(), HARD, record=record, metrics=np.array(["regret"]), **numbers)["simulation"]
-    assert told == {"horizon": 40, "seeds": 3, "key": 7, "record": [3, 9], "metrics": ["regret"]}
+    recorded = assert_recorded(owing(), HARD, record=record, metrics=np.array(["regret"]), **numbers)["simulation"]
+    assert recorded == {"horizon": 40, "seeds": 3, "key": 7, "record": [3, 9], "metrics": ["regret"]}
 
 
-def test_a_class_that_no_config_can_name_is_told_when_its_config_is_read():
+def test_a_config_with_an_unregistered_class_is_refused_when_it_is_read():
     class Nameless(jb.Index):
         def value(self, state, now):
             return now.mean
@@ -184,11 +184,11 @@ def test_a_class_that_no_config_can_name_is_told_when_its_config_is_read():
 
 
 def test_rows_keep_their_order():
-    """One row per instance, as many as arms: transposed, other arms would be kept."""
+    """As many instances as arms: a transposed table would have the same shape."""
     problem = jb.Problem([MEANS[0]] * 3, fractions=0.3)
     dear = np.array([[0.0, 0.0, 5.0], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
-    told = assert_recorded(problem, jb.policy(HARD, penalties=dear), **SMALL)
-    assert told["policies"][0]["penalties"] == [dear.tolist()]
+    recorded = assert_recorded(problem, jb.policy(HARD, penalties=dear), **SMALL)
+    assert recorded["policies"][0]["penalties"] == [dear.tolist()]
 
 
 @pytest.mark.filterwarnings("ignore:c_regret grows")
@@ -196,5 +196,5 @@ def test_rows_keep_their_order():
 def test_fractions_are_recorded_exactly(given):
     problem = jb.Problem(MEANS, fractions=given)
     for one in (problem, {"means": MEANS, "fractions": given}):
-        told = assert_recorded(one, "ucb1", **SMALL)
-        assert config.make_plan(told).problem.fractions.ravel().tolist() == problem.fractions.ravel().tolist()
+        recorded = assert_recorded(one, "ucb1", **SMALL)
+        assert config.make_plan(recorded).problem.fractions.ravel().tolist() == problem.fractions.ravel().tolist()

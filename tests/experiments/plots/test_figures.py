@@ -1,4 +1,4 @@
-"""Figures read back: what is drawn is what the results hold."""
+"""Figures read back and compared with the results."""
 
 import importlib
 
@@ -84,7 +84,7 @@ def legend(figure):
 
 
 def shown(results):
-    """The labels of a legend: of a grid's points only the first and the last, the others being shades between."""
+    """The labels of a legend: of a grid only the first and the last point, the others have shades between theirs."""
     labels, families = (results[name].values.tolist() for name in ("policy", "family"))
     inner = {
         label for f in set(families) for label in [x for x, g in zip(labels, families, strict=True) if g == f][1:-1]
@@ -92,12 +92,12 @@ def shown(results):
     return [label for label in labels if label not in inner]
 
 
-def test_the_figures_are_those_the_results_have_something_for(results):
+def test_which_figures_are_drawn(results):
     grid = set(results.family.values) != set(results.policy.values)
     assert list(figures(results)) == ["curves", "pulls"] + ["tradeoff", "sweep"] * grid
 
 
-def test_curves_draw_one_line_a_policy_with_its_band(results):
+def test_curves_draw_one_line_per_policy_with_its_band(results):
     figure = figures(results)["curves"]
     drawn = [axis for axis in figure.axes if axis.get_visible()]
     recorded = [name for name in METRICS if name in results]
@@ -125,7 +125,12 @@ def test_curves_draw_one_line_a_policy_with_its_band(results):
             assert to_rgb(filled.get_facecolor()[0][:3]) == to_rgb(line.get_color())
 
 
-def test_bands_are_wide_where_runs_differ_and_there_is_more_than_one():
+def test_panels_without_a_metric_are_hidden():
+    figure = plots.curves(CASES["one seed"], ["regret", "unfairness", "r_regret", "c_regret"])
+    assert [axis.get_visible() for axis in figure.axes] == [True] * 4 + [False] * 2
+
+
+def test_bands_are_wide_where_there_are_several_runs():
     for case, wide in (("one instance", True), ("one seed", False)):
         axis = figures(CASES[case])["curves"].axes[0]
         widths = [np.ptp(band(filled)[1:], axis=0).max() for filled in axis.collections]
@@ -157,13 +162,13 @@ def test_pulls_draw_the_mean_of_each_arm_with_its_bar(results):
         assert y.max() <= high
 
 
-def test_pulls_mark_what_is_owed_and_what_is_optimal(results):
+def test_pulls_mark_the_guaranteed_and_the_optimal_selections(results):
     (axis,) = figures(results)["pulls"].axes
     marks = {lines.get_label(): lines for lines in axis.collections if not lines.get_label().startswith("_")}
     if "fractions" not in results:
         assert marks == {}
         return
-    assert list(marks) == ["owed, τT", "optimal"]
+    assert list(marks) == ["guaranteed, τT", "optimal"]
     mu, tau = results.means.values, results.fractions.values
     best = penalized_allocation(mu.T, tau.T, results.penalties.values.T).T
     if results.attrs["plays"] > 1:  # what a penalty makes optimal is defined for one play
@@ -176,7 +181,7 @@ def test_pulls_mark_what_is_owed_and_what_is_optimal(results):
         np.testing.assert_allclose(heights, T * share.mean(axis=0), rtol=1e-12)
 
 
-def test_a_prophet_without_penalties_is_fair():
+def test_without_penalties_the_optimal_selections_are_fair():
     results = made_up(["fucb"], penalties=None)
     (axis,) = figures(results)["pulls"].axes
     optimal = axis.collections[-1]
@@ -207,7 +212,7 @@ def test_tradeoff_draws_reward_against_unfairness(case):
     assert legend(axis.figure)[0] == ["ucb1", "lfg"]
 
 
-def test_legends_name_the_policies_and_say_what_the_means_are_over(results):
+def test_legends_name_the_policies_and_the_sample(results):
     seeds, j = results.sizes["seed"], results.sizes["instance"]
     runs = "1 run" if seeds == 1 else f"{seeds} runs"
     runs = runs if j == 1 else f"{j} instances × {runs}"
@@ -217,7 +222,7 @@ def test_legends_name_the_policies_and_say_what_the_means_are_over(results):
     assert note == f"mean over {runs}" + (", band: 95 % confidence" if seeds > 1 else "")
     labels, note = legend(drawn["pulls"])
     marked = "fractions" in results
-    assert labels == shown(results) + ["owed, τT", "optimal"] * marked
+    assert labels == shown(results) + ["guaranteed, τT", "optimal"] * marked
     assert note == f"mean over {runs}" + (", bars: 95 % confidence" if seeds > 1 else "")
 
 
@@ -246,7 +251,7 @@ def test_no_two_policies_look_alike():
         assert len(set(looks)) == len(looks) == results.sizes["policy"]
 
 
-def test_a_policy_keeps_its_colour_whatever_stands_beside_it():
+def test_the_colour_of_a_policy_depends_on_its_kind_only():
     alone, among = made_up(["hard-threshold-ucb"]), CASES["one instance"]
     colours = [to_rgb(style.styles(results)["hard-threshold-ucb"]["color"]) for results in (alone, among)]
     assert colours[0] == colours[1]
@@ -273,6 +278,9 @@ def test_phases_are_bars_that_fill_the_horizon():
         spent = results.phase_rounds.sel(policy=label)
         shares = spent.where(spent >= 0).mean(("instance", "seed")).dropna("phase").values / T
         assert [bar.get_width() for bar in bars] == pytest.approx(shares)
+        own = to_rgb(style.COLOURS[label])
+        assert to_rgb(bars[-1].get_facecolor()) == pytest.approx(own)  # from light to the policy's own colour
+        assert sum(to_rgb(bars[0].get_facecolor())) > sum(own)
         assert sum(shares) == pytest.approx(1)
 
 
@@ -300,7 +308,7 @@ def test_other_things_than_results_are_refused():
 
 
 def test_importing_plots_leaves_the_backend_alone():
-    """In a notebook, whose own backend shows figures below their cell."""
+    """The backend of a notebook shows figures below their cells."""
     before = matplotlib.get_backend()
     try:
         matplotlib.use("svg")

@@ -1,4 +1,4 @@
-"""Heat maps of grids against plain NumPy, and what they refuse."""
+"""Heat maps of grids against plain NumPy, and the arguments that they refuse."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +40,7 @@ def panel(figure):
 
 
 def border(inside):
-    """The edges between cells inside and cells that are not, one cell after the other."""
+    """The edges between the given cells and the others, found cell by cell."""
     found = set()
     for row, column in inside:
         left, right, low, high = column - 0.5, column + 0.5, row - 0.5, row + 0.5
@@ -77,7 +77,14 @@ def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
     assert "framed: the best" in figure.get_suptitle()
 
 
-def test_what_a_grid_leaves_out_is_hatched(results):
+def test_one_seed_outlines_no_cells(results):
+    figure = figures.heat_map(results.isel(seed=[0]), "regret", X, Y)
+    assert panel(figure)[2] == set()
+    assert "framed: the best" in figure.get_suptitle()
+    assert "outlined" not in figure.get_suptitle()
+
+
+def test_cells_without_a_policy_are_hatched(results):
     some = results.isel(policy=(results.policy != lfg(10, 2)).values)
     values, texts, _, _, hatched = panel(figures.heat_map(some, "regret", X, Y))
     assert np.isnan(values[1, 1])
@@ -86,7 +93,7 @@ def test_what_a_grid_leaves_out_is_hatched(results):
     assert (1, 1) not in texts
 
 
-def test_light_is_good_and_of_utility_the_most_is_best(results):
+def test_the_best_cell_is_lightest_for_losses_and_for_utility(results):
     gain = results.assign(utility=results.r_regret, utility_final=results.r_regret_final)
     for metric, best in (("r_regret", np.nanargmin), ("utility", np.nanargmax)):
         figure = figures.heat_map(gain, metric, X, Y)
@@ -97,7 +104,7 @@ def test_light_is_good_and_of_utility_the_most_is_best(results):
         assert frames == {tuple(np.unravel_index(best(values), values.shape))}
 
 
-def test_names_stand_as_they_appear(results):
+def test_values_that_are_words_keep_their_order(results):
     words = np.array(["late" if x == 2 else "early" if x == 0.5 else "" for x in results[Y].values])
     named = results.drop_vars(Y).assign_coords({"policies.base": ("policy", words, {"key": "policies.base"})})
     figure = figures.heat_map(named, "regret", "policies.base", X)
@@ -107,7 +114,7 @@ def test_names_stand_as_they_appear(results):
     assert tables.varying(named)["lfg"] == [X, "policies.base"]
 
 
-def test_a_large_map_has_colours_and_a_star_alone(results):
+def test_a_large_map_has_no_numbers_and_a_star(results):
     many = crowd(results, {"ucb1": 180})
     places = {"x": np.tile(np.arange(15.0), 12), "y": np.repeat(np.arange(12.0), 15)}
     many = with_parameters(many, **places, number=np.zeros(180))
@@ -129,7 +136,7 @@ def test_colours_are_logarithmic_over_a_wide_range():
         assert norm.vmin < norm.vmax
 
 
-def test_a_metric_that_is_the_same_everywhere_has_no_best(results):
+def test_a_constant_metric_has_no_best_cell(results):
     still = results.assign(regret_final=results.regret_final * 0 + 4)
     _, texts, edges, frames, _ = panel(figures.heat_map(still, "regret", X, Y))
     assert set(texts.values()) == {"4.00"}
@@ -148,12 +155,12 @@ def test_a_metric_that_is_the_same_everywhere_has_no_best(results):
         (("regret", X, Y, "ucb1"), r"x = 'policies.eta': must not be given: ucb1 has no grid$"),
     ],
 )
-def test_a_heat_map_of_what_is_not_there_is_refused(results, call, message):
+def test_unknown_metrics_parameters_and_families_are_refused(results, call, message):
     with pytest.raises(jb.InputError, match=message):
         figures.heat_map(results, *call)
 
 
-def test_the_family_has_to_be_clear(results):
+def test_the_family_must_be_unique(results):
     twice = results.assign_coords(family=("policy", np.where(results[Y] == 2, "two", results.family)))
     varied = r"\(two: policies.eta; lfg: policies.eta; short: policies.eta\)"
     with pytest.raises(jb.InputError, match=rf"two parameters that one family varies {varied}"):
@@ -165,7 +172,7 @@ def test_the_family_has_to_be_clear(results):
     assert panel(figures.heat_map(both, "regret", X, Y, "LFG"))[0].shape == (2, 3)
 
 
-def test_of_a_third_parameter_one_value_is_selected_first(results):
+def test_a_third_parameter_must_have_one_value(results):
     three = with_parameters(results, third=np.where(results[X] > 50, 8.0, 4.0))
     select = r"isel\(policy=results\[\"policies.third\"\] == 4.0\)"
     with pytest.raises(jb.InputError, match=rf"varies policies.third \(2 values\).*{select}"):

@@ -1,4 +1,4 @@
-"""What figures and the summary show of thousands of policies, and of problems that a grid varies."""
+"""Figures and the summary of thousands of policies, and of grids over the problem."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,12 +28,12 @@ def _no_figure_stays_open():
 
 @pytest.fixture(scope="module")
 def many(results):
-    """Sixty copies of one policy beside ucb1 and 24 of another, which is as many as are shown one by one."""
+    """Sixty copies of one policy, ucb1, and 24 copies of another: the most that are shown one by one."""
     return crowd(results, {lfg(1, 0.5): 60, "ucb1": 1, "short (eta=5)": 24})
 
 
 def places(many, metric):
-    """The labels of the sixty from the least of a metric to the most."""
+    """The labels of the sixty copies, from the smallest value of a metric to the largest."""
     inside = many.isel(policy=slice(60))
     scores = inside[f"{metric}_final"].mean(("instance", "seed")).values
     return inside.policy.values[np.argsort(scores, kind="stable")]
@@ -52,6 +52,7 @@ def test_curves_show_the_best_the_median_and_the_worst_of_a_large_group(many):
             )
         shades = [sum(to_rgb(lines[word].get_color())) for word in words]
         assert shades == sorted(set(shades))
+        assert to_rgb(lines[words[0]].get_color()) == pytest.approx(to_rgb(figures.COLOURS["lfg"]))  # darkest
         assert [text.get_text() for text in axis.texts] == [f"best: {order[0].removeprefix('lfg (').removesuffix(')')}"]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()][:4] == [*words, "ucb1"]
@@ -82,7 +83,7 @@ def test_pulls_show_three_of_a_large_group(many):
     np.testing.assert_allclose(found[words[0]], counts[0])  # copies: each has the pulls of the first
 
 
-def test_policies_that_no_metric_ranks_stand_as_they_are(many):
+def test_without_metrics_policies_keep_their_order(many):
     axis = figures.pulls(unranked(many)).axes[0]
     labels = [container.get_label() for container in axis.containers]
     assert labels[:4] == ["lfg: first of 60", "lfg: middle of 60", "lfg: last of 60", "ucb1"]
@@ -90,9 +91,9 @@ def test_policies_that_no_metric_ranks_stand_as_they_are(many):
 
 
 def test_policies_of_one_kind_are_a_group_too(many):
-    apart = many.assign_coords(family=("policy", many.policy.values))
-    assert {name: len(held) for name, held in policy_groups(apart).items()} == {"lfg": 84, "ucb1": 1}
-    labels = [line.get_label() for line in figures.curves(apart, ["regret"]).axes[0].lines]
+    ungrouped = many.assign_coords(family=("policy", many.policy.values))
+    assert {name: len(held) for name, held in policy_groups(ungrouped).items()} == {"lfg": 84, "ucb1": 1}
+    labels = [line.get_label() for line in figures.curves(ungrouped, ["regret"]).axes[0].lines]
     assert labels[:4] == ["lfg: best of 84", "lfg: median of 84", "lfg: worst of 84", "ucb1"]
 
 
@@ -148,15 +149,19 @@ def test_phases_show_three_of_a_large_group():
 # Grids over the problem
 
 
-def test_a_problem_that_varies_is_each_policy_s_own(results):
-    """Where a grid varies means, fractions or penalties, these have the dimension `policy` too."""
+def test_variables_of_the_problem_may_depend_on_the_policy(results):
+    """Where a grid varies means, fractions or penalties, these also have the dimension `policy`."""
     by = xr.DataArray(np.linspace(0.2, 1.0, 9), dims="policy")
     varied = {name: results[name] * by for name in ("means", "fractions", "penalties")}
     axis = figures.tradeoff(results.assign(varied)).axes[0]
     (_, y) = next(c for c in axis.containers if c.get_label() == "ucb1")[0].get_xydata()[0]
     ideal = T * results.means.max("arm").mean().item() * by.values[results.policy.values.tolist().index("ucb1")]
     assert y == pytest.approx(ideal - runs(results, "ucb1", "regret").mean())
-    marks = {"means": ["owed, τT"], "penalties": ["owed, τT"], "fractions": []}  # means keep their order here
+    marks = {
+        "means": ["guaranteed, τT"],
+        "penalties": ["guaranteed, τT"],
+        "fractions": [],
+    }  # means keep their order here
     for name, expected in marks.items():
         axis = figures.pulls(results.assign({name: varied[name].transpose("instance", "arm", "policy")})).axes[0]
         assert [c.get_label() for c in axis.collections if not c.get_label().startswith("_")] == expected

@@ -1,4 +1,4 @@
-"""The figure of a grid over one parameter against plain NumPy, and what it refuses."""
+"""Figures of grids over one parameter against plain NumPy, and the arguments that they refuse."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,7 +26,7 @@ def _no_figure_stays_open():
 
 
 def mean_and_half(results, policy, metric):
-    """By hand: the mean over runs and instances, and the half width of its interval given the instances."""
+    """The mean over runs and instances, and the half width of its interval given the instances."""
     runs = results[f"{metric}_final"].sel(policy=policy).transpose("instance", "seed").values
     variances = [row.var(ddof=1) / SEEDS for row in runs]
     return runs.mean(), 1.96 * np.sqrt(sum(variances)) / len(runs)
@@ -59,7 +59,7 @@ def test_one_seed_has_no_intervals(results):
     assert not axis.patches
 
 
-def test_values_that_are_no_numbers_stand_side_by_side():
+def test_words_stand_side_by_side():
     kinds = ["none", "fixedx3", "geometricx0.5"]
     results = made_up([{**one(kind, "ucb1", "ucb1"), "point": {"problem.delay": kind}} for kind in kinds])
     axis = figures.sweep(results, "problem.delay").axes[0]
@@ -87,11 +87,11 @@ def test_the_figure_is_drawn_where_a_family_varies_one_parameter_alone(results):
         (X, [], "at least one metric"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(results, x, metrics, words):
+def test_unknown_parameters_and_metrics_are_refused(results, x, metrics, words):
     with pytest.raises(jb.InputError, match=words):
         figures.sweep(results, x, metrics)
 
 
-def test_without_a_grid_there_is_nothing_to_draw(results):
+def test_results_without_a_grid_are_refused(results):
     with pytest.raises(jb.InputError, match="the results have no grid"):
         figures.sweep(made_up(["ucb1"]), X)
