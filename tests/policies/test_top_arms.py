@@ -1,5 +1,6 @@
-"""Choosing several arms at once: against sorting in NumPy, and dependent rounding against what it promises."""
+"""Selecting arms by keys and at random: against sorting in NumPy, and dependent rounding against what it promises."""
 
+import functools
 import itertools
 from types import SimpleNamespace
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripted_rounds import QUICK
 
 from jaxbandit.policies.selection import top_arms as module
+from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
 from jaxbandit.policies.selection.sampling import sample_arm
 from jaxbandit.policies.selection.top_arms import (
@@ -22,6 +25,7 @@ from jaxbandit.policies.selection.top_arms import (
 )
 
 K, RUNS = 7, 16
+jitted = functools.partial(jax.jit, compiler_options=QUICK)
 values = st.sampled_from([-np.inf, -1.5, -1e-30, -0.0, 0.0, 1e-30, 0.25, 0.5, 1.0, np.inf])
 column = st.lists(values, min_size=K, max_size=K)
 masks = st.lists(st.booleans(), min_size=K, max_size=K)
@@ -36,72 +40,74 @@ _top = {}
 def compiled(way, most):
     """`top_arms` with two keys, compiled once for each way and bound."""
     if (way, most) not in _top:
-        _top[way, most] = jax.jit(lambda a, b, count, open_: top_arms((a, b), count, most, open_))
+        _top[way, most] = jitted(lambda a, b, count, candidates: top_arms((a, b), count, most, candidates))
     return _top[way, most]
 
 
 @each_way
 @given(st.lists(st.tuples(column, column, masks, st.integers(0, 5)), min_size=RUNS, max_size=RUNS))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_top_is_what_sorting_gives(way, runs):
-    first, second, open_ = (np.array([run[i] for run in runs]).T for i in range(3))
+    first, second, candidates = (np.array([run[i] for run in runs]).T for i in range(3))
     count = np.array([run[3] for run in runs])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "top_within_budget", getattr(module, way))
         f32 = (jnp.asarray(x, jnp.float32) for x in (first, second))
-        taken = np.asarray(compiled(way, 5)(*f32, jnp.asarray(count[None], jnp.int32), jnp.asarray(open_)))
+        taken = np.asarray(compiled(way, 5)(*f32, jnp.asarray(count[None], jnp.int32), jnp.asarray(candidates)))
     for i in range(RUNS):
-        order = sorted(np.flatnonzero(open_[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
+        order = sorted(np.flatnonzero(candidates[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
         assert set(np.flatnonzero(taken[:, i])) == set(order[: count[i]])
 
 
-_chosen = jax.jit(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1])))
+_top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1])))
 
 
-def one_play(open_):
-    return SimpleNamespace(plays=1, pulls=jnp.zeros(open_.shape, jnp.int32), available=open_, t=jnp.int32(3))
+def one_play(candidates):
+    return SimpleNamespace(plays=1, pulls=jnp.zeros(candidates.shape, jnp.int32), available=candidates, t=jnp.int32(3))
 
 
-whole = st.lists(st.integers(-1, 2), min_size=K, max_size=K)
+integers = st.lists(st.integers(-1, 2), min_size=K, max_size=K)
 
 
-@given(st.lists(st.tuples(whole, column, masks), min_size=RUNS, max_size=RUNS))
-@settings(deadline=None, max_examples=60)
-def test_one_play_by_a_whole_number_and_a_float_is_what_sorting_gives(runs):
-    first, second, open_ = (np.array([run[i] for run in runs]).T for i in range(3))
-    taken = np.asarray(_chosen(jnp.asarray(first, jnp.int32), jnp.asarray(second, jnp.float32), jnp.asarray(open_)))
+@given(st.lists(st.tuples(integers, column, masks), min_size=RUNS, max_size=RUNS))
+@settings(deadline=None, max_examples=25)
+def test_one_play_by_an_integer_and_a_float_is_what_sorting_gives(runs):
+    first, second, candidates = (np.array([run[i] for run in runs]).T for i in range(3))
+    taken = np.asarray(
+        _top_available(jnp.asarray(first, jnp.int32), jnp.asarray(second, jnp.float32), jnp.asarray(candidates))
+    )
     for i in range(RUNS):
-        order = sorted(np.flatnonzero(open_[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
+        order = sorted(np.flatnonzero(candidates[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
         assert np.flatnonzero(taken[:, i]).tolist() == order[:1]
 
 
 @pytest.mark.parametrize("arms", [3, 70])
 def test_keys_may_be_the_same_for_all_arms(arms):
-    open_ = jnp.ones((arms, 2), bool).at[0, 1].set(False)
+    candidates = jnp.ones((arms, 2), bool).at[0, 1].set(False)
     for key in (jnp.zeros(()), jnp.zeros((1, 2))):
-        assert np.asarray(_chosen(key, open_)).argmax(axis=0).tolist() == [0, 1]
+        assert np.asarray(_top_available(key, candidates)).argmax(axis=0).tolist() == [0, 1]
 
 
 def test_only_a_key_that_decides_must_be_a_number():
     first = jnp.asarray([[0, 0], [1, 1], [1, 0]], jnp.int32)
     second = jnp.asarray([[jnp.nan, 0.0], [1.0, 2.0], [0.5, 9.0]], jnp.float32)
     everywhere = jnp.ones((3, 2), bool)
-    assert np.asarray(_chosen(first, second, everywhere)).argmax(axis=0).tolist() == [1, 1]
-    assert not np.asarray(_chosen(-first, second, everywhere))[:, 0].any()  # the arm that comes first has none
+    assert np.asarray(_top_available(first, second, everywhere)).argmax(axis=0).tolist() == [1, 1]
+    assert not np.asarray(_top_available(-first, second, everywhere))[:, 0].any()  # the arm that comes first has none
 
 
 @pytest.mark.parametrize("arms", [1, 6, 70])  # 70: more than are written out
 def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
     rng = np.random.default_rng(arms)
     weights = rng.integers(0, 4, (arms, 200)).astype(np.float32)  # sums without rounding, and weights of 0
-    open_ = rng.random((arms, 200)) < 0.7
-    open_[0] = True
+    candidates = rng.random((arms, 200)) < 0.7
+    candidates[0] = True
     uniform = rng.random((1, 200), np.float32)
     uniform[:, :2] = 0.0, 1 - 2.0**-24
-    taken = np.asarray(jax.jit(sample_arm)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(open_)))
+    taken = np.asarray(jitted(sample_arm)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(candidates)))
     for i in range(200):
-        mass = np.where(open_[:, i], weights[:, i], 0)
-        mass = mass if mass.any() else open_[:, i].astype(np.float32)
+        mass = np.where(candidates[:, i], weights[:, i], 0)
+        mass = mass if mass.any() else candidates[:, i].astype(np.float32)
         point = np.float32(uniform[0, i] * mass.sum())
         assert np.flatnonzero(taken[:, i]).tolist() == [np.searchsorted(np.cumsum(mass), point, side="right")]
 
@@ -120,15 +126,15 @@ def test_ordered_keeps_the_order_and_one_zero(dtype, float64):
 def test_a_score_that_is_no_number_costs_a_play(most):
     """It takes a place and is left out: the engine then sees that plays are missed."""
     score = jnp.asarray([0.3, jnp.nan, 0.9, 0.1, 0.2, 0.4, 0.8], jnp.float32)
-    taken = top_arms((score,), most, most, jnp.ones(7, bool))
+    taken = jitted(top_arms, static_argnums=(1, 2))((score,), most, most, jnp.ones(7, bool))
     assert int(taken.sum()) == most - 1
     assert not taken[1]
-    assert not best_arm(score, jnp.ones(7, bool)).any()
+    assert not jitted(best_arm)(score, jnp.ones(7, bool)).any()
 
 
 @pytest.mark.parametrize("most", [3, 9])
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_raised_amounts_are_those_of_a_sorted_list(most, number):
     rng = np.random.default_rng(number)
     arms, plays = 12, most
@@ -147,14 +153,45 @@ def test_raised_amounts_are_those_of_a_sorted_list(most, number):
 
 def _raise(most, score, floor, budget):
     if most not in _raised:
-        _raised[most] = jax.jit(lambda s, f, b: fractional_knapsack(s, f, jnp.ones_like(f), b, most))
+        _raised[most] = jitted(lambda s, f, b: fractional_knapsack(s, f, jnp.ones_like(f), b, most))
     return np.asarray(_raised[most](score, floor, budget))
 
 
 _raised: dict = {}
 
 
+@pytest.mark.parametrize("arms", [5, 32, 70])
+def test_arms_by_their_numbers(arms):
+    rng = np.random.default_rng(arms)
+    mask = np.zeros((arms, RUNS), bool)
+    for run in range(RUNS - 1):  # the last run has no arm
+        mask[rng.permutation(arms)[: 1 + run % 3], run] = True
+    first = np.where(mask.any(axis=0), mask.argmax(axis=0), arms)
+    one = mask & (np.arange(arms)[:, None] == first)
+    assert np.asarray(jitted(arm_index)(one))[0].tolist() == first.tolist()
+    numbers = np.array([np.append(np.flatnonzero(column), [arms] * 3)[:3] for column in mask.T], np.int32).T
+    if can_list_arms(arms, 3):
+        np.testing.assert_array_equal(jitted(arm_indices, static_argnums=1)(mask, 3), numbers)
+    values = rng.random((arms, RUNS)).astype(np.float32)
+    tree = {"per arm": values, "shared": values[:1], "scalar": np.float32(3.0)}
+    taken = jitted(take_arms, static_argnums=2)(tree, jnp.asarray(numbers), arms)
+    padded = np.concatenate([values, np.zeros((1, RUNS), np.float32)])
+    np.testing.assert_array_equal(taken["per arm"], np.take_along_axis(padded, numbers, axis=0))
+    np.testing.assert_array_equal(taken["shared"], values[:1])
+    assert float(taken["scalar"]) == 3.0
+
+
+def test_arms_are_listed_where_they_are_few_and_fit_a_word():
+    assert can_list_arms(32, 16)
+    assert can_list_arms(5, 2)
+    assert not can_list_arms(33, 2)
+    assert not can_list_arms(32, 17)
+    assert not can_list_arms(5, 5)
+
+
 # Dependent rounding
+
+_rounding = jitted(dependent_rounding)
 
 
 def random_marginals(rng, arms, plays):
@@ -208,15 +245,15 @@ def test_rounding_has_the_marginals_the_size_and_negative_correlation(number):
     law = exact_distribution(y)
     assert all(len(chosen) == plays for chosen in law)
     together = {s: sum(p for c, p in law.items() if set(s) <= set(c)) for n in (1, 2, 3) for s in subsets(arms, n)}
-    apart = {s: sum(p for c, p in law.items() if not set(s) & set(c)) for n in (2, 3) for s in subsets(arms, n)}
+    left_out = {s: sum(p for c, p in law.items() if not set(s) & set(c)) for n in (2, 3) for s in subsets(arms, n)}
     for s, chance in together.items():
         limit = np.prod(y[list(s)])
         assert chance == pytest.approx(limit, abs=1e-6) if len(s) == 1 else chance <= limit + 1e-6
-    assert all(chance <= np.prod(1 - y[list(s)]) + 1e-6 for s, chance in apart.items())
+    assert all(chance <= np.prod(1 - y[list(s)]) + 1e-6 for s, chance in left_out.items())
 
     u = np.random.default_rng(100 + number).random((uniforms_needed(arms), draws), np.float32)
     marginals = jnp.broadcast_to(jnp.asarray(y, jnp.float32)[:, None], (arms, draws))
-    chosen = np.asarray(jax.jit(dependent_rounding)(marginals, jnp.asarray(u)))
+    chosen = np.asarray(_rounding(marginals, jnp.asarray(u)))
     np.testing.assert_array_equal(chosen.sum(axis=0), plays)
     found, counts = np.unique(chosen.T, axis=0, return_counts=True)
     assert {tuple(np.flatnonzero(row)) for row in found} <= set(law)
@@ -225,15 +262,12 @@ def test_rounding_has_the_marginals_the_size_and_negative_correlation(number):
         assert abs(seen.get(s, 0) - p * draws) <= 5 * np.sqrt(p * (1 - p) * draws) + 1, (s, p)
 
 
-_rounding = jax.jit(dependent_rounding)
-
-
 def subsets(arms, size):
     return itertools.combinations(range(arms), size)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5, 8, 13]))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_rounding_always_chooses_exactly_as_many(number, arms):
     rng = np.random.default_rng(number)
     plays = int(rng.integers(1, arms + 1))
@@ -251,7 +285,7 @@ def test_rounding_pair_by_pair_is_rounding_level_by_level(arms):
     rng = np.random.default_rng(arms)
     y = np.stack([random_marginals(rng, arms, 1 + i % arms) for i in range(RUNS)], axis=1)
     args = jnp.asarray(y, jnp.float32), jnp.asarray(rng.random((uniforms_needed(arms), RUNS), np.float32))
-    levels = jax.jit(_level_by_level)(*args)
+    levels = jitted(_level_by_level)(*args)
     np.testing.assert_array_equal(_rounding(*args), levels)
     assert np.all(np.asarray(levels).sum(axis=0) == 1 + np.arange(RUNS) % arms)
 
@@ -260,4 +294,4 @@ def test_rounding_of_one_arm_and_of_thousands():
     assert dependent_rounding(jnp.ones(1), jnp.zeros(0)).tolist() == [True]
     y = jnp.full((5000, 4), 50 / 5000, jnp.float32)
     u = np.random.default_rng(0).random((uniforms_needed(5000), 4), np.float32)
-    np.testing.assert_array_equal(jax.jit(dependent_rounding)(y, jnp.asarray(u)).sum(axis=0), 50)
+    np.testing.assert_array_equal(_rounding(y, jnp.asarray(u)).sum(axis=0), 50)

@@ -1,7 +1,7 @@
-"""Slow, plain-Python bandit policies for one run, against which the array code is compared.
+"""Slow, plain-Python policies for one run, against which the array code is compared.
 
-Written from SPEC.md sections 1-3 and papers 000 and 001 alone. One object plays one run, one round at a time.
-Counts are compared with tau t in exact fractions; everything else is an ordinary float.
+They are written from the penalties paper and the guarantees paper, not from the array code. One object plays one run,
+one round at a time. Counts are compared with tau t in exact fractions; everything else is an ordinary float.
 """
 
 import math
@@ -22,12 +22,12 @@ def where(flags: list[bool]) -> list[int]:
     return [k for k, flag in enumerate(flags) if flag]
 
 
-def best(scores: list, candidates: list[int], n: int = 1) -> list[int]:
+def highest(scores: list, candidates: list[int], n: int = 1) -> list[int]:
     """The n candidates with the highest scores, ties to the lowest arm."""
     return sorted(candidates, key=lambda k: (-scores[k], k))[:n]
 
 
-def pick(weights: list, available: list[bool], u: float) -> int:
+def draw_arm(weights: list, available: list[bool], u: float) -> int:
     """Inverse-transform draw of one available arm; equal weights where no available arm has any."""
     w = [Fraction(x) if open_ else Fraction(0) for x, open_ in zip(weights, available, strict=True)]
     if not any(w):
@@ -91,7 +91,7 @@ class Game:
 
 
 class Policy:
-    """Plays the arms of highest score. A policy's annotated class attributes are its parameters."""
+    """Plays the arms of highest score. The annotated class attributes of a policy are its parameters."""
 
     kinds: dict[str, type["Policy"]] = {}  # noqa: RUF012
 
@@ -116,15 +116,15 @@ class Policy:
     def scores(self, t: int, available: list[bool]) -> list[float]:
         raise NotImplementedError
 
-    def first(self, t: int, candidates: list[int]) -> list[int]:
+    def urgent(self, t: int, candidates: list[int]) -> list[int]:
         """Candidates that go before all scores, the most urgent first."""
         return []
 
     def select(self, t: int, available: list[bool]) -> list[int]:
         candidates = where(available)
-        chosen = self.first(t, candidates)[: self.game.plays]
-        rest, places = [k for k in candidates if k not in chosen], self.game.plays - len(chosen)
-        return chosen + best(self.scores(t, available), rest, places) if rest and places else chosen
+        chosen = self.urgent(t, candidates)[: self.game.plays]
+        others, places = [k for k in candidates if k not in chosen], self.game.plays - len(chosen)
+        return chosen + highest(self.scores(t, available), others, places) if others and places else chosen
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
         """Renews the policy's own state; the arms' record already holds this round."""
@@ -135,7 +135,7 @@ class Policy:
 
 
 class MeanBased(Policy):
-    """An index `worth` of an arm's own record; an arm never selected is worth +infinity (SPEC 1)."""
+    """An index `worth` of an arm's own record; +infinity for an arm that was never selected."""
 
     def scores(self, t: int, available: list[bool]) -> list[float]:
         arms, m = self.arms, self.arms.means()
@@ -146,7 +146,7 @@ class UCB1(MeanBased, name="ucb1"):
     exploration: float = 2.0
     log_offset: float = 0.0
 
-    def worth(self, t: int, k: int, m: float, M: int) -> float:  # 001 eq. 4
+    def worth(self, t: int, k: int, m: float, M: int) -> float:  # guarantees paper, eq. 4
         return m + math.sqrt(self.exploration * math.log(max(t - self.log_offset, 1)) / M)
 
 
@@ -154,7 +154,7 @@ class KLUCB(MeanBased, name="kl-ucb"):
     a: float = 0.0
     log_offset: float = 0.0
 
-    def worth(self, t: int, k: int, m: float, M: int) -> float:  # SPEC 2; 003 sec. 3.2
+    def worth(self, t: int, k: int, m: float, M: int) -> float:  # plays paper, sec. 3.2
         log_t = math.log(max(t - self.log_offset, 1.0))
         log_log_t = math.log(log_t) if log_t > 0 else -1e300
         budget = max(log_t + self.a * log_log_t, 0.0) / M
@@ -169,7 +169,7 @@ class KLUCB(MeanBased, name="kl-ucb"):
 
 
 class Thompson(Policy, name="thompson"):
-    def scores(self, t: int, available: list[bool]) -> list[float]:  # SPEC 2; 001 App. C.3
+    def scores(self, t: int, available: list[bool]) -> list[float]:  # guarantees paper, App. C.3
         arms, numbers, sd = self.arms, self.game.numbers, self.game.gaussian_sd
         if sd is None:
             a = [1.0 + arms.S[k] for k in range(arms.K)]
@@ -187,7 +187,7 @@ class UniformRandom(Policy, name="uniform-random"):
         K, numbers = self.arms.K, self.game.numbers
         if self.game.plays > 1:
             return [float(u) for u in numbers.uniform(K, depth=self.depth)]
-        drawn = pick([1] * K, available, numbers.uniform(depth=self.depth)[0])
+        drawn = draw_arm([1] * K, available, numbers.uniform(depth=self.depth)[0])
         return [float(k == drawn) for k in range(K)]
 
 
@@ -236,26 +236,26 @@ class ExploreThenCommit(Policy, name="explore-then-commit"):
 
 
 class SuccessiveElimination(Policy, name="successive-elimination"):
-    """As a score: 2 for an active arm due in this sweep, 1 for another active one, 0 for one that left."""
+    """As a score: 2 for an active arm that the sweep has yet to play, 1 for another active arm, 0 for one that left."""
 
     exploration: float = 2.0
 
     def start(self) -> None:
         self.active = set(range(self.arms.K))
-        self.due = set(self.active)
+        self.unplayed = set(self.active)
 
     def scores(self, t: int, available: list[bool]) -> list[float]:
-        return [float((k in self.active) + (k in self.due)) for k in range(self.arms.K)]
+        return [float((k in self.active) + (k in self.unplayed)) for k in range(self.arms.K)]
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
-        self.due -= set(selected)
-        if self.due:
+        self.unplayed -= set(selected)
+        if self.unplayed:
             return
         m, log_T = self.arms.means(), math.log(self.game.T)
         r = [math.sqrt(self.exploration * log_T / self.arms.seen(k)) for k in range(self.arms.K)]
         floor = max(m[k] - r[k] for k in self.active)
         self.active = {k for k in self.active if m[k] + r[k] >= floor}
-        self.due = set(self.active)
+        self.unplayed = set(self.active)
 
 
 class Rule(Policy):
@@ -283,20 +283,20 @@ class HardThreshold(Bonus, name="hard-threshold-ucb"):
         given = self.game.A if self.penalties is None else self.penalties
         self.A = [given] * self.game.K if isinstance(given, (int, float)) else list(given)
 
-    def bonus(self, t: int, k: int) -> float:  # 000 eq. 12
+    def bonus(self, t: int, k: int) -> float:  # penalties paper, eq. 12
         return float(self.A[k]) if self.arms.N[k] < self.game.tau[k] * t else 0.0
 
 
 class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
-    def bonus(self, t: int, k: int) -> float:  # 000 sec. 5
-        owed = self.game.tau[k] * t
-        return float(self.A[k]) * float(max(owed - self.arms.N[k], 0) / owed) if owed else 0.0
+    def bonus(self, t: int, k: int) -> float:  # penalties paper, sec. 5
+        quota = self.game.tau[k] * t
+        return float(self.A[k]) * float(max(quota - self.arms.N[k], 0) / quota) if quota else 0.0
 
 
 class EtaFUCB(Bonus, name="eta-fucb"):
     eta: float = 1.0
 
-    def bonus(self, t: int, k: int) -> float:  # 001 Alg. 4
+    def bonus(self, t: int, k: int) -> float:  # guarantees paper, Alg. 4
         return self.eta * float(self.game.deficits(t - 1)[k])
 
 
@@ -306,7 +306,7 @@ class LFG(Rule, name="lfg"):
     def start(self) -> None:
         self.queues = list(self.game.tau)
 
-    def scores(self, t: int, available: list[bool]) -> list[float]:  # SPEC 3; 000 sec. 5
+    def scores(self, t: int, available: list[bool]) -> list[float]:  # penalties paper, sec. 5
         base = self.base.scores(t, available)
         capped = [min(base[k], 1.0) if self.arms.N[k] else 1.0 for k in range(self.arms.K)]
         return [float(q) + self.eta * c for q, c in zip(self.queues, capped, strict=True)]
@@ -320,13 +320,13 @@ class LFG(Rule, name="lfg"):
 class FairLearn(Rule, name="fair-learn"):
     alpha: float = 0.0
 
-    def first(self, t: int, candidates: list[int]) -> list[int]:  # 000 sec. 5; 001 Alg. 3 and sec. 5
+    def urgent(self, t: int, candidates: list[int]) -> list[int]:  # guarantees paper, Alg. 3 and sec. 5
         d = self.game.deficits(t - 1)
-        return best(d, [k for k in candidates if d[k] > exact(self.alpha)], self.game.plays)
+        return highest(d, [k for k in candidates if d[k] > exact(self.alpha)], self.game.plays)
 
 
 class TFUCB(Rule, name="t-fucb"):
-    def first(self, t: int, candidates: list[int]) -> list[int]:  # 001 Alg. 2
+    def urgent(self, t: int, candidates: list[int]) -> list[int]:  # guarantees paper, Alg. 2
         quota = [max(1, math.ceil(tau * self.game.T)) for tau in self.game.tau]
         return [k for k in candidates if self.arms.N[k] < quota[k]]
 
@@ -339,16 +339,16 @@ class FairRandom(Policy, name="fair-random"):
             raise ValueError("this rule plays one arm a round")
         self.spare = 1 - sum(self.game.tau)
 
-    def weights(self) -> list[Fraction]:  # 001 sec. 3.1
+    def weights(self) -> list[Fraction]:  # guarantees paper, sec. 3.1
         return [tau + self.spare / self.game.K for tau in self.game.tau]
 
     def select(self, t: int, available: list[bool]) -> list[int]:
         if not any(available):
             return []
-        return [pick(self.weights(), available, self.game.numbers.uniform(depth=self.depth)[0])]
+        return [draw_arm(self.weights(), available, self.game.numbers.uniform(depth=self.depth)[0])]
 
 
-class Naive(FairRandom, name="naive"):  # 001 Alg. 1
+class Naive(FairRandom, name="naive"):  # guarantees paper, Alg. 1
     eps: float = 0.1
 
     def start(self) -> None:
@@ -357,7 +357,7 @@ class Naive(FairRandom, name="naive"):  # 001 Alg. 1
         shares = [weight * self.rounds for weight in super().weights()]
         self.quota = [math.floor(x) for x in shares]
         remainders = [x - q for x, q in zip(shares, self.quota, strict=True)]
-        for k in best(remainders, list(range(self.game.K)), self.rounds - sum(self.quota)):
+        for k in highest(remainders, list(range(self.game.K)), self.rounds - sum(self.quota)):
             self.quota[k] += 1
 
     def weights(self) -> list[Fraction]:
@@ -367,11 +367,11 @@ class Naive(FairRandom, name="naive"):  # 001 Alg. 1
         if t > self.rounds:
             return super().select(t, available)
         N, open_ = self.arms.N, where(available)
-        return best([-n for n in N], [k for k in open_ if N[k] < self.quota[k]] or open_)
+        return highest([-n for n in N], [k for k in open_ if N[k] < self.quota[k]] or open_)
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
         if t == self.rounds:
-            self.j = best(self.arms.means(), list(range(self.arms.K)))[0]
+            self.j = highest(self.arms.means(), list(range(self.arms.K)))[0]
 
 
 ALIASES = {"fucb": ("fair-learn", "ucb1"), "f-ts": ("fair-learn", "thompson")}

@@ -11,40 +11,40 @@ def ratio(a, b):
     return a / b if b > 0 else math.inf
 
 
-# 000
+# Penalties paper
 
 
 def penalized(mu, tau, A, T, constant):
     """Theorem 2, from its bounds on counts: gap (E N - tau T) for a critical arm, (gap - A) E N or so for another."""
     total = constant * len(mu)
-    for gap, share, price in zip(gaps(mu), tau, A, strict=True):
+    for gap, share, rate in zip(gaps(mu), tau, A, strict=True):
         if gap == 0:
             continue
-        if gap <= price:
+        if gap <= rate:
             total += gap * max(8 * math.log(T) / gap**2 - share * T, 0)
         else:
-            below = min(8 * math.log(T) / (gap - price), (gap - price) * share * T)
+            below = min(8 * math.log(T) / (gap - rate), (gap - rate) * share * T)
             total += max(below, 8 * math.log(T) / gap)
     return total
 
 
 def pulls(mu, tau, A, T, constant):
     counts = []
-    for gap, share, price in zip(gaps(mu), tau, A, strict=True):
+    for gap, share, rate in zip(gaps(mu), tau, A, strict=True):
         alone = ratio(8 * math.log(T), gap**2)
-        if gap <= price:
+        if gap <= rate:
             counts.append(max(alone, share * T) + constant)
         else:
-            counts.append(max(min(8 * math.log(T) / (gap - price) ** 2, share * T), alone) + constant)
+            counts.append(max(min(8 * math.log(T) / (gap - rate) ** 2, share * T), alone) + constant)
     return counts
 
 
 def assumes(mu, tau, A, T):
     c0 = 1 - sum(tau)
-    for gap, share, price in zip(gaps(mu), tau, A, strict=True):
-        if gap > price and gap - price < math.sqrt(16 * len(mu) * math.log(T) / (c0**2 * T)):
+    for gap, share, rate in zip(gaps(mu), tau, A, strict=True):
+        if gap > rate and gap - rate < math.sqrt(16 * len(mu) * math.log(T) / (c0**2 * T)):
             return False
-        if gap == price and share > 0 and price > 0:
+        if gap == rate and share > 0 and rate > 0:
             return False
     return True
 
@@ -80,19 +80,19 @@ def worst_penalized(tau, A, T):
 
 def noncritical_least(mu, tau, A, T):
     total = 0.0
-    for gap, share, price in zip(gaps(mu), tau, A, strict=True):
-        if gap > price and 8 * math.log(T) / (gap - price) ** 2 <= share * T / 2:
-            total += math.log(T) / (gap - price)
+    for gap, share, rate in zip(gaps(mu), tau, A, strict=True):
+        if gap > rate and 8 * math.log(T) / (gap - rate) ** 2 <= share * T / 2:
+            total += math.log(T) / (gap - rate)
     return total
 
 
 def critical_least(mu, tau, A, T):
     total = explored = 0.0
-    for gap, share, price in zip(gaps(mu), tau, A, strict=True):
+    for gap, share, rate in zip(gaps(mu), tau, A, strict=True):
         if gap == 0:
             continue
-        explored += 8 * math.log(T) / (gap if gap <= price else gap - price) ** 2
-        if gap <= price:
+        explored += 8 * math.log(T) / (gap if gap <= rate else gap - rate) ** 2
+        if gap <= rate:
             total += max(gap * (math.log(T) / gap**2 - share * T), 0)
     return total if explored < T / 2 else 0.0
 
@@ -109,7 +109,7 @@ def penalized_least(tau, A, T, sd):
     return each / 2 * math.exp(-1) / 2
 
 
-# 001
+# Guarantees paper
 
 
 def fair_ucb(mu, tau, T):
@@ -123,13 +123,13 @@ def fair_ucb(mu, tau, T):
 
 
 def worst_fair(mu, tau, T):
-    """All that is not owed goes to the worst arm."""
+    """All rounds that are not guaranteed go to the worst arm."""
     counts = [share * T for share in tau]
     counts[mu.index(min(mu))] += T - sum(counts)
     return sum(gap * (n - share * T) for gap, n, share in zip(gaps(mu), counts, tau, strict=True))
 
 
-# 002
+# Merit paper
 
 
 def quantile(cdf, q, reach):
@@ -146,7 +146,7 @@ def over_quantiles(cost, cdfs, T):
     return min(cost(q, max(quantile(cdf, q, T) for cdf in cdfs)) for q in candidates)
 
 
-# 003
+# Plays paper
 
 
 def start(level, a, least):
@@ -206,7 +206,7 @@ def late(share, eps, T0):
     return math.exp(-x * (share * T0 - 1)) / (1 - math.exp(-x)) / (1 - math.exp(-x * share))
 
 
-# 004
+# Opportunities paper
 
 
 def etc(K, L, T):
@@ -223,7 +223,7 @@ def self_regulated(K, L, T):
 def utility_least(K, T, L, c):
     """The regret of the two cases of App. A.3 on their instances, without terms of lower order."""
     eps = c * T ** (-1 / 3)
-    explored = (K - 1) / (8 * eps**2) / 2  # plays of arms that are owed nothing, each half a reward short
-    owed = L * eps / (2 * K) * T
-    withheld = owed - owed / 2 - 1 / (8 * eps**2) / 2  # of an arm played too rarely, its plays not counted
+    explored = (K - 1) / (8 * eps**2) / 2  # plays of arms that are entitled to nothing, each half a reward short
+    entitled = L * eps / (2 * K) * T
+    withheld = entitled - entitled / 2 - 1 / (8 * eps**2) / 2  # of an arm played too rarely, its plays not counted
     return max(min(explored, withheld), 0)

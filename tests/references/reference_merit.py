@@ -1,6 +1,6 @@
-"""Slow, plain-Python references for the policies of paper 002: merit-based fairness with delayed feedback.
+"""Slow, plain-Python references for the policies of the merit paper: merit-based fairness with delayed feedback.
 
-Written from SPEC.md sections 1-4 and paper 002 (Alg. 1-4) alone; importing this file adds them to the registry of
+They are written from the paper (Alg. 1-4), not from the array code; importing this file adds them to the registry of
 `reference.py`. After every `select` a policy's `chances` holds the p_k(t) of that round.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate
 
-from reference import INDICES, POLICIES, Policy, best, where
+from reference import INDICES, POLICIES, Policy, highest, where
 from reference_plays import pairs, tournament
 
 CELLS, PEAKS, STEPS = 2000, 5, 60  # of the one-dimensional search: grid cells, peaks refined, golden-section steps
@@ -54,7 +54,7 @@ def line_optimum(points: list[tuple[float, float]], merit: Callable[[float], flo
     values, last = [f * (x - rho) for x, f in points], len(points) - 1
     peaks = [i for i in range(last + 1) if values[i] == max(values[max(i - 1, 0) : i + 2])]
     found = []
-    for i in best(values, peaks, PEAKS):
+    for i in highest(values, peaks, PEAKS):
         found += [points[i][0], golden(value, points[max(i - 1, 0)][0], points[min(i + 1, last)][0])]
     return max(found, key=lambda x: (value(x), -x))
 
@@ -82,7 +82,7 @@ def box_optimum(low: list[float], high: list[float], merit: Callable[[float], fl
 
 
 def paper_merit(mu: float) -> float:
-    return 1 + 2 * mu**4  # 002 sec. 6
+    return 1 + 2 * mu**4  # merit paper, sec. 6
 
 
 class Merit(Policy):
@@ -112,10 +112,10 @@ class Merit(Policy):
         zeros = [1.0 + m - s for m, s in zip(arms.M, arms.S, strict=True)]
         return self.beta([1.0 + s for s in arms.S], zeros, depth)
 
-    def pessimistic(self) -> list[float]:  # 002 Alg. 3, line 6: every missing reward 0
+    def pessimistic(self) -> list[float]:  # merit paper, Alg. 3, line 6: every missing reward 0
         return [s / max(n, 1) for n, s in zip(self.arms.N, self.arms.S, strict=True)]
 
-    def optimistic(self) -> list[float]:  # 002 Alg. 3, line 5: every missing reward 1
+    def optimistic(self) -> list[float]:  # merit paper, Alg. 3, line 5: every missing reward 1
         arms = self.arms
         return [(n - m + s) / max(n, 1) for n, m, s in zip(arms.N, arms.M, arms.S, strict=True)]
 
@@ -123,7 +123,7 @@ class Merit(Policy):
 class FCUCBD(Merit, name="fcucb-d"):
     """Each arm once, then the means of the confidence box under which the fair policy earns the most."""
 
-    def box(self) -> tuple[list[float], list[float]]:  # 002 Alg. 1, lines 3-6; Theorem 6
+    def box(self) -> tuple[list[float], list[float]]:  # merit paper, Alg. 1, lines 3-6; Theorem 6
         m, log_T = self.arms.means(), math.log(4 * self.game.plays * self.game.K * self.game.T)
         c = [math.sqrt(log_T / self.arms.seen(k)) for k in range(self.game.K)]
         return self.clipped(m, m, c)
@@ -135,19 +135,19 @@ class FCUCBD(Merit, name="fcucb-d"):
 
     def select(self, t: int, available: list[bool]) -> list[int]:
         L, open_ = self.game.plays, where(available)
-        if t <= math.ceil(self.game.K / L):  # 002 Alg. 1, init; SPEC 3
+        if t <= math.ceil(self.game.K / L):  # merit paper, Alg. 1, init
             return self.certain(sorted(open_, key=lambda k: (self.arms.N[k] > 0, k))[:L])
-        return self.drawn(box_optimum(*self.box(), self.merit)[0], open_)  # 002 Alg. 1, lines 9-11
+        return self.drawn(box_optimum(*self.box(), self.merit)[0], open_)  # merit paper, Alg. 1, lines 9-11
 
 
 class OPFCUCBD(FCUCBD, name="op-fcucb-d"):
-    def box(self) -> tuple[list[float], list[float]]:  # 002 Alg. 3, lines 3-8; Theorem 8
+    def box(self) -> tuple[list[float], list[float]]:  # merit paper, Alg. 3, lines 3-8; Theorem 8
         log_T = math.log(6 * self.game.plays * self.game.K * self.game.T)
         return self.clipped(self.pessimistic(), self.optimistic(), [math.sqrt(log_T / max(n, 1)) for n in self.arms.N])
 
 
 class FCTSD(Merit, name="fcts-d"):
-    def estimate(self) -> list[float]:  # 002 Alg. 2
+    def estimate(self) -> list[float]:  # merit paper, Alg. 2
         return self.posterior()
 
     def select(self, t: int, available: list[bool]) -> list[int]:
@@ -155,7 +155,7 @@ class FCTSD(Merit, name="fcts-d"):
 
 
 class OPFCTSD(FCTSD, name="op-fcts-d"):
-    def estimate(self) -> list[float]:  # 002 Alg. 4
+    def estimate(self) -> list[float]:  # merit paper, Alg. 4
         record = list(zip(self.arms.N, self.arms.M, self.arms.S, strict=True))
         ones = [1.0 + s + (n - m) for n, m, s in record] + [1.0 + s for n, m, s in record]
         zeros = [1.0 + m - s for n, m, s in record] + [1.0 + n - s for n, m, s in record]
@@ -164,12 +164,12 @@ class OPFCTSD(FCTSD, name="op-fcts-d"):
 
 
 class CUCBD(Merit, name="cucb-d"):
-    def scores(self, t: int, available: list[bool]) -> list[float]:  # SPEC 3, as printed: no arm is infinite
+    def scores(self, t: int, available: list[bool]) -> list[float]:  # as printed: no arm has index infinity
         m, budget = self.arms.means(), (self.game.plays + 1) * math.log(t)
         return [m[k] + math.sqrt(budget / self.arms.seen(k)) for k in range(self.game.K)]
 
     def select(self, t: int, available: list[bool]) -> list[int]:
-        return self.certain(best(self.scores(t, available), where(available), self.game.plays))
+        return self.certain(highest(self.scores(t, available), where(available), self.game.plays))
 
 
 class MPTSD(CUCBD, name="mp-ts-d"):
@@ -183,12 +183,12 @@ class FGreedyD(Merit, name="fgreedy-d"):
     eps: float = 0.1
     decay: float = 0.0
 
-    def select(self, t: int, available: list[bool]) -> list[int]:  # 002 sec. 6; SPEC 3
+    def select(self, t: int, available: list[bool]) -> list[int]:  # merit paper, sec. 6
         K, L, numbers, open_ = self.game.K, self.game.plays, self.game.numbers, where(available)
         if float(numbers.uniform(1, depth=1)[0]) >= self.eps / t**self.decay:
             return self.drawn(self.arms.means(), open_)
         self.chances = shares([1.0] * K, open_, L)
-        return best([float(u) for u in numbers.uniform(K, depth=2)], open_, L)
+        return highest([float(u) for u in numbers.uniform(K, depth=2)], open_, L)
 
 
 class OPSE(Merit, name="opse"):
@@ -199,30 +199,30 @@ class OPSE(Merit, name="opse"):
     def start(self) -> None:
         super().start()
         self.active = set(range(self.game.K))
-        self.due = set(self.active)
+        self.unplayed = set(self.active)
 
     def select(self, t: int, available: list[bool]) -> list[int]:
         def order(k: int) -> tuple[bool, bool, int]:
-            return k not in self.active, k not in self.due, k
+            return k not in self.active, k not in self.unplayed, k
 
         return self.certain(sorted(where(available), key=order)[: self.game.plays])
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
-        self.due -= set(selected)
-        if self.due:
+        self.unplayed -= set(selected)
+        if self.unplayed:
             return
         r = [math.sqrt(self.exploration * math.log(self.game.T) / max(n, 1)) for n in self.arms.N]
         upper = [x + radius for x, radius in zip(self.optimistic(), r, strict=True)]
         lower = [x - radius for x, radius in zip(self.pessimistic(), r, strict=True)]
-        leader = best(lower, sorted(self.active))[0]
+        leader = highest(lower, sorted(self.active))[0]
         self.active = {k for k in self.active if k == leader or upper[k] >= lower[leader]}
-        self.due = set(self.active)
+        self.unplayed = set(self.active)
 
 
 def merit_regrets(
     chances_by_round: list[list[float]], mu: list[float], merit: Callable[[float], float], plays: int
 ) -> tuple[list[float], list[float]]:
-    """Reward regret and fairness regret after each round (002 eq. 4-6)."""
+    """Reward regret and fairness regret after each round (merit paper, eq. 4-6)."""
     total = sum(merit(x) for x in mu)
     fair = [plays * merit(x) / total for x in mu]
     reward, fairness = [], []

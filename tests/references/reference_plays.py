@@ -1,16 +1,16 @@
-"""Slow, plain-Python references for the policies of paper 003, which select L arms a round.
+"""Slow, plain-Python references for the policies of the plays paper, which select L arms per round.
 
-Written from SPEC.md sections 1-3 and paper 003 (Alg. 1-2, App. G.1) alone; importing this file adds them to the
+They are written from the paper (Alg. 1-2, App. G.1), not from the array code; importing this file adds them to the
 registry of `reference.py`. Targets, their rounding and J are exact fractions; indices and queue drifts are floats.
 """
 
 from fractions import Fraction
 
-from reference import POLICIES, RULES, Rule, best, where
+from reference import POLICIES, RULES, Rule, highest, where
 
 
 class FairMMAB(Rule, name="fair-mmab"):
-    """The L-J arms of highest index, then the at most J most owed of the others, then the rest by index."""
+    """The L-J arms of highest index, then at most J of the others by their deficits, then others by index."""
 
     def start(self) -> None:
         K, L, most = self.game.K, self.game.plays, max(self.game.tau)
@@ -20,15 +20,15 @@ class FairMMAB(Rule, name="fair-mmab"):
             raise ValueError(f"fair-mmab needs every tau below L/K = {L}/{K}")
         self.J = above[0]
 
-    def scores(self, t: int, available: list[bool]) -> list[float]:  # 003 sec. 3.2: u(0) = 0, of whatever base
+    def scores(self, t: int, available: list[bool]) -> list[float]:  # plays paper, sec. 3.2: u(0) = 0, of whatever base
         return [0.0] * self.game.K if t == 1 else super().scores(t, available)
 
-    def select(self, t: int, available: list[bool]) -> list[int]:  # 003 Alg. 1-2; SPEC 3 for the filling up
+    def select(self, t: int, available: list[bool]) -> list[int]:  # plays paper, Alg. 1-2; then the highest others
         L, open_ = self.game.plays, where(available)
         index, d = self.scores(t, available), self.game.deficits(t - 1)
-        chosen = best(index, open_, L - self.J)
-        chosen += best(d, [k for k in open_ if k not in chosen and d[k] > 0], self.J)
-        return chosen + best(index, [k for k in open_ if k not in chosen], L - len(chosen))
+        chosen = highest(index, open_, L - self.J)
+        chosen += highest(d, [k for k in open_ if k not in chosen and d[k] > 0], self.J)
+        return chosen + highest(index, [k for k in open_ if k not in chosen], L - len(chosen))
 
 
 def pairs(n: int) -> int:
@@ -65,16 +65,16 @@ class UCBLP(Rule, name="ucb-lp"):
         if sum(self.game.tau) > self.game.plays or max(self.game.tau) > 1:
             raise ValueError("ucb-lp needs every tau at most 1 and their sum at most L")
 
-    def targets(self, t: int, available: list[bool]) -> list[Fraction]:  # SPEC 3
+    def targets(self, t: int, available: list[bool]) -> list[Fraction]:
         clipped, open_ = [min(x, 1.0) for x in self.scores(t, available)], where(available)
         y = [tau if is_open else Fraction(0) for tau, is_open in zip(self.game.tau, available, strict=True)]
         left = min(self.game.plays, len(open_)) - sum(y)
-        for k in best(clipped, open_, len(open_)):
+        for k in highest(clipped, open_, len(open_)):
             raised = min(1 - y[k], left)
             y[k], left = y[k] + raised, left - raised
         return y
 
-    def select(self, t: int, available: list[bool]) -> list[int]:  # 003 App. G.1
+    def select(self, t: int, available: list[bool]) -> list[int]:  # plays paper, App. G.1
         n = pairs(self.game.K)
         uniforms = self.game.numbers.uniform(n, depth=self.depth) if n else []
         return tournament(self.targets(t, available), uniforms)
@@ -89,22 +89,22 @@ class UCBPLLP(Rule, name="ucb-pllp"):
     def start(self) -> None:
         # A queue in two parts, so that equal queues are equal: tau less selections exactly, and the sum of the eps_s,
         # both since the queue was last 0.
-        self.owed, self.drift = [Fraction(0)] * self.game.K, [0.0] * self.game.K
+        self.growth, self.drift = [Fraction(0)] * self.game.K, [0.0] * self.game.K
 
     def queue(self, k: int) -> float:
-        return float(self.owed[k]) + self.drift[k]
+        return float(self.growth[k]) + self.drift[k]
 
-    def scores(self, t: int, available: list[bool]) -> list[float]:  # 003 App. G.1; SPEC 3
+    def scores(self, t: int, available: list[bool]) -> list[float]:  # plays paper, App. G.1
         alpha_t = self.alpha / t**0.5
         return [min(x, 1.0) + alpha_t * self.queue(k) for k, x in enumerate(super().scores(t, available))]
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
         super().end_of_round(t, selected)
         for k, tau in enumerate(self.game.tau):
-            self.owed[k] += tau - (k in selected)
+            self.growth[k] += tau - (k in selected)
             self.drift[k] += self.eps / t**0.5
             if self.queue(k) <= 0:
-                self.owed[k], self.drift[k] = Fraction(0), 0.0
+                self.growth[k], self.drift[k] = Fraction(0), 0.0
 
 
 PLAYS: list[str] = ["fair-mmab", "ucb-lp", "ucb-pllp"]

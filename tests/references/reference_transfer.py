@@ -1,8 +1,8 @@
-"""Slow, plain-Python references for paper 004: fairness functions, the policies that weigh them against a transfer
-cost, and the optimum they are measured by.
+"""Slow, plain-Python references for the opportunities paper: fairness functions, the policies that weigh them against
+a transfer cost, and the optimum they are measured by.
 
-Written from SPEC.md sections 1-4 and paper 004 (Alg. 1, 3, 4, Lemma 1, Prop. 1) alone; importing this file adds the
-policies to the registry of `reference.py`. lambda_k, the price of a missed round of arm k, is the game's A_k.
+They are written from the paper (Alg. 1, 3, 4, Lemma 1, Prop. 1), not from the array code; importing this file adds the
+policies to the registry of `reference.py`. lambda_k, the transfer cost of arm k, is the game's A_k.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from reference import INDICES, POLICIES, Arms, Policy, best, exact, where
+from reference import INDICES, POLICIES, Arms, Policy, exact, highest, where
 
 FLOAT32_EPS = 2.0**-23  # the engine counts in float32
 Number = float | Fraction
@@ -24,9 +24,9 @@ def floor_of(x: Number, eps: float = FLOAT32_EPS) -> int:
     return math.floor(x)
 
 
-def below(gap: float, price: float, eps: float = FLOAT32_EPS) -> bool:
-    """gap < price, where a gap within four machine epsilons of the price counts as the price; 0 is exact."""
-    return gap < price and (gap == 0 or price - gap > 4 * eps)
+def clearly_below(gap: float, cost: float, eps: float = FLOAT32_EPS) -> bool:
+    """gap < cost, where a gap within four machine epsilons of the cost counts as the cost; 0 is exact."""
+    return gap < cost and (gap == 0 or cost - gap > 4 * eps)
 
 
 def clip(x: Number) -> Number:
@@ -71,7 +71,7 @@ class Softmax:
         z = [self.c * float(x) for x in mu]
         return [self.share(i, z, z) for i in range(self.arms)]
 
-    def ranges(self, low: list, high: list) -> list[tuple]:  # 004 Prop. 1, for c of either sign
+    def ranges(self, low: list, high: list) -> list[tuple]:  # opportunities paper, Prop. 1, for c of either sign
         ends = [sorted((self.c * float(a), self.c * float(b))) for a, b in zip(low, high, strict=True)]
         small, large = [z[0] for z in ends], [z[1] for z in ends]
         return [(self.share(i, small, large), self.share(i, large, small)) for i in range(self.arms)]
@@ -80,7 +80,7 @@ class Softmax:
 def plain(
     kind: str, arms: int, *, c: float = 1.0, gamma: Number = 0, scale: float = 1.0, eps: float = 0.1
 ) -> Separate | Softmax:
-    """The fairness function of that name (004 sec. 2.2, App. A.3); constants are exact fractions."""
+    """The fairness function of that name (opportunities paper, sec. 2.2, App. A.3); constants are exact fractions."""
     constants = {"zero": Fraction(0), "uniform": Fraction(1, arms), "constant": exact(gamma)}
     if kind in constants:
         return Separate(arms, lambda x: constants[kind], 0.0, True)
@@ -97,10 +97,10 @@ def plain(
 
 
 class Transfer(Policy):
-    """Works off debts, the lowest arm first, one play a round; `next_debts` is asked whenever there are none.
+    """Plays what is scheduled, the lowest arm first, one play per round; asks `next_schedule` when nothing is.
 
     `phase_rounds` counts the rounds that fell in each phase, those without an available arm too; no phase follows the
-    last one, in which there are no debts.
+    last one, in which nothing is scheduled.
     """
 
     opportunity: Separate | Softmax
@@ -110,13 +110,13 @@ class Transfer(Policy):
         if self.game.plays > 1:
             raise ValueError("this policy plays one arm a round")
         if self.game.A is None:
-            raise ValueError("this policy needs the prices A")
+            raise ValueError("this policy needs the transfer costs A")
         self.phase, self.phase_rounds = 0, [0] * self.phases
-        self.due = [0] * self.game.K
+        self.scheduled = [0] * self.game.K
         self.settle()
 
-    def next_debts(self) -> list[int]:
-        """The debts of the next stretch, or `leave` for the next phase."""
+    def next_schedule(self) -> list[int]:
+        """The plays scheduled next, or `leave` for the next phase."""
         raise NotImplementedError
 
     def leave(self) -> list[int]:
@@ -132,19 +132,19 @@ class Transfer(Policy):
         return self.phase == self.phases - 1
 
     def settle(self) -> None:
-        while not self.in_last and not any(self.due):
-            self.due = self.next_debts()
+        while not self.in_last and not any(self.scheduled):
+            self.scheduled = self.next_schedule()
 
     def select(self, t: int, available: list[bool]) -> list[int]:
         if self.in_last:
             return self.last(t, available)
         open_ = where(available)
-        return ([k for k in open_ if self.due[k]] or open_)[:1]
+        return ([k for k in open_ if self.scheduled[k]] or open_)[:1]
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
         self.phase_rounds[self.phase] += 1
         for k in selected:
-            self.due[k] = max(self.due[k] - 1, 0)
+            self.scheduled[k] = max(self.scheduled[k] - 1, 0)
         self.settle()
 
     def gaps(self) -> list[float]:
@@ -154,22 +154,22 @@ class Transfer(Policy):
     def radii(self) -> list[float]:
         return [math.sqrt(2 * math.log(self.game.T) / self.arms.seen(k)) for k in range(self.game.K)]
 
-    def gap_bounds(self) -> list[tuple[float, float]]:  # 004 Alg. 4, lines 4, 17-18
+    def gap_bounds(self) -> list[tuple[float, float]]:  # opportunities paper, Alg. 4, lines 4, 17-18
         seen = zip(self.gaps(), self.radii(), self.arms.N, strict=True)
         return [(max(0.0, gap - 2 * c), min(1.0, gap + 2 * c)) if n else (0.0, 1.0) for gap, c, n in seen]
 
-    def box(self) -> tuple[list[float], list[float]]:  # 004 Alg. 4, lines 5, 19
+    def box(self) -> tuple[list[float], list[float]]:  # opportunities paper, Alg. 4, lines 5, 19
         seen = list(zip(self.arms.means(), self.radii(), self.arms.N, strict=True))
         low = [max(0.0, clip(m) - c) if n else 0.0 for m, c, n in seen]
         return low, [min(1.0, clip(m) + c) if n else 1.0 for m, c, n in seen]
 
-    def owed(self) -> list[Number]:
+    def entitlements(self) -> list[Number]:
         """T f(m)_i, exact where f is constant."""
         return [self.game.T * f for f in self.opportunity.value([clip(m) for m in self.arms.means()])]
 
-    def debts(self, worth_it: list[bool]) -> list[int]:
+    def schedule(self, worth_it: list[bool]) -> list[int]:
         """What is missing of floor(T f(m)_i) plays."""
-        full = zip(worth_it, self.owed(), self.arms.N, strict=True)
+        full = zip(worth_it, self.entitlements(), self.arms.N, strict=True)
         return [max(floor_of(x) - n, 0) if worth else 0 for worth, x, n in full]
 
 
@@ -180,23 +180,23 @@ class FairnessAwareETC(Transfer, name="fairness-aware-etc"):
     lipschitz: float | None = None
     phases = 3
 
-    def quota(self) -> int:  # 004 Thm. 1; SPEC 3
+    def quota(self) -> int:  # opportunities paper, Thm. 1
         K, T = self.game.K, self.game.T
         if self.rounds_per_arm is not None:
             return max(1, math.floor(exact(self.rounds_per_arm)))
         L = self.opportunity.lipschitz if self.lipschitz is None else self.lipschitz
         return max(1, math.floor(min(T / K, 8 * (L * T) ** (2 / 3) * math.log(T) ** (1 / 3))))
 
-    def next_debts(self) -> list[int]:  # 004 Alg. 1
+    def next_schedule(self) -> list[int]:  # opportunities paper, Alg. 1
         if self.phase == 1:
             return self.leave()
         if not any(self.phase_rounds):
             return [self.quota()] * self.game.K
         self.phase, self.frozen = 1, self.arms.means()
-        return self.debts([below(gap, price) for gap, price in zip(self.gaps(), self.game.A, strict=True)])
+        return self.schedule([clearly_below(gap, cost) for gap, cost in zip(self.gaps(), self.game.A, strict=True)])
 
     def last(self, t: int, available: list[bool]) -> list[int]:
-        return best(self.frozen, where(available))
+        return highest(self.frozen, where(available))
 
 
 class BlackBoxed(Transfer):
@@ -226,7 +226,7 @@ class BlackBoxed(Transfer):
 
 
 class SelfRegulated(BlackBoxed, name="self-regulated"):
-    """Estimates gaps, then f, then grants opportunities, then leaves the rest to the black box."""
+    """Estimates gaps, then f, then grants opportunities, then leaves the left to the black box."""
 
     alpha: float | None = None
     beta: float | None = None
@@ -240,23 +240,23 @@ class SelfRegulated(BlackBoxed, name="self-regulated"):
         self.margin = rate if self.beta is None else self.beta
         super().start()
 
-    def next_debts(self) -> list[int]:  # 004 Alg. 4, lines 6, 20, 33
+    def next_schedule(self) -> list[int]:  # opportunities paper, Alg. 4, lines 6, 20, 33
         bounds, sweep = list(zip(self.gap_bounds(), self.game.A, strict=True)), [1] * self.game.K
-        cheap = [low < price for (low, _), price in bounds]
+        cheap = [low < cost for (low, _), cost in bounds]
         if self.phase == 0:
-            unsure = any(high > price + self.margin and low < price - self.margin for (low, high), price in bounds)
+            unsure = any(high > cost + self.margin and low < cost - self.margin for (low, high), cost in bounds)
             return sweep if unsure else self.leave()
         if self.phase == 1:
             spread = [high - low > self.most_range for low, high in self.opportunity.ranges(*self.box())]
             if any(wide and is_cheap for wide, is_cheap in zip(spread, cheap, strict=True)):
                 return sweep
             self.phase = 2
-            return self.debts(cheap)
+            return self.schedule(cheap)
         return self.leave()
 
 
 class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
-    """Sweeps over the arms that are still worth opportunities they have not had."""
+    """Sweeps over the arms that are still entitled to plays and worth their cost."""
 
     phases = 2
 
@@ -266,35 +266,35 @@ class ConstantOpportunity(BlackBoxed, name="constant-opportunity"):
         self.active = set(range(self.game.K))
         super().start()
 
-    def next_debts(self) -> list[int]:  # 004 App. B; SPEC 3
-        tests = zip(self.arms.N, self.owed(), self.gap_bounds(), self.game.A, strict=True)
-        self.active -= {k for k, (n, x, (low, _), price) in enumerate(tests) if n >= x or low > price}
+    def next_schedule(self) -> list[int]:  # opportunities paper, App. B
+        tests = zip(self.arms.N, self.entitlements(), self.gap_bounds(), self.game.A, strict=True)
+        self.active -= {k for k, (n, x, (low, _), cost) in enumerate(tests) if n >= x or low > cost}
         return [int(k in self.active) for k in range(self.game.K)] if self.active else self.leave()
 
 
 def cost(counts: list[int], t: int, f: list[Number], A: list[Number]) -> Number:
-    """The price of the opportunities missed after t rounds (004 eq. 1)."""
-    return sum(price * max(t * share - n, 0) for n, share, price in zip(counts, f, A, strict=True))
+    """What the opportunities missed cost after t rounds (opportunities paper, eq. 1)."""
+    return sum(cost * max(t * share - n, 0) for n, share, cost in zip(counts, f, A, strict=True))
 
 
 def utility(counts: list[int], rewards: list[Number], t: int, f: list[Number], A: list[Number]) -> Number:
-    """Rewards (one a round, or an arm's sum each) less the cost."""
+    """Rewards (one per round, or the sum of each arm) less the cost."""
     return sum(rewards) - cost(counts, t, f, A)
 
 
 def optimum(t: int, mu: list[Fraction], f: list[Fraction], A: list[Fraction]) -> Fraction:
-    """The utility of the optimum of 004 Lemma 1 in whole rounds, as SPEC 4 puts it."""
+    """The utility of the optimum of the opportunities paper, Lemma 1, in whole rounds."""
     top = max(mu)
-    counts = [math.floor(t * share) if top - x < price else 0 for x, share, price in zip(mu, f, A, strict=True)]
-    rest = t - sum(counts)
-    if rest < 0:
+    counts = [math.floor(t * share) if top - x < cost else 0 for x, share, cost in zip(mu, f, A, strict=True)]
+    left = t - sum(counts)
+    if left < 0:
         raise ValueError(f"the fractions sum to {sum(f)}")
     leaders = [k for k, x in enumerate(mu) if x == top]
-    saved = [price * min(max(t * share - n, 0), 1) for n, share, price in zip(counts, f, A, strict=True)]
-    for k in best(saved, leaders, rest):
+    saved = [cost * min(max(t * share - n, 0), 1) for n, share, cost in zip(counts, f, A, strict=True)]
+    for k in highest(saved, leaders, left):
         counts[k] += 1
-        rest -= 1
-    counts[leaders[0]] += rest
+        left -= 1
+    counts[leaders[0]] += left
     return utility(counts, [x * n for x, n in zip(mu, counts, strict=True)], t, f, A)
 
 

@@ -39,7 +39,7 @@ def softmax(scores, temperature):
 
 
 class HardThreshold:
-    """index + A [N < tau t], each arm once first (000 eq. 12)."""
+    """index + A [N < tau t], each arm once first (penalties paper, eq. 12)."""
 
     def __init__(self, parameters, tau):
         self.A, self.x, self.tau = parameters["penalties"], parameters["exploration"][0], tau
@@ -82,13 +82,13 @@ def played_never(count):
 
 
 def penalized_regret(N, means, tau, penalties, T):
-    """000 eq. 10."""
+    """Penalties paper, eq. 10."""
     gaps = [max(means) - mu for mu in means]
     total = 0.0
     for k, gap in enumerate(gaps):
-        owed = float(tau[k] * T)
-        short = np.where(np.real(N[k]) < owed, owed - N[k], 0.0)
-        total = total + gap * N[k] + penalties[k] * short - min(gap, penalties[k]) * owed
+        quota = float(tau[k] * T)
+        short = np.where(np.real(N[k]) < quota, quota - N[k], 0.0)
+        total = total + gap * N[k] + penalties[k] * short - min(gap, penalties[k]) * quota
     return total
 
 
@@ -99,15 +99,15 @@ def relaxed(policy, parameters, means, tau, penalties, T, temperature, width):
     runs = tables.shape[-1]
 
     def received(arm, count):
-        """What a real number of plays earned: whole rewards, then the part of the next."""
-        whole = np.floor(np.real(count)).astype(int)
+        """The reward of a real number of plays: that of the complete plays, then a part of the next."""
+        count_floor = np.floor(np.real(count)).astype(int)
         sums = np.concatenate([np.zeros((1, runs)), tables[arm].cumsum(axis=0), np.zeros((1, runs))])
         following = np.concatenate([tables[arm], np.zeros((2, runs))])
         at = np.arange(runs)
-        return sums[whole, at] + (count - whole) * following[whole, at]
+        return sums[count_floor, at] + (count - count_floor) * following[count_floor, at]
 
-    def below(owed, count):
-        return 1 / (1 + np.exp(-(math.ceil(owed) - 0.5 - count) / width))
+    def below(quota, count):
+        return 1 / (1 + np.exp(-(math.ceil(quota) - 0.5 - count) / width))
 
     def objective(parameters):
         rule = policy(parameters, tau)
@@ -125,8 +125,8 @@ def relaxed(policy, parameters, means, tau, penalties, T, temperature, width):
 def softened(policy, parameters, means, tau, penalties, T, temperature):
     """The expected objective of the softened policy: every sequence of arms and rewards, with its chance."""
 
-    def below(owed, count):
-        return 1.0 if Fraction(int(np.real(count))) < owed else 0.0
+    def below(quota, count):
+        return 1.0 if Fraction(int(np.real(count))) < quota else 0.0
 
     def objective(parameters):
         total = 0.0

@@ -1,0 +1,85 @@
+"""Policies in the engine against the plain references: the same selections, under its rewards, delays, sleeping arms.
+
+Fast tests hold one policy for each way in which the engine and a policy meet; `test_against_references.py` holds all
+policies, in a scripted world.
+"""
+
+import jax
+import numpy as np
+import pytest
+from harness import ONE_PLAY, PLAIN, assert_same
+
+import jaxbandit as jb
+
+# An instance that is in no paper: arms neither sorted nor evenly spaced, tau with and without equal entries.
+MEANS = [0.35, 0.62, 0.5, 0.81, 0.12]
+TAU = [0.07, 0.29, 0.1, 0.1, 0.07]
+PENALTIES = [0.4, 0.1, 0.35, 0.2, 0.75]
+AWAKE = [0.9, 0.3, 0.7, 0.5, 1.0]
+T = 120
+
+
+def problem(kind=None, **changes):
+    plays = 2 if kind == "fair-mmab" else 1  # it needs tau below L/K
+    return jb.Problem(**{"means": MEANS, "fractions": TAU, "penalties": PENALTIES, "plays": plays, **changes})
+
+
+FAST = [
+    ("hard-threshold-ucb", {}),
+    ("ucb-v", {"delay": {"kind": "geometric", "p": [0.1, 0.5, 0.05, 0.2, 1.0]}, "availability": AWAKE}),
+    ("thompson", {"reward": {"kind": "gaussian", "sd": 0.3}}),
+    ("f-ts", {"reward": "uniform", "plays": 2, "delay": {"kind": "fixed", "d": 7}}),
+    ("constant-opportunity", {"opportunity": {"kind": "constant", "gamma": 0.11}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "changes"), FAST, ids=str)
+def test_the_engine_plays_as_the_reference(kind, changes):
+    assert_same(problem(kind, **changes), kind, horizon=T)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("reward", ["bernoulli", "uniform"])
+def test_rewards_in_the_unit_interval(kind, reward):
+    assert_same(problem(kind, reward=reward), kind, seeds=1, horizon=300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ucb1", "moss", "ucb-v", "successive-elimination", "lfg", "ucb-lp", "naive"])
+def test_gaussian_rewards(kind):
+    assert_same(problem(kind, reward={"kind": "gaussian", "sd": 0.3}), kind, horizon=300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PLAIN)
+def test_constant_rewards_make_whole_runs_predictable(kind, float64):  # indices come within a rounding of float32
+    assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PLAIN)
+def test_sleeping_arms_late_feedback_and_two_plays(kind):
+    plays = 1 if kind in ONE_PLAY else 2
+    world = problem(plays=plays, availability=AWAKE, delay={"kind": "fixed", "d": 7}, reward="beta")
+    assert_same(world, kind, horizon=200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tau", [0.2, [1 / 3, 1 / 7, 0.0, 1 / 9, 0.29]])
+@pytest.mark.parametrize(
+    "kind", ["hard-threshold-ucb", "soft-threshold-ucb", "lfg", "fair-learn", "eta-fucb", "ucb-lp", "ucb-pllp"]
+)
+def test_other_fractions_with_constant_rewards(kind, tau):
+    assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "fair-mmab"])
+def test_random_instances(kind):
+    for number in range(2):  # other numbers, the same program
+        rng = np.random.default_rng(number)
+        tau = np.floor(rng.dirichlet(np.ones(6))[:5] * 1000) / 1000
+        world = problem(kind, means=rng.uniform(size=5), fractions=tau, penalties=rng.uniform(0, 1, 5).round(2))
+        assert_same(world, kind, horizon=600, key=number)
+    jax.clear_caches()

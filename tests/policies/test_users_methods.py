@@ -1,0 +1,201 @@
+"""Users' classes: what their methods return is checked, when their programs are traced or in the rounds."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scripted_rounds
+
+import jaxbandit as jb
+from jaxbandit.core.errors import ReturnedError
+from jaxbandit.environment.delays import NEVER, Delay
+from jaxbandit.environment.rewards import Reward
+
+MEANS = [0.9, 0.5, 0.1]
+SMALL = {"horizon": 40, "seeds": 4, "block": 2, "record": 2, "metrics": ["regret"]}
+
+
+def pulls(policy, problem=None, **others):
+    return jb.simulate(problem or {"means": MEANS}, policy, **{**SMALL, **others}).pulls.values.reshape(-1, 3).tolist()
+
+
+def returning(method, value, parent=jb.Index):
+    """A class whose method gives `value(self, *arguments)`."""
+    return type("Mine", (parent,), {method: value, "__module__": "users_module"})
+
+
+def numbers(now):
+    return jnp.broadcast_to(jnp.arange(len(now.pulls), dtype=jnp.int32).reshape(-1, 1, 1), now.pulls.shape)
+
+
+WRONG = {
+    "a value without the axis of the arms": (
+        "value",
+        lambda self, state, now: now.mean[0],
+        r"value returned float32 \[",
+    ),
+    "a value without the axes of the runs": (
+        "value",
+        lambda self, state, now: jnp.arange(3.0),
+        r"value returned float32 \[3\]; expected",
+    ),
+    "nothing": ("value", lambda self, state, now: None, "value returned None; expected an index per arm, float"),
+    "a list": ("value", lambda self, state, now: [now.mean], "value returned a list"),
+    "complex numbers": ("value", lambda self, state, now: now.mean.astype(jnp.complex64), "value returned complex64"),
+    "a mask of floats": (
+        "select",
+        lambda self, state, now: now.available.astype(jnp.float32),
+        "select returned float32 .* bool",
+    ),
+    "a mask without runs": ("select", lambda self, state, now: jnp.arange(3) < 1, r"select returned bool \[3\]"),
+    "no mask": ("select", lambda self, state, now: None, "select returned None; expected a mask"),
+    "one thing of two": ("choose", lambda self, state, now: now.available, "choose returned bool .* two arrays"),
+    "chances of another shape": (
+        "choose",
+        lambda self, state, now: (numbers(now) == 0, jnp.ones(3)),
+        r"choose returned float32 \[3\]; expected a chance per arm as its second result",
+    ),
+    "no state": ("update", lambda self, state, after, selected: None, r"update returned None; expected .* \(\)"),
+    "another state": ("update", lambda self, state, after, selected: (after.mean,), "update returned .*float32"),
+    "a state of words": (
+        "init",
+        lambda self, world, shape: ["x"],
+        "init returned .*expected a state: a tree of arrays",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_policy_returns_is_checked(name):
+    method, value, words = WRONG[name]
+    kind = returning(method, value, jb.Index if method == "value" else jb.Policy)
+    if method in ("update", "init"):
+        kind.select = lambda self, state, now: numbers(now) == 0
+    problem = {"means": MEANS, "merit": "power"} if method == "choose" else {"means": MEANS}
+    with pytest.raises(ReturnedError, match=f"^policy 'Mine': {words}"):
+        jb.simulate(problem, kind, horizon=40, seeds=4)
+
+
+@pytest.mark.parametrize("seeds", [3, 16])
+def test_an_index_along_the_runs_is_never_taken_for_one_along_the_arms(seeds):
+    kind = returning("value", lambda self, state, now: jnp.arange(16.0))
+    with pytest.raises(ReturnedError, match=r"value returned float32 \[16\]; expected an index per arm"):
+        jb.simulate({"means": np.linspace(0, 1, 16).tolist()}, kind, horizon=40, seeds=seeds)
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda self, mean, random: None, "draw returned None; expected a reward per play, float"),
+        (lambda self, mean, random: mean[0], r"draw returned float32 \[.*expected a reward per play"),
+    ],
+)
+def test_what_a_reward_returns_is_checked(draw, words):
+    with pytest.raises(ReturnedError, match=f"^reward 'Mine': {words}"):
+        pulls("ucb1", {"means": MEANS, "reward": returning("draw", draw, Reward)()})
+
+
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        (0.5, "draw returned float32 .* expected a delay per reward, in rounds, int32"),
+        (-2, "draw returned a delay of -2 rounds by round 40; expected 0 to 7 rounds"),
+        (20, "draw returned a delay of 20 rounds by round 40; expected 0 to 7 rounds"),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_what_a_delay_returns_is_checked(rounds, words, inside):
+    def draw(self, reward, random):
+        return jnp.full(reward.shape, rounds)
+
+    kind = returning("draw", draw, Delay)
+    kind.longest = lambda self: 5
+    delay = {"kind": "reward-dependent", "one": kind()} if inside else kind()
+    with pytest.raises(ReturnedError, match=words):
+        pulls("ucb1", {"means": MEANS, "delay": delay})
+
+
+def test_a_delay_past_the_horizon_never_arrives_and_is_no_fault():
+    def draw(self, reward, random):
+        return jnp.where(random.uniform(len(reward)) < 0.5, NEVER, 39)
+
+    kind = returning("draw", draw, Delay)
+    kind.longest = lambda self: 5
+    assert np.sum(pulls("ucb1", {"means": MEANS, "delay": kind()}, horizon=39)) == 4 * 39
+
+
+@pytest.mark.parametrize(
+    ("select", "plays", "words"),
+    [
+        (
+            lambda self, state, now: now.available,
+            1,
+            "select returned 2 arms too many by round 40; expected 1 available arm in",
+        ),
+        pytest.param(
+            lambda self, state, now: ~now.available,
+            1,
+            "select returned 1 arms too few .* expected 1 available arm",
+            marks=pytest.mark.slow,
+        ),
+        (lambda self, state, now: numbers(now) == 1, 2, "select returned 1 arms too few .* expected 2 available arms"),
+        (
+            lambda self, state, now: (now.t < 30) & (numbers(now) == 1),
+            1,
+            "select returned 1 arms too few .* by round 40",
+        ),
+        (lambda self, state, now: jnp.zeros((2, *now.pulls.shape[1:]), int), 2, "select returned 1 arms too few"),
+    ],
+)
+def test_selections_are_counted(select, plays, words):
+    with pytest.raises(ReturnedError, match=f"^policy 'Mine': {words}"):
+        pulls(returning("select", select, jb.Policy), {"means": MEANS, "plays": plays})
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+def test_a_policy_may_give_a_mask_or_numbers_of_arms(plays):
+    script = scripted_rounds.standard(plays)
+    everywhere = dataclasses.replace(script, available=np.ones_like(script.available))
+
+    def ordered(now):
+        return jnp.argsort(jnp.where(now.available, -now.mean, 9.0), axis=0)[:plays].astype(jnp.int32)
+
+    def as_mask(self, state, now):
+        return (numbers(now)[:, None] == ordered(now)[None]).any(axis=1)
+
+    def as_numbers(self, state, now):
+        return ordered(now)[0] if plays == 1 else ordered(now)
+
+    masks, listed = (
+        scripted_rounds.play(jb.policy(returning("select", select, jb.Policy)), everywhere)[0]
+        for select in (as_mask, as_numbers)
+    )
+    np.testing.assert_array_equal(masks, listed)
+    assert (masks.sum(axis=1) == plays).all()
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("first", [True, False])
+def test_an_index_may_be_the_same_for_all_runs_or_arms(plays, first):
+    script = scripted_rounds.standard(plays)
+    steady = dataclasses.replace(script, available=np.ones_like(script.available))
+    for value, best in (
+        (lambda self, state, now: jnp.arange(5.0).reshape(5, 1, 1), 4),
+        (lambda self, state, now: 1.0, 0),
+    ):
+        kind = returning("value", value)
+        kind.initial_pass = first
+        selected = scripted_rounds.play(jb.policy(kind), steady)[0]
+        assert selected[5 * first :, best].all()
+        assert (selected.sum(axis=1) == plays).all()
+
+
+def test_an_error_of_the_users_own_says_where():
+    def value(self, state, now):
+        return now.mean + float(now.t)
+
+    with pytest.raises(jax.errors.ConcretizationTypeError) as error:
+        pulls(returning("value", value))
+    assert error.value.__notes__[-1:] == ["This was raised while a round of policy 'Mine' was traced."]
