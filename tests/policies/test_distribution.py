@@ -1,7 +1,7 @@
 """In distribution: pulls and metrics of 2000 runs against 2000 runs of the plain reference with NumPy's own numbers.
 
 Each comparison of two means is held to 5 standard errors of their difference: by chance it fails once in 1.7
-million; the some 330 comparisons here once in 5,000 choices of the seeds (which are fixed).
+million; the roughly 330 comparisons here once in 5,000 choices of the seeds (which are fixed).
 """
 
 from fractions import Fraction
@@ -53,13 +53,13 @@ def reference_pulls(kind, rng, problem, runs, horizon):
 
 
 def metrics_of(pulls, plays, horizon):
-    """The metrics of SPEC section 4 from final counts `[runs, K]`, in plain words."""
+    """The metrics of final counts `[runs, K]`, by their definitions."""
     mu, tau, a = (np.array(x) for x in (MEANS, TAU, PENALTIES))
-    gap, owed = mu.max() - mu, tau * horizon
-    missing = owed - pulls
+    gap, quota = mu.max() - mu, tau * horizon
+    missing = quota - pulls
     return {
         "regret": horizon * np.sort(mu)[-plays:].sum() - pulls @ mu,
-        "penalized_regret": (gap * pulls + a * np.maximum(missing, 0) - np.minimum(gap, a) * owed).sum(1),
+        "penalized_regret": (gap * pulls + a * np.maximum(missing, 0) - np.minimum(gap, a) * quota).sum(1),
         "r_regret": (gap * -missing).sum(1),
         "unfairness": np.maximum(missing, 0).sum(1),
         "max_deficit": missing.max(1),
@@ -87,8 +87,8 @@ def test_same_distribution(kind):
 @pytest.mark.parametrize(
     "kind",
     [
-        *("fair-mmab", "ucb-lp", "ucb-pllp", "lfg", "fair-learn", "ucb1", "kl-ucb", "thompson"),  # 003
-        *("fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d", "mp-ts-d", "opse"),  # 002, but for those that solve a box
+        *("fair-mmab", "ucb-lp", "ucb-pllp", "lfg", "fair-learn", "ucb1", "kl-ucb", "thompson"),  # of the plays paper
+        *("fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d", "mp-ts-d", "opse"),  # of the merit paper, without confidence regions
     ],
 )
 def test_same_distribution_of_two_plays(kind):

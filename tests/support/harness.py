@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import reference
 import reference_merit
-import reference_plays  # noqa: F401  registers the policies of paper 003
+import reference_plays  # noqa: F401  registers the policies of the plays paper
 import reference_transfer
 
 import jaxbandit as jb
@@ -22,12 +22,12 @@ from jaxbandit.environment.world import world_of
 from jaxbandit.policies.base import Alias, Policy
 
 ALL = list(Policy.registry)
-# Policies of paper 002, tested in test_merit.py; those that select in proportion to merit need `problem.merit`.
+# Policies of the merit paper; those that select in proportion to merit need `problem.merit`.
 ALSO = {"fairx-ucb": "fcucb-d", "fairx-ts": "fcts-d"}
 MERIT = [*reference_merit.MERIT, *ALSO]
 PROPORTIONAL = [kind for kind in MERIT if kind not in ("cucb-d", "mp-ts-d", "opse")]
 DISTINCT = [kind for kind in ALL if not isinstance(Policy.registry[kind], Alias)]  # an alias runs another's program
-TRANSFER = reference_transfer.TRANSFER  # policies of paper 004, tested in test_transfer.py, need `problem.opportunity`
+TRANSFER = reference_transfer.TRANSFER  # of the opportunities paper: need `problem.opportunity`
 PLAIN = [kind for kind in DISTINCT if kind not in (*MERIT, *TRANSFER)]
 ONE_PLAY = ["naive", "fair-random", *TRANSFER]
 BINARY = ("thompson", "f-ts", "fcts-d", "op-fcts-d", "mp-ts-d", "fairx-ts")
@@ -96,7 +96,7 @@ def _uniform(*arguments):
 
 
 class _World:
-    """Rewards, delays and availability of one run, drawn with the engine's numbers but by the SPEC's words."""
+    """Rewards, delays and availability of one run, drawn with the engine's random numbers."""
 
     def __init__(self, problem, numbers, binary):
         self.problem, self.numbers, self.binary = problem, numbers, binary
@@ -162,8 +162,11 @@ def reference_run(problem, kind, horizon, seed, key=0, instance=0, **parameters)
 
 
 def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=None, phases=None, **parameters):
-    """The selections round by round; the p_k(t) of a policy of 002 are appended to `chances`, the rounds that one of
-    004 has spent in each phase by then to `phases`."""
+    """The selections round by round.
+
+    The p_k(t) of a policy of the merit paper are appended to the list `chances`, and the rounds that a policy of the
+    opportunities paper has spent in each phase so far to the list `phases`.
+    """
     numbers = Numbers(key, instance, seed)
     gaussian = problem.reward.name == "gaussian"
     if kind in PROPORTIONAL:
