@@ -88,7 +88,7 @@ def test_same_distribution(kind):
     "kind",
     [
         *("fair-mmab", "ucb-lp", "ucb-pllp", "lfg", "fair-learn", "ucb1", "kl-ucb", "thompson"),  # of the plays paper
-        *("fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d", "mp-ts-d", "opse"),  # of the merit paper, without confidence regions
+        *("fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d", "mp-ts-d", "opse"),  # of the merit paper
     ],
 )
 def test_same_distribution_of_two_plays(kind):
