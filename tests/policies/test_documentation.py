@@ -11,7 +11,11 @@ import jaxbandit as jb
 from jaxbandit.policies.base import Alias, Index, Policy, Rule, policy
 from jaxbandit.policies.round_view import RoundView
 
-CLASSES = [entry for entry in Policy.registry.values() if not isinstance(entry, Alias)]
+CLASSES = [
+    cls
+    for cls in Policy.registry.values()
+    if not isinstance(cls, Alias) and cls.__module__.startswith("jaxbandit.")  # not those of other tests
+]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.name)
