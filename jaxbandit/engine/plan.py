@@ -52,7 +52,7 @@ class Plan:
     """What a simulation will compute.
 
     Attributes:
-        problem: the problem; where configurations have their own problems, the first of them.
+        problem: the problem, or the first one if configurations have their own.
         configurations: the labelled policies.
         settings: horizon, seeds, key and what is recorded.
         problems: the problem of each configuration.
@@ -61,7 +61,7 @@ class Plan:
         stopping_rule: the standard error to reach; None to simulate `settings.seeds` seeds.
         rounds: the recorded rounds, int64, increasing, the horizon last.
         mesh: the devices that every block is spread over; None for one device.
-        stacks: the configurations, stacked.
+        stacks: the stacks; each holds the configurations that one compiled program simulates.
         sizes: the size of the blocks of each stack.
     """
 

@@ -1,6 +1,6 @@
 """Carrying out a plan: blocks of runs, driven from the host, one compiled program per stack and shape.
 
-`run` compiles the programs, simulates the blocks of a seed range after another until the stopping rule is met, and
+`run` compiles the programs, simulates the blocks of one seed range after another until the stopping rule is met, and
 joins their statistics. Each finished block is kept in a checkpoint folder, where one is given.
 """
 

@@ -1,8 +1,9 @@
-"""The metrics: functions of how often each arm was selected, and the table `METRICS` that names them.
+"""The metrics: functions of selection counts and of a few running sums, and the table `METRICS` that names them.
 
-Metrics are computed on the device in float64, from counts, which are exact at any horizon. Sums over arms are taken in
-the order of the arms and every product is rounded before it is added, so a metric has the same bits in blocks of any
-shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are not whole numbers.
+Metrics are computed in float64, from counts, which are exact at any horizon, and sums that the engine keeps. Sums over
+arms are taken in the order of the arms, and every product is rounded before it is added, so a metric has the same bits
+in blocks of any shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are not
+whole numbers.
 
 Notation: t is the round, K the number of arms, L the number of plays per round, mu_k the mean reward of arm k,
 gap_k = max_j mu_j - mu_k, N_k the number of times that arm k was selected in rounds 1 to t, tau_k its fraction and A_k
@@ -41,7 +42,7 @@ class MetricInputs:
         t: the recorded rounds, `[R, 1, 1, 1]`.
         means: mu_k, `[K, C, 1]`.
         gaps: max_j mu_j - mu_k, `[K, C, 1]`.
-        quota: tau_k t as a `Quota` ((floor and fraction)), arrays `[R, K, C or 1, 1]`; None without fractions.
+        quota: tau_k t as a `Quota` (its floor and its fraction), arrays `[R, K, C or 1, 1]`; None without fractions.
         penalties: A_k, `[K, C or 1, 1]`; None without penalties.
         opportunities: f(mu)_k, `[K, C, 1]`; None without a fairness function.
         optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
@@ -279,7 +280,7 @@ METRICS: dict[str, Metric] = {
 - `penalized_regret` (reward): sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t]; penalties paper,
   eq. 10; needs `fractions` and `penalties`.
 - `r_regret` (reward): sum_k gap_k (N_k - tau_k t); guarantees paper, eq. 3; needs `fractions`.
-- `c_regret` (reward): sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)), where mu_(L) is the
+- `c_regret` (reward): sum_k [(mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))], where mu_(L) is the
   L-th largest mean; plays paper, eq. 7; needs `fractions`.
 - `reward_regret` (reward): sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0), where p_k(s) is the chance of arm k in round
   s and p* the fair chances; merit paper, eq. 5; needs `merit`.

@@ -114,7 +114,7 @@ def tune(
     """Tune some of a policy's parameters by gradients of an expected objective.
 
     Every `check` steps, and after the last one, the policy itself (with hard choices and thresholds) is simulated on
-    the same seeds. The result are the parameters with which it did best; with a `Budget`, the best that meets the
+    the same seeds. The result is the set of parameters with which it did best; with a `Budget`, the best that meets the
     budget or, if none does, the one nearest to it. The multiplier of a `Budget` follows the policy itself, so it is the
     policy that meets the budget, whatever the soft policy does.
 

@@ -26,7 +26,7 @@ def fair_mmab_deficit(fractions: ArrayLike, plays: int) -> float:
         plays: L, fewer than K.
 
     Returns:
-        1 round: every arm always has floor(tau_k t) selections.
+        1 round: every arm always has at least floor(tau_k t) selections.
 
     Raises:
         InputError: a fraction is L/K or more, or L is not below K.

@@ -32,9 +32,9 @@ class Commitment:
 
 
 class ExploreThenCommit(Index, name="explore-then-commit"):
-    """Explore-then-commit: every arm N times in turn, then always the arm of highest mean at the end of that.
+    """Explore-then-commit: every arm N times in turn, then the arm that had the highest mean after these.
 
-    The default N = ceil((T/K)^(2/3) log(T)^(1/3)) uses the horizon. With sleeping arms or late feedback, exploration
+    The default N = ceil((T/K)^(2/3) log(T)^(1/3)) uses the horizon. With unavailable arms or delays, exploration
     ends when every arm has been selected N times, and the commitment uses the rewards that have arrived by then.
 
     Source: Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.1.
