@@ -197,7 +197,7 @@ def test_where_the_first_process_ends_the_others_do_not_wait(long):
 @pytest.mark.parametrize("number", [0, 1])
 def test_where_a_process_cannot_write_both_stop_with_a_message(there, number):
     before = STOP.format(number=number, act="raise WriteError(self.path, OSError(28, 'No space left on device'))")
-    before = "from jaxbandit.errors import WriteError\n" + before
+    before = "from jaxbandit.core.errors import WriteError\n" + before
     codes, _, error = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2, before=before))
     assert codes == [1, 1]
     assert "No space left on device" in error[number]
@@ -252,7 +252,7 @@ def test_a_process_that_stays_alone_says_so_and_gives_up(there, number):
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode != 0
-    assert f"jaxbandit: process {number} of 2 waits for the others at {where[1]}, 1 s at most" in ended.stderr
+    assert f"jaxbandit: process {number} of 2 waits for the others at {where[1]}, at most 1 s" in ended.stderr
     assert not (there / "results").exists()
 
 
