@@ -133,9 +133,10 @@ def test_the_base_of_a_rule_and_a_black_box_may_be_any_index():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("base", reference.INDICES[:9])
 def test_any_index_under_any_rule(rule, base):
-    if (rule, base) == ("hard-threshold-ucb", "moss"):
-        pytest.skip("the selections part in round 116, not explained yet")
-    check(rule, plays_of(rule), base=base, **GIVEN.get(rule, {}))
+    given = GIVEN.get(rule, {})
+    if (rule, base) == ("hard-threshold-ucb", "moss"):  # its indices may be ratios: with A = 1/10, 22/30 + A is 40/48
+        given = {"penalties": 0.1037}
+    check(rule, plays_of(rule), base=base, **given)
 
 
 @pytest.mark.slow
@@ -147,8 +148,6 @@ def test_every_index_is_a_black_box(black_box):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_float64(kind, float64):
-    if kind in ("thompson", "f-ts", "fcts-d", "op-fcts-d"):
-        pytest.skip("the scripted reference draws Beta numbers in float32 only")
     forget()  # programs and worlds in float32
     check(kind, plays_of(kind), **GIVEN.get(kind, {}))
     forget()

@@ -100,7 +100,7 @@ class _World:
 
     def __init__(self, problem, numbers, binary):
         self.problem, self.numbers, self.binary = problem, numbers, binary
-        self.chunks_of = [0] * problem.arms
+        self.plays_so_far = [0] * problem.arms
 
         def draw(reward, delay, mean, key, number, arm):
             numbers = prng.Stream(key, number, prng.REWARD, problem.arms, arm)
@@ -125,7 +125,7 @@ class _World:
         problem = self.problem
         at = self._of_arm(problem.reward, arm), self._of_arm(problem.delay.device_model(), arm)
         mean = jnp.asarray(problem.means[[arm], instance], float)
-        number, self.chunks_of[arm] = self.chunks_of[arm], self.chunks_of[arm] + 1
+        number, self.plays_so_far[arm] = self.plays_so_far[arm], self.plays_so_far[arm] + 1
         drawn, coin, rounds = self._draw(
             *at, mean, self.numbers._key, jnp.uint32(number), jnp.asarray([arm], jnp.int32)
         )

@@ -192,7 +192,8 @@ class Numbers:
 
     def beta(self, a, b, depth=0):
         key = tuple(np.asarray(word) for word in prng.run_keys(self._key, *(np.array(i) for i in self._run)))
-        made = _beta(key, np.uint32(self.t), np.asarray(a, np.float32), np.asarray(b, np.float32), prng.POLICY + depth)
+        a, b = (np.asarray(x, jnp.result_type(float)) for x in (a, b))
+        made = _beta(key, np.uint32(self.t), a, b, prng.POLICY + depth)
         return np.asarray(made, float).tolist()
 
 
