@@ -139,7 +139,9 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 def unknown_name(key: str, name: object, allowed: Iterable[str]) -> InputError:
     """The error for a name that is not in `allowed`; it suggests the most similar name."""
     names = sorted(allowed)
-    return InputError(key, name, f"one of {_cut(', '.join(names), _NAMES_LENGTH)}{_hint(name, names)}")
+    hint = _hint(name, names)
+    room = _NAMES_LENGTH - max(0, min(len(key), _KEY_LENGTH) + len(hint) - 80)  # a long key or hint shortens the list
+    return InputError(key, name, f"one of {_cut(', '.join(names), room)}{hint}")
 
 
 def unknown_key(key: str, held: object, allowed: Iterable[str]) -> InputError:
