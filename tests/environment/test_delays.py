@@ -1,12 +1,13 @@
-"""Delay models: what is sent arrives once, at its round, or never; and the models' distributions."""
+"""Delay models: their distributions, and simulations with delays."""
+
+import tomllib
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tomli_w
 from harness import reference_run, trajectory
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 import jaxbandit as jb
@@ -18,10 +19,9 @@ from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.environment.delays import NEVER, Delay
-from jaxbandit.environment.feedback_calendar import Feedback, calendar_length, deliver, empty_calendar
+from jaxbandit.environment.feedback_calendar import calendar_length
 from jaxbandit.environment.world import world_of
 
-K, RUNS, T = 3, 5, 40
 MEANS = [0.35, 0.62, 0.5, 0.81]
 KINDS = {
     "fixed": {"kind": "fixed", "d": [3, 0, 11, 6]},
@@ -37,82 +37,79 @@ KINDS = {
 }
 
 
-# The calendar
-
-
-@jax.jit
-def _deliveries(sent, rounds):
-    """Deliver `sent` `[T, n, runs]` with delays `rounds`; what arrives at the end of each round, `[T, K, runs]`."""
-    empty = Feedback(jnp.zeros((K, RUNS), jnp.int32), jnp.zeros((K, RUNS)))
-    book = empty_calendar(empty, calendar_length(T, T))
-    arm = jnp.broadcast_to(jnp.arange(K, dtype=jnp.int32)[:, None], (K, RUNS))
-
-    def step(book, now):
-        t, count, total, delay = now
-        return deliver(book, Feedback(count, total), arm, delay, t)
-
-    return jax.lax.scan(step, book, (jnp.arange(1, T + 1, dtype=jnp.int32), *sent, rounds))[1]
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, T // 2, T, 10 * T]))
-@settings(deadline=None, max_examples=60)
-def test_what_is_sent_arrives_once_at_its_round_or_never(number, reach):
-    rng = np.random.default_rng(number)
-    count = rng.integers(0, 2, (T, K, RUNS)).astype(np.int32)
-    total = (count * rng.integers(-3, 4, count.shape)).astype(np.float32)
-    delay = rng.integers(0, reach, count.shape).astype(np.int32)
-    delay[rng.random(count.shape) < 0.2] = NEVER
-    arrived = _deliveries((count, total), delay)
-    expected = np.zeros((T, K, RUNS), int), np.zeros((T, K, RUNS))
-    for place in np.argwhere(count):
-        t, k, i = place
-        if t + delay[t, k, i] < T:
-            for book, x in zip(expected, (count, total), strict=True):
-                book[t + delay[t, k, i], k, i] += x[t, k, i]
-    np.testing.assert_array_equal(arrived.count, expected[0])
-    np.testing.assert_array_equal(arrived.total, expected[1])
-
-
-def test_the_calendar_is_as_long_as_it_must_be():
-    assert [calendar_length(d, 1000) for d in (0, 1, 2, 3, 4, 63, 64, 10**9)] == [1, 2, 4, 4, 8, 64, 128, 1024]
-    assert [calendar_length(float("inf"), T) for T in (1, 2, 1024, 1025)] == [1, 2, 1024, 2048]
-
-
 # Simulations under delay
 
 
-@pytest.mark.parametrize("plays", [1, 2])
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("kind", ["ucb1", pytest.param("thompson", marks=pytest.mark.slow)])
-def test_selections_under_delay_are_those_of_the_reference(kind, name, plays):
+def assert_runs_are_those_of_the_reference(kind, name, plays, horizon=250, seeds=3):
     world = jb.Problem(MEANS, fractions=0.1, plays=plays, delay=KINDS[name])
-    ours = trajectory(world, kind, 250, 3)
-    for seed in range(3):
-        theirs = reference_run(world, kind, 250, seed)
+    ours = trajectory(world, kind, horizon, seeds)
+    for seed in range(seeds):
+        theirs = reference_run(world, kind, horizon, seed)
         assert [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]] == theirs
 
 
-@pytest.mark.parametrize("plays", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "hard-threshold-ucb",
-        *(pytest.param(k, marks=pytest.mark.slow) for k in ("ucb1", "fair-mmab", "f-ts", "ucb-lp")),
-    ],
-)
-def test_no_delay_a_delay_of_0_and_no_loss_are_the_same_run(kind, plays):
+@pytest.mark.parametrize(("name", "plays"), [("reward-dependent", 2), ("pareto", 1)])
+@pytest.mark.usefixtures("quick")
+def test_selections_under_delay_are_those_of_the_reference(name, plays):
+    assert_runs_are_those_of_the_reference("ucb1", name, plays, seeds=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("kind", ["ucb1", "thompson"])
+def test_selections_under_any_delay_are_those_of_the_reference(kind, name, plays):
+    assert_runs_are_those_of_the_reference(kind, name, plays)
+
+
+AT_ONCE = {
+    "fixed, one number": "fixed",
+    "fixed": {"kind": "fixed", "d": [0, 0, 0, 0]},
+    "packet loss": {"kind": "packet-loss", "p": 1.0},
+    "geometric": {"kind": "geometric", "p": 1.0},
+    "reward-dependent": {"kind": "reward-dependent", "one": "none", "zero": {"kind": "fixed", "d": 0}},
+}
+
+
+def assert_runs_are_those_without_delay(kind, plays, delays):
     def runs(delay):
         return trajectory(jb.Problem(MEANS, fractions=0.1, penalties=0.3, plays=plays, delay=delay), kind, 300, 8)
 
-    at_once = [
-        "fixed",
-        {"kind": "fixed", "d": [0, 0, 0, 0]},
-        {"kind": "packet-loss", "p": 1.0},
-        {"kind": "geometric", "p": 1.0},
-        {"kind": "reward-dependent", "one": "none", "zero": {"kind": "fixed", "d": 0}},
-    ]
-    for delay in at_once:
-        np.testing.assert_array_equal(runs(delay), runs("none"))
+    without = runs("none")
+    for delay in delays:
+        np.testing.assert_array_equal(runs(delay), without)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_delay_of_0_is_no_delay():
+    assert_runs_are_those_without_delay("hard-threshold-ucb", 1, [AT_ONCE["reward-dependent"]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "ucb1", "fair-mmab", "f-ts", "ucb-lp"])
+def test_any_delay_of_0_and_no_loss_are_no_delay(kind, plays):
+    assert_runs_are_those_without_delay(kind, plays, AT_ONCE.values())
+
+
+@pytest.mark.parametrize(
+    ("delay", "longest"),
+    [
+        ("none", 0),
+        ({"kind": "fixed", "d": [3, 9, 0, 1]}, 9),
+        ({"kind": "geometric", "p": 1.0}, 0),
+        ({"kind": "geometric", "p": 0.5}, 65),  # draws have 65 bits
+        ({"kind": "geometric", "p": [0.9, 0.25, 1, 1]}, np.ceil(65 * np.log(2) / np.log(4 / 3))),
+        ({"kind": "pareto", "alpha": [5.0, 5, 10, 10]}, 2.0**13),
+        ({"kind": "packet-loss", "p": 0.1}, 0),
+        ({"kind": "reward-dependent", "one": {"kind": "fixed", "d": 7}}, 7),
+        ({"kind": "reward-dependent", "one": {"kind": "fixed", "d": 7}, "zero": {"kind": "fixed", "d": 8}}, 8),
+        (KINDS["empirical"], 500),
+    ],
+    ids=str,
+)
+def test_the_longest_delay(delay, longest):
+    assert jb.Problem(MEANS, delay=delay).delay.longest() == pytest.approx(longest)
 
 
 @pytest.mark.slow
@@ -124,13 +121,17 @@ def test_delays_do_not_depend_on_the_block(name):
         np.testing.assert_array_equal(whole[values], parts[values], err_msg=values)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_delay_may_differ_between_instances():
-    rows = [[0, 0], [50, 0]]
-    both = jb.simulate(jb.Problem([[0.9, 0.1]] * 2, delay={"kind": "fixed", "d": rows}), "ucb1", horizon=60, seeds=4)
+    def pulls(delays):
+        problem = jb.Problem([[0.9, 0.1]] * 2, delay={"kind": "fixed", "d": delays})
+        return jb.simulate(problem, "ucb1", horizon=60, seeds=4).pulls[0]
+
+    rows = [[40, 0], [50, 0]]  # calendars of one length, so that the three simulations share a program
+    both = pulls(rows)
     for j, row in enumerate(rows):
-        keys = jb.Problem([[0.9, 0.1]] * 2, delay={"kind": "fixed", "d": row})
-        alone = jb.simulate(keys, "ucb1", horizon=60, seeds=4)
-        np.testing.assert_array_equal(both.pulls[:, j], alone.pulls[:, j])
+        np.testing.assert_array_equal(both[j], pulls([row, row])[j])
+    assert not np.array_equal(both[0], both[1])
 
 
 def received_by(world, horizon, runs):
@@ -147,7 +148,7 @@ def received_by(world, horizon, runs):
 
 @pytest.mark.slow
 def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
-    """What has come back by T is what was sent with D <= T - t; blocks shrink to fit the calendar."""
+    """The rewards that arrived by T are those with D <= T - t; blocks shrink so that their calendar fits."""
     horizon, alpha = 100_000, [0.5, 0.3]
     world = jb.Problem([0.4, 0.7], plays=2, delay={"kind": "pareto", "alpha": alpha})
     simulation = make_plan(
@@ -171,7 +172,7 @@ ALARM = 1e-6  # false-alarm rate of each test; the keys are fixed, so a pass sta
 
 
 def drawn(spec, reward=None):
-    """Delays of the first arm, int64 `[DRAWS]`."""
+    """Draws of the first arm's delay, int64 `[DRAWS]`."""
     problem = jb.Problem([0.5], delay=spec)
     k0, k1 = run_keys(1, np.array(0), np.arange(DRAWS))
     stream = Stream((jnp.asarray(k0), jnp.asarray(k1)), jnp.uint32(1), DELAY)
@@ -182,7 +183,7 @@ def drawn(spec, reward=None):
 
 
 def assert_drawn_from(values, cdf):
-    """Chi-square over some twenty classes of equal probability."""
+    """A chi-square test over some twenty classes of equal probability."""
     edges = np.unique(np.quantile(values, np.linspace(0.05, 0.95, 19), method="inverted_cdf"))
     edges = edges[edges < NEVER]
     seen = np.diff(np.concatenate([[0], [(values <= e).sum() for e in edges], [len(values)]]))
@@ -264,6 +265,11 @@ def test_recorded_delays_are_drawn_evenly():
     assert stats.chisquare(counts, DRAWS * np.array([1, 2, 1, 1]) / 5).pvalue > ALARM
 
 
+def prepared(problem):
+    """The arrays of a problem's delay."""
+    return jax.tree.map(np.asarray, jax.tree.leaves(problem.delay))
+
+
 def test_a_log_gives_means_and_delays(tmp_path):
     """Two products, three and one conversions; 1200 clicks a week at a click rate of .05 are a visit every 25.2 s."""
     lines = [("b", 60), ("a", 600), ("b", 25), ("b", 26)]
@@ -272,23 +278,29 @@ def test_a_log_gives_means_and_delays(tmp_path):
     delay = {"kind": "empirical", "table": str(path), "click_rate": 0.05}
     problem = jb.Problem({"conversions": str(path), "arms": 2}, delay=delay)
     assert problem.means.ravel().tolist() == [1.0, 0.0]
-    assert problem.delay.recorded.tolist() == [2, 0, 1, 23, NEVER]
     by_hand = {"kind": "empirical", "table": [[60, 25, 26], [600]], "clicks": [[1200] * 3, [1200]]}
-    again = jb.Problem([1.0, 0.0], delay=by_hand)
-    assert again.delay.recorded.tolist() == [2, 0, 1, 23, NEVER]
-    one, two = (jb.simulate(p, "thompson", horizon=50, seeds=3).pulls for p in (problem, again))
-    np.testing.assert_array_equal(one, two)
+    for delay in (problem.delay, jb.Problem([1.0, 0.0], delay=by_hand).delay):
+        assert delay.recorded.tolist() == [2, 0, 1, 23, NEVER]
+        assert (delay.start.ravel().tolist(), delay.size.ravel().tolist()) == ([0, 3], [3, 1])
 
 
-def test_results_under_any_delay_carry_a_config_that_gives_them_again(tmp_path):
+@pytest.mark.parametrize("name", KINDS)
+def test_a_config_describes_the_delay(name):
+    problem = jb.Problem(MEANS, delay=KINDS[name])
+    table = tomllib.loads(tomli_w.dumps(problem.as_table()))
+    jax.tree.map(np.testing.assert_array_equal, prepared(problem), prepared(jb.Problem(**table)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_results_under_any_delay_carry_a_config_that_gives_them_again(name, tmp_path):
     from jaxbandit.experiments.configs import config
 
-    for name, delay in KINDS.items():
-        results = jb.simulate({"means": MEANS, "delay": delay}, "ucb1", horizon=60, seeds=3, key=4)
-        path = tmp_path / f"{name}.toml"
-        path.write_text(results.attrs["config"])
-        outcome = engine.run(config.make_plan(config.load(path)))
-        np.testing.assert_array_equal(results.pulls[0], outcome.statistics[0].pulls, err_msg=name)
+    results = jb.simulate({"means": MEANS, "delay": KINDS[name]}, "ucb1", horizon=60, seeds=3, key=4)
+    path = tmp_path / "again.toml"
+    path.write_text(results.attrs["config"])
+    again = engine.run(config.make_plan(config.load(path)))
+    np.testing.assert_array_equal(results.pulls[0], again.statistics[0].pulls)
 
 
 # Memory
@@ -313,7 +325,7 @@ def test_a_calendar_that_cannot_fit_is_refused_before_work_starts():
         jb.simulate(world, "ucb1", horizon=10**7, seeds=1)
 
 
-# What is refused
+# Invalid input
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 import jax
@@ -36,7 +37,12 @@ INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.st
 
 
 def trajectory(problem, policy, horizon, seeds, key=0):
-    """Selections of every round: bool `[T, K, C, S]`, from the engine, recorded at every round.
+    """Selections of every round: bool `[T, K, C, S]`, from the engine, recorded at every round."""
+    return trajectory_and_sums(problem, policy, horizon, seeds, key)[0]
+
+
+def trajectory_and_sums(problem, policy, horizon, seeds, key=0, asked=()):
+    """`trajectory`, and the sums of `rollout.SUMS` in `asked` after every round, by name: float `[T, C, S]`.
 
     In whole vectors of lanes, as the engine is used: a handful of runs compiles to other code, whose last bits differ.
     """
@@ -47,17 +53,18 @@ def trajectory(problem, policy, horizon, seeds, key=0):
     world = on_device(world_of(problem, prepared.wants_binary_feedback, horizon), cells)
     placed = on_device(prepared, cells)
     keys = tuple(jnp.asarray(w) for w in prng.run_keys(key, cells[:, None], np.arange(lanes)))
-    state = rollout.start(placed, world, (problem.arms, problem.instances, lanes), False)
+    state = rollout.start(placed, world, (problem.arms, problem.instances, lanes), False, asked)
     quotas = None
     if problem.fractions is not None:
         quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
-    _, pulls, _, _ = rollout.advance(
+    _, pulls, sums, _ = rollout.advance(
         placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state
     )
     pulls = np.asarray(pulls)[..., :seeds]
-    return np.diff(pulls, axis=0, prepend=0).astype(bool)
+    selected = np.diff(pulls, axis=0, prepend=0).astype(bool)
+    return selected, {name: np.asarray(values)[..., :seeds] for name, values in sums.items()}
 
 
 class Numbers:
@@ -95,20 +102,26 @@ def _uniform(*arguments):
     return np.asarray(_uniform_jit(*arguments), float).tolist()
 
 
+@functools.cache
+def _rewards_of(arms):
+    """A compiled function that draws a reward, a coin and a delay of one arm."""
+
+    def draw(reward, delay, mean, key, number, arm):
+        numbers = prng.Stream(key, number, prng.REWARD, arms, arm)
+        coins = numbers.for_purpose(prng.BINARISE).uniform()
+        drawn = reward.draw(mean, numbers)
+        return drawn, coins, delay.draw(drawn, numbers.for_purpose(prng.DELAY))
+
+    return jax.jit(draw)
+
+
 class _World:
     """Rewards, delays and availability of one run, drawn with the engine's random numbers."""
 
     def __init__(self, problem, numbers, binary):
         self.problem, self.numbers, self.binary = problem, numbers, binary
         self.plays_so_far = [0] * problem.arms
-
-        def draw(reward, delay, mean, key, number, arm):
-            numbers = prng.Stream(key, number, prng.REWARD, problem.arms, arm)
-            coins = numbers.for_purpose(prng.BINARISE).uniform()
-            drawn = reward.draw(mean, numbers)
-            return drawn, coins, delay.draw(drawn, numbers.for_purpose(prng.DELAY))
-
-        self._draw = jax.jit(draw)
+        self._draw = _rewards_of(problem.arms)
 
     def available(self):
         K = self.problem.arms
