@@ -162,7 +162,7 @@ def test_the_penalized_allocation_by_hand():
 
 
 def test_the_optimal_utility_by_hand():
-    """29 of 100 rounds for arm 0, although 0.29 * 100 < 29 in float64; of two best arms the costlier comes first."""
+    """Arm 0 gets 29 of 100 rounds, although 0.29 * 100 < 29 in float64; the costlier of two best arms comes first."""
     utility = optimal_utility([[0.5], [1.0]], [[0.29], [0.71]], [[0.6], [0.6]], [100])
     assert utility.item() == pytest.approx(0.5 * 29 + 71)
     best = optimal_utility([[1.0], [1.0]], [[0.35], [0.45]], [[0.6], [0.2]], [9])  # 3.15 and 4.05 rounds; 2 are left

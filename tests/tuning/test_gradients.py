@@ -35,8 +35,8 @@ class Enumerated(jb.Reward):
         return 0.0, 1.0
 
 
-def two_arms(reward="bernoulli"):
-    return jb.Problem(MEANS, fractions=[float(tau) for tau in TAU], penalties=PENALTIES, reward=reward)
+def two_arms(reward="bernoulli", instances=1):
+    return jb.Problem([MEANS] * instances, fractions=[float(tau) for tau in TAU], penalties=PENALTIES, reward=reward)
 
 
 def as_arguments(parameters):
@@ -45,15 +45,19 @@ def as_arguments(parameters):
 
 @pytest.mark.parametrize("kind", CASES)
 def test_the_relaxed_gradient_is_that_of_the_relaxed_objective(kind, float64, monkeypatch):
+    """For two equal instances, over which the objective is the mean."""
     reference, parameters = CASES[kind]
     value, slopes = reference_tuning.relaxed(reference, parameters, MEANS, TAU, PENALTIES, T, TEMPERATURE, WIDTH)
     monkeypatch.setattr(
         prng,
         "run_keys",
-        lambda key, cells, seeds: (np.zeros((1, 1, seeds.size), np.uint32), seeds[None].astype(np.uint32)),
+        lambda key, cells, seeds: (
+            np.zeros((1, 2, seeds.size), np.uint32),
+            np.tile(seeds[None].astype(np.uint32), (1, 2, 1)),
+        ),
     )
     program = GradientProgram(
-        two_arms(Enumerated()), kind, as_arguments(parameters), "penalized_regret", "relaxed",
+        two_arms(Enumerated(), instances=2), kind, as_arguments(parameters), "penalized_regret", "relaxed",
         horizon=T, temperature=TEMPERATURE, width=WIDTH, key=0,
     )  # fmt: skip
     tables = np.arange(4**T)
@@ -82,6 +86,23 @@ def test_the_score_gradient_is_unbiased_for_the_softened_policy(kind):
         error = np.atleast_1d(found.gradient_stderr[name])
         assert np.all(error < 0.15 * np.max(np.abs(exact))), "too noisy to tell"
         assert np.all(np.abs(np.atleast_1d(found.gradient[name]) - exact) < 4 * error), name
+
+
+def test_the_score_gradient_of_a_run_uses_the_mean_of_the_others_as_its_baseline():
+    _, parameters = CASES["hard-threshold-ucb"]
+    program = GradientProgram(
+        two_arms(), "hard-threshold-ucb", as_arguments(parameters), "penalized_regret", "score",
+        horizon=5, temperature=TEMPERATURE, width=0.5, key=0,
+    )  # fmt: skip
+    values, seeds = {tunable.name: tunable.start for tunable in program.tunables}, np.arange(128)
+    arguments = program.arguments(values, seeds, 128, program.objective)
+    (value,), _, scores, _ = gradient_program.derivatives(*arguments, **program.structure)
+    value = np.asarray(value, float)[0]
+    runs = program.runs(values, seeds)
+    weight = value - (value.sum() - value) / 127
+    for (name, found), score in zip(runs.gradient.items(), scores, strict=True):
+        expected = (np.asarray(score, float)[:, 0] * weight).T
+        np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def test_the_relaxed_objective_approaches_that_of_the_policy_itself():

@@ -28,6 +28,7 @@ def test_policies_that_cannot_be_tuned_raise_an_error_that_lists_those_that_can(
 
 UNIT = jb.Problem([0.9, 0.5], fractions=0.1, penalties=0.3)
 SEVERAL = jb.Problem([[0.9, 0.5], [0.5, 0.9]], penalties=1, fractions=0.1)
+MERIT = jb.Problem([0.9, 0.5, 0.1], plays=2, fractions=0.1, penalties=1, merit={"kind": "power", "scale": 0.5})
 DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fixed", "d": 3})
 
 
@@ -40,6 +41,10 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
             r"estimator = 'relaxed': must be 'score' for eta-fucb, whose scores or draws need whole counts; ",
         ),
         ({"problem": DELAYED}, r"problem\.delay = 'fixed': must be 'none' with the estimator 'relaxed'; "),
+        (
+            {"problem": MERIT, "policy": "fgreedy-d", "parameters": ["merit.scale"], "estimator": "score"},
+            r"problem\.plays = 2: must be 1 for fgreedy-d with the estimator 'score'",
+        ),
         ({"parameters": "penalties"}, r"parameters = 'penalties': must be a list of names, such as \[\"penalties\"\]"),
         ({"parameters": []}, r"parameters = \[\]: must be a list of names"),
         ({"parameters": ["eta"]}, r"parameters = 'eta': must be one of exploration, penalties"),
