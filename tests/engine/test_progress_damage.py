@@ -33,7 +33,7 @@ def _damaged(kept, seed, times):
 def test_damage_is_refused_or_mended(kept, damage):
     """A block that is damaged is simulated again, and no other; what takes its place is refused."""
     rng = np.random.default_rng(7)
-    for name in rng.permutation(kept.names * (6 if damage in (forged, rewritten) else 1)):
+    for name in rng.permutation(kept.names * (2 if damage in (forged, rewritten) else 1)):
         kept.restore()
         damage(kept, rng, str(name))
         count = kept.goes_on()

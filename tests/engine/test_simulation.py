@@ -164,6 +164,7 @@ def test_a_horizon_that_float32_cannot_count_is_refused(horizon):
         jb.simulate(PROBLEM, "ucb1", horizon=horizon, seeds=1)
 
 
+@pytest.mark.slow
 def test_the_readme_runs():
     """The Python examples of the README, one after the other, at a tenth of their size or less."""
     import pathlib
