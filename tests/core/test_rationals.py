@@ -4,12 +4,21 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.core.rationals import QuotaTable, exact_fraction, exact_fractions, floor_and_fraction, rounded_down
+from jaxbandit.core.rationals import (
+    QuotaTable,
+    exact_fraction,
+    exact_fractions,
+    floor_and_fraction,
+    rounded_down,
+    rounded_product,
+)
 
 tau = st.one_of(
     st.decimals(0, 1, places=2),
@@ -71,3 +80,9 @@ def test_floor_and_fraction_add_up(value):
     floor, fraction = floor_and_fraction(value)
     assert floor == math.floor(value)
     assert 0 <= value - floor - Fraction(fraction) < 1e-15
+
+
+@pytest.mark.parametrize("value", [0.0, 4.0])
+def test_a_rounded_product_has_the_derivatives_of_a_product(value):
+    product, slopes = jax.value_and_grad(rounded_product, argnums=(0, 1))(jnp.float32(3.0), jnp.float32(value))
+    assert (product, *slopes) == (3 * value, value, 3)

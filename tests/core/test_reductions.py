@@ -77,6 +77,16 @@ def test_rows_reduce_as_the_whole(shape):
     assert not reduces(by_rows) or len(shape) > 2  # the reduction of the other axes stays
 
 
+@pytest.mark.parametrize("reduce", [jnp.sum, jnp.max, jnp.min, jnp.prod, jnp.any, jnp.all, jnp.argmax, jnp.cumsum])
+def test_every_reduction_over_rows_is_rewritten_and_others_are_not(reduce):
+    def over(axis):
+        program = jax.make_jaxpr(lambda x: reduce(x, axis=axis))(integers(5, 7))
+        return reduces(program), reduces(rewrite(program, (RowReductions,)))
+
+    assert over(0) == (reduce is not jnp.prod, False)
+    assert over(1) == (False, False)
+
+
 def test_reductions_in_loops_branches_and_functions_are_rewritten():
     def inside(x):
         softmax = jax.jit(jax.nn.softmax, static_argnames="axis")(x, axis=0)

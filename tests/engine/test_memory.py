@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 import jaxbandit as jb
+from jaxbandit.engine import plan
 from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch import memory, sharding
 from jaxbandit.experiments import dataset
@@ -187,3 +188,15 @@ def test_ten_thousand_configurations_are_one_group_and_checked_quickly():
     assert time.process_time() - begun < 5  # 0.5 s alone on a core
     assert len(made.stacks) == 1
     assert made.stacks[0].rows == 10_000
+
+
+def test_there_are_at_most_a_number_of_blocks(monkeypatch):
+    """40 seeds in blocks of 16 runs are 3 blocks per exploration constant."""
+
+    def planned(most):
+        monkeypatch.setattr(plan, "_MOST_BLOCKS", most)
+        simulation(PROBLEM, {"kind": "moss"}, horizon=9, seeds=40, block=16)
+
+    planned(3)
+    with pytest.raises(jb.InputError, match=r"^simulation.block = 16: must be at least 20 runs, so that .* 2 blocks$"):
+        planned(2)

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from on_devices import CASES, simulate
 
-from jaxbandit.engine.batch import recorder
+from jaxbandit.engine.batch import recorder, sharding
 
 FAST = ["lanes", "cells"]
 
@@ -79,3 +79,12 @@ def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch)
     monkeypatch.setattr(jax, "device_put", lambda values, device: moved.append(device) or values)
     xr.testing.assert_identical(simulate("cells").drop_attrs(), expected.drop_attrs())
     assert {device.platform for device in moved} == {"cpu"}
+
+
+def test_a_block_plays_on_each_core_that_the_process_may_use(monkeypatch):
+    cores = {0: {0, 2, 3}, 1: {0, 1, 2, 3, 4}}
+    monkeypatch.setattr(sharding.os, "sched_getaffinity", cores.get, raising=False)
+    assert (sharding.at_play(), sharding.workers()) == (3, 4)
+    monkeypatch.delattr(sharding.os, "sched_getaffinity")
+    monkeypatch.setattr(sharding.os, "cpu_count", lambda: None)
+    assert sharding.at_play() == 1

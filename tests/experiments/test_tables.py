@@ -27,6 +27,15 @@ def test_parameters_varying_parameters_and_families(results):
     assert tables.families(results) == ["lfg", "ucb1", "short"]
 
 
+def test_a_round_that_is_not_recorded_names_the_nearest_ones(results):
+    rounds = results["round"].values
+    at = next(int(r) + 1 for r in rounds[3:] if r + 1 not in rounds)
+    nearest = sorted(sorted(rounds.tolist(), key=lambda r: abs(r - at))[:4])
+    words = ", ".join(map(str, dict.fromkeys([*nearest, T])))
+    with pytest.raises(jb.InputError, match=f"the nearest ones and the last are {words}$"):
+        tables.table(results, at=at)
+
+
 @pytest.mark.parametrize("at", [None, 1, T])
 def test_the_table_has_a_row_for_each_policy_and_instance(results, at):
     table = tables.table(results, at=at)

@@ -19,6 +19,7 @@ from jaxbandit.papers.evidence import (
     signs_in_words,
     split_by_verdict,
 )
+from jaxbandit.papers.penalties.claims import tradeoff_line
 
 
 @pytest.mark.parametrize(
@@ -91,3 +92,11 @@ def test_the_earliest_time_from_which_a_claim_holds():
 def test_parameters_in_labels():
     assert parameter_in_label("lfg (eta=0.5)") == 0.5
     assert parameter_in_label("eta-fucb (eta=1e-06)") == 1e-6
+
+
+def test_a_tradeoff_is_its_means_over_instances_in_order_of_unfairness():
+    """Three configurations on two instances."""
+    unfair = np.array([[3.0, 5.0], [1.0, 2.0], [9.0, 0.0]])
+    reward = np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 70.0]])
+    x, y = tradeoff_line(unfair, reward)
+    assert (x.tolist(), y.tolist()) == ([1.5, 4.0, 4.5], [35.0, 15.0, 60.0])

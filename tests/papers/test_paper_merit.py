@@ -256,6 +256,11 @@ def lines(axis):
     return {line.get_label(): line for line in axis.lines if not line.get_label().startswith("_")}
 
 
+def halves(bars):
+    """Half the lengths of the error bars."""
+    return [(high - low) / 2 for (_, low), (_, high) in bars[2][0].get_segments()]
+
+
 @pytest.fixture(autouse=True)
 def _no_figure_stays_open():
     yield
@@ -288,8 +293,13 @@ def test_the_figures_show_the_results():
     heights = {b.get_label(): [patch.get_height() for patch in b] for b in bars if hasattr(b, "patches")}
     np.testing.assert_allclose(heights["optimal"], OPTIMAL, rtol=1e-6)
     np.testing.assert_allclose(heights["FGREEDY-D"], UNIFORM)
-    points = drawn["merit-figure-2"].figure.axes[0].containers[0][0]
-    np.testing.assert_allclose(points.get_xydata(), [(rounds, 35) for rounds in merit.FIXED])
+    shares = world[GEOMETRIC].pulls.sel(policy="FGREEDY-D")[0] / T
+    (greedy,) = [b for b in bars if b.get_label() == "FGREEDY-D" and hasattr(b, "patches")]
+    np.testing.assert_allclose(halves(greedy.errorbar), 1.96 * shares.std("seed", ddof=1) / np.sqrt(SEEDS))
+    fixed = drawn["merit-figure-2"].figure.axes[0].containers[0]
+    np.testing.assert_allclose(fixed[0].get_xydata(), [(rounds, 35) for rounds in merit.FIXED])
+    runs = [world[merit.fixed_name(rounds)].reward_regret_final.sel(policy=merit.FAIR[0])[0] for rounds in merit.FIXED]
+    np.testing.assert_allclose(halves(fixed), [1.96 * one.std(ddof=1) / np.sqrt(SEEDS) for one in runs])
     assert len(drawn["merit-figure-8"].figure.axes) == 8
     widths = [patch.get_width() for patch in drawn["merit-figure-9"].figure.axes[0].patches]
     np.testing.assert_allclose(widths, [1000, 500, 1000, 500, 1000, 1000], rtol=0.001)

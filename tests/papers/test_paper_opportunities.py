@@ -1,12 +1,15 @@
 """The opportunities paper: what decides its claims, on results made by hand."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
-from made_up_results import RUNS, SEEDS, final_results, spread
+from made_up_results import RUNS, SEEDS, MadeUpData, final_results, spread
 
+from jaxbandit.papers import Sizes
 from jaxbandit.papers.evidence import FAILED, REPRODUCED, UNDECIDED
 from jaxbandit.papers.opportunities import experiments as opportunities
+from jaxbandit.papers.opportunities import figures
 from jaxbandit.papers.opportunities.claims import CLAIMS as ALL_CLAIMS
 
 CLAIMS = {claim.name: claim.weigh for claim in ALL_CLAIMS}
@@ -131,3 +134,16 @@ def test_exponents_of_the_largest_regret(power, size, expected):
             data[opportunities.family_name(family, t)] = xr.Dataset(made, coords={"policy": [opportunities.OWN]})
     assert (verdict(11, data), verdict(12, data)) == expected
     assert CLAIMS["opportunities-11"](data).number == pytest.approx(power, abs=1e-9)
+
+
+def test_the_line_of_the_lower_bound_ends_at_the_regret_of_the_longest_horizon():
+    data = MadeUpData(opportunities.experiments(Sizes(quick=True)))
+    figure = figures._lower_bound_figure(data).figure
+    lines = [line for line in figure.axes[0].lines if line.get_label().startswith("slope")]
+    assert len(lines) == len(opportunities.FAMILIES)
+    for family, line in zip(opportunities.FAMILIES, lines, strict=True):
+        times, regret, _ = opportunities.worst_regret(data, family)
+        x, y = line.get_data()
+        np.testing.assert_allclose(np.diff(np.log(y)) / np.diff(np.log(x)), 2 / 3)
+        assert (x[-1], y[-1]) == pytest.approx((times[-1], regret[-1]))
+    plt.close(figure)

@@ -12,7 +12,7 @@ from jaxbandit.core.prng import Stream
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.engine.batch.blocks import quota_on_device
 from jaxbandit.policies.indices.kl_ucb import kl_upper_bound
-from jaxbandit.policies.opportunity.phases import confidence_intervals, gap_bounds
+from jaxbandit.policies.opportunity.phases import BlackBoxState, _view_of_black_box, confidence_intervals, gap_bounds
 from jaxbandit.policies.round_view import deficit, is_below
 
 T, L = 500, 2
@@ -156,3 +156,21 @@ def test_the_kl_bound_is_where_the_divergence_reaches_its_budget():
     assert np.asarray(kl_upper_bound(column([0.0, 1.0]), column([0.5, 0.5])))[:, 0].tolist() == pytest.approx(
         [1 - math.exp(-0.5), 1.0]
     )
+
+
+def test_a_black_box_sees_the_rounds_and_rewards_since_its_start():
+    start = {"pulls": [0, 1, 10, 2], "received": [0, 0, 9, 2], "deviation": [0.0, 0.0, 2.5, 1.0]}
+    box = BlackBoxState(
+        pulls=column(start["pulls"], jnp.int32),
+        received=column(start["received"], jnp.int32),
+        deviation=column(start["deviation"]),
+        squares=None,
+        started=jnp.asarray([[13]], jnp.int32),
+        inner=None,
+    )
+    seen = _view_of_black_box(box, view())
+    assert seen.t.item() == 61 - 13
+    close(seen.pulls, np.subtract(PULLS, start["pulls"]))
+    close(seen.received, np.subtract(RECEIVED, start["received"]))
+    close(seen.total, [sum(rewards) - before for rewards, before in zip(REWARDS, start["deviation"], strict=True)])
+    assert seen.random.purpose != view().random.purpose

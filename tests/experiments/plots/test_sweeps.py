@@ -47,7 +47,11 @@ def test_a_line_goes_through_the_points_of_a_family_and_others_are_level(results
             assert y == pytest.approx(mean)
             assert (high[1] - low[1]) / 2 == pytest.approx(half)
         (level,) = [one for one in axis.lines if one.get_label() == "ucb1"]
-        assert level.get_ydata()[0] == pytest.approx(mean_and_half(results, "ucb1", metric)[0])
+        mean, half = mean_and_half(results, "ucb1", metric)
+        assert level.get_ydata()[0] == pytest.approx(mean)
+        (shade,) = axis.patches
+        low, high = shade.get_extents().transformed(axis.transData.inverted()).intervaly
+        assert [low, high] == pytest.approx([mean - half, mean + half])
     assert [text.get_text() for text in figure.legends[0].texts] == ["ucb1", "lfg"]
     assert f"T = {T}, mean over 2 instances × {SEEDS} runs" in figure.legends[0].get_title().get_text()
 
