@@ -36,9 +36,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Notebooks are slow tests but for one: each takes some ten seconds."""
+    """Notebooks are slow tests: each takes some ten seconds."""
     for item in items:
-        if item.path.suffix == ".ipynb" and item.path.stem != "hyperparameter_grid":
+        if item.path.suffix == ".ipynb":
             item.add_marker(pytest.mark.slow)
 
 

@@ -113,20 +113,20 @@ def run_some(made, most, policies):
     return len(chosen)
 
 
-def test_a_thousand_damaged_configs(folder):
+def test_hundreds_of_damaged_configs(folder):
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    keys, made = through(folder, damaged_configs.damaged(seed=0, count=1000))
-    assert time.process_time() - begun < 30
+    keys, made = through(folder, damaged_configs.damaged(seed=0, count=400))
+    assert time.process_time() - begun < 15
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10  # KiB on Linux
-    assert len(made) + keys.total() == 1000
+    assert len(made) + keys.total() == 400
     # Of different kinds: no TOML, no log, and most keys that a config has.
-    assert len(made) >= 120
-    assert len(keys) >= 100
-    assert max(keys.values()) < 250
+    assert len(made) >= 40
+    assert len(keys) >= 60
+    assert max(keys.values()) < 100
     assert {key.split(".")[0].split("[")[0] for key in keys} >= {"CONFIG", "simulation", "problem", "policies"}
     for name in ("means", "plays", "reward", "delay", "fractions", "penalties", "merit", "opportunity", "availability"):
         assert any(key.startswith(f"problem.{name}") for key in keys), name
-    assert run_some(made, most=6, policies=1) >= 4
+    assert run_some(made, most=3, policies=1) >= 2
 
 
 @pytest.mark.slow
@@ -173,14 +173,14 @@ def test_an_endless_config_is_refused():
 
 def test_damaged_changes(folder):
     path, keys, accepted = folder / "changed.toml", Counter(), 0
-    for text, changes in damaged_configs.changes(seed=0, count=1000):
+    for text, changes in damaged_configs.changes(seed=0, count=400):
         path.write_text(text)
         key, simulation = checked(lambda changes=changes: planned(path, changes))
         accepted += simulation is not None
         keys[key] += 1
-    assert accepted >= 60
-    assert len(keys) >= 100
-    assert keys["--set"] < 600
+    assert accepted >= 24
+    assert len(keys) >= 60
+    assert keys["--set"] < 240
 
 
 def test_damaged_tuning_tables(folder, monkeypatch):
@@ -191,14 +191,14 @@ def test_damaged_tuning_tables(folder, monkeypatch):
 
     monkeypatch.setattr(gradient_program.GradientProgram, "runs", accept)
     path, keys, accepted = folder / "tuned.toml", Counter(), 0
-    for _, content in damaged_configs.tunings(seed=0, count=500):
+    for _, content in damaged_configs.tunings(seed=0, count=300):
         path.write_bytes(content)
         try:
             keys[checked(lambda: task.make_task(config.load(path)).run())[0]] += 1
         except KeyboardInterrupt:
             accepted += 1
-    assert accepted >= 40
-    assert len(keys) >= 30
+    assert accepted >= 24
+    assert len(keys) >= 25
     assert {f"tuning.{name}" for name in task.KEYS} <= set(keys)
 
 
