@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import jaxbandit as jb
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import compilation, rollout, simulation
-from jaxbandit.engine.batch import recorder
+from jaxbandit.engine.batch import blocks, recorder
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -44,6 +45,15 @@ class Undefined(jb.Index):
 
     def value(self, state, now):
         return jnp.where(now.pulls > 9, jnp.nan, now.mean)
+
+
+def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
+    def simulated():
+        return jb.simulate(PROBLEM, "fair-learn", horizon=300, seeds=4, record=2).drop_attrs()
+
+    in_one_chunk = simulated()
+    monkeypatch.setattr(blocks, "_MOST_ROUNDS", 64)
+    xr.testing.assert_identical(simulated(), in_one_chunk)
 
 
 @pytest.mark.parametrize("availability", [1.0, 0.7])
