@@ -78,7 +78,7 @@ def assert_points(kind, problem=EVERYTHING, **setting):
         assert not np.array_equal(many.pulls[0], many.pulls[2])
 
 
-@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "lfg", "eta-fucb", "f-ts"])
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "f-ts"])
 def test_points_of_a_grid_are_as_alone(kind):
     assert_points(kind)
 

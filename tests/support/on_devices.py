@@ -73,7 +73,7 @@ if __name__ == "__main__":
     programs = (rollout.compiled() if count == 1 else sharding.compiled())._cache_size()
     policies = [CASES[name][1] for name in names]
     assert programs == sum(len(one) if isinstance(one, list) else 1 for one in policies)
-    for name in names[:2]:
+    for name in names[:1]:
         assert not sent(name, sharding, "compiled", sharding.compiled(), lambda program: lambda: program)
         assert not sent(name, recorder, "_metrics_at", recorder._metrics_at, lambda program: program)
         assert not sent(name, recorder, "_finite", recorder._finite, lambda program: program)
