@@ -26,8 +26,10 @@ Built in:
 
 Extend:
     Policy, Index, Rule, Reward, Delay, Merit, Opportunity: base classes of your own components.
-    RoundView: what a policy sees in a round.
-    parameter, struct: parameters of components, states of policies.
+    RoundView: the counts, feedback and random numbers that a policy sees in a round.
+    parameter: declares a parameter of a component, with its range and its meaning.
+    struct: a class decorator for the states of policies.
+    NEVER: the delay that a `Delay` draws for a reward that does not arrive.
 
 Errors:
     InputError, ReturnedError: bad input; a value that a method of your class returned and that cannot be used.
@@ -44,7 +46,7 @@ from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError, ReturnedError, WriteError
 from jaxbandit.core.struct import struct
 from jaxbandit.environment import hard_instances as instances
-from jaxbandit.environment.delays import Delay
+from jaxbandit.environment.delays import NEVER, Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.problem import Problem
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "NEVER",
     "Delay",
     "Index",
     "InputError",

@@ -11,6 +11,7 @@ import pytest
 import jaxbandit as jb
 
 NAMES = [
+    "NEVER",
     "Delay",
     "Index",
     "InputError",

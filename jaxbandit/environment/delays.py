@@ -1,8 +1,17 @@
 """Delay models: the number of rounds between a selection and the arrival of its reward.
 
 A reward of round t with delay D arrives at the end of round t + D, or never if that is after the horizon. Feedback is
-per arm: the number of rewards that arrived and their sum (merit paper, eq. 1), with any delay model. Delays are not
-truncated: the calendar of pending rewards is as long as the longest delay, or reaches to the horizon.
+per arm: the number of rewards that arrived and their sum (merit paper, eq. 1), with any delay model.
+
+To add a delay model, write a subclass of `jb.Delay` with a method `draw`. Define `longest`, too, if the delays are
+bounded. Define `cdf`, too, if `jb.bounds` should compute the bounds of the merit paper, which need it. `jb.NEVER` is
+the delay of a reward that does not arrive.
+
+Pending rewards are kept in a calendar. Its length in rounds is the smallest power of 2 that is above the longest delay,
+or, if delays can be longer than the simulation, at least the horizon; so no delay is truncated. Per arm, run and round
+of its length the calendar takes 8 bytes: a count and a sum, in float32. It takes 4 bytes if the policy receives rewards
+of 0 and 1 and the calendar is shorter than 2^15 rounds, and 12 bytes for a policy that uses variances. In float64 the
+8 and 12 bytes become 12 and 20.
 """
 
 from __future__ import annotations
@@ -23,31 +32,36 @@ from jaxbandit.core.input_values import check_positive, is_masked, number_or_num
 from jaxbandit.core.prng import Stream
 from jaxbandit.environment import conversion_log
 
-NEVER = 1 << 30  # the delay of a reward that does not arrive, in rounds; every horizon is shorter
+NEVER = 1 << 30  # `jb.NEVER`: the delay of a reward that does not arrive, in rounds
 _MOST_RECORDED = 10**8  # delays in the tables of all arms, so that they fit into memory
 
 
 class Delay(Component):
-    """The base class of delay models. A subclass defines `draw`, and `longest` if its delays are bounded.
+    """The base class of delay models.
 
-    The fields of a subclass are its parameters: numbers, or one number per arm. `class Mine(Delay, name="mine")` makes
-    the model available in configs under this name.
+    A subclass defines `draw`. It defines `longest` if its delays are bounded, which saves memory, and `cdf` if
+    `jb.bounds` should compute the bounds of the merit paper. The fields of a subclass are its parameters: numbers, or
+    one number per arm. `class Mine(jb.Delay, name="mine")` makes the model available in configs under this name.
 
     Attributes:
         name: the name in configs.
         immediate: every reward arrives at the end of its own round. Default: False.
-        needs_zero_one_rewards: the model is defined for Bernoulli rewards only. Default: False.
+        needs_zero_one_rewards: every reward must be 0 or 1. Default: False.
 
     Example:
         >>> import jax.numpy as jnp
-        >>> class UniformDelay(Delay):
-        ...     most: int = parameter(10, low=1, doc="delays are uniform on 0, ..., most - 1")
+        >>> import numpy as np
+        >>> class UniformDelay(jb.Delay):
+        ...     most: int = jb.parameter(10, low=1, doc="delays are uniform on 0, ..., most - 1")
         ...
         ...     def draw(self, reward, random):
         ...         return jnp.floor(self.most * random.uniform(len(reward))).astype(jnp.int32)
         ...
         ...     def longest(self):
         ...         return self.most.max() - 1
+        ...
+        ...     def cdf(self, rounds, means):
+        ...         return np.minimum((rounds[:, None, None] + 1) / self.most, 1.0)
         >>> jb.Problem([0.9, 0.5], delay=UniformDelay(most=20))
         Problem(2 arms, means=[0.9, 0.5], delay={'kind': 'UniformDelay', 'most': 20})
     """
@@ -77,7 +91,10 @@ class Delay(Component):
         return self
 
     def longest(self) -> float:
-        """The longest delay in rounds, except `NEVER`; infinity if delays are not bounded. For a prepared model."""
+        """The longest delay in rounds, `jb.NEVER` not counted; infinity, the default, if delays are not bounded.
+
+        Called for a prepared model. A longer delay, other than `jb.NEVER`, can end the simulation with an error.
+        """
         return math.inf
 
     def draw(self, reward: Array, random: Stream) -> Array:
@@ -91,20 +108,26 @@ class Delay(Component):
                 an array `[n, *runs]`.
 
         Returns:
-            The delays, int32 `[n, *runs]` or an array that broadcasts to it, >= 0; `NEVER` or more for rewards that do
-            not arrive.
+            The delays, int32 `[n, *runs]` or an array that broadcasts to it, >= 0; `jb.NEVER` or more for rewards that
+            do not arrive.
         """
         raise TypeError(f"{type(self).__name__} has no draw")
 
     def cdf(self, rounds: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """P(D <= d) for each arm, computed on the host for a prepared model; bounds derive quantiles from it.
+        """P(D <= d), the probability that a reward arrives within d rounds, for each arm.
+
+        Only the bounds of the merit paper (`jb.bounds`) use it, for the quantiles of the delays; a simulation does not.
+        Called on the host, with NumPy arrays, for a prepared model.
 
         Args:
             rounds: d, integers >= 0, `[n]`.
-            means: mu, float64 `[K, J]`; a delay can depend on it through the reward.
+            means: mu, float64 `[K, J]`; a delay that depends on the reward depends on it.
 
         Returns:
             The probabilities, float64 `[n, K or 1, J or 1]`.
+
+        Raises:
+            TypeError: the class does not define the method.
 
         Source: merit paper, eq. 2.
         """
@@ -179,8 +202,9 @@ class GeometricDelay(Delay, name="geometric"):
 class ParetoDelay(Delay, name="pareto"):
     """A heavy-tailed delay: D = ceil(x) - 1 for x of a Pareto distribution of type I with scale 1.
 
-    P(D >= d) = d^-alpha for d = 1, 2, ..., and the mean is infinite for alpha <= 1. The calendar of pending rewards
-    reaches to the horizon, and takes 8 to 12 bytes per arm, run and round.
+    P(D >= d) = d^-alpha for d = 1, 2, ..., and the mean is infinite for alpha <= 1. Unless alpha is
+    large, the calendar of pending rewards is as long as the horizon, rounded up to a power of 2. It takes 4 to 12 bytes
+    per arm, run and round of its length in float32; the documentation of this module says when.
     """
 
     alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0, a number or one per arm")
@@ -216,7 +240,7 @@ class PacketLoss(Delay, name="packet-loss"):
 
 
 class RewardDependent(Delay, name="reward-dependent"):
-    """One delay model for rewards of 1 and another for rewards of 0. Rewards must be Bernoulli.
+    """One delay model for rewards of 1 and another for rewards of 0. Every reward must be 0 or 1.
 
     Source: merit paper, sec. 6.
     """
@@ -257,9 +281,9 @@ def draw_delays(delay: Delay, reward: Array, random: Stream) -> Array:
 class EmpiricalDelay(Delay, name="empirical"):
     """A recorded delay, drawn uniformly from the arm's table, independent of the reward.
 
-    The table has delays in rounds. With `clicks` it has delays in seconds, which are converted to page visits: the page
-    of a product that is clicked n times per week is visited n / click_rate times per week. A conversion log contains
-    delays and clicks.
+    The table holds delays in rounds. If `clicks` is given, it holds delays in seconds instead, which are converted to
+    page visits: one visit is one round, and the page of a product that is clicked n times per week is visited
+    n / click_rate times per week. A conversion log contains both the delays and the clicks.
 
     Source: merit paper, sec. 6.
     """

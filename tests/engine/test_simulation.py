@@ -59,7 +59,7 @@ def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
 @pytest.mark.parametrize("availability", [1.0, 0.7])
 def test_an_index_that_is_not_a_number_is_an_error(availability):
     problem = jb.Problem([0.3, 0.6, 0.5, 0.8], availability=availability)
-    with pytest.raises(FloatingPointError, match=r"'Undefined': by round \d+ an index was not a number"):
+    with pytest.raises(FloatingPointError, match=r"'Undefined': an index was not a number, in round \d+ or before"):
         jb.simulate(problem, Undefined(), horizon=200, seeds=4)
 
 

@@ -122,19 +122,20 @@ def chunks_of(
 
 def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
     """The error for the faults of a chunk. `policy` names the policy in it."""
-    faults, plays, by = chunk.faults, stack.world.plays, f"by round {chunk.last}"
+    faults, plays, when = chunk.faults, stack.world.plays, f"in round {chunk.last} or before"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
-        came = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
+        returned = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
         arms = f"{plays} available arms" if plays > 1 else "1 available arm"
         return ReturnedError(
-            policy, "select", f"{came} {by}", f"{arms} in each round, or all where fewer are available"
+            policy, "select", f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
         )
     if faults["below_0"] or faults["too_long"]:
         delay, held = stack.world.delay, -faults["below_0"] or faults["too_long"]
-        words = f"0 to {stack.world.calendar_rounds - 1} rounds (its `longest`), or `jaxbandit.delays.NEVER`"
-        return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds {by}", words)
-    return FloatingPointError(f"{policy}: {by} an index was not a number")
+        most = stack.world.calendar_rounds - 1
+        words = f"0 to {most} rounds, for which its method `longest` makes room, or `jb.NEVER`"
+        return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds, {when}", words)
+    return FloatingPointError(f"{policy}: an index was not a number, {when}")
 
 
 _Quotas = tuple[Quota | None, Quota | None]

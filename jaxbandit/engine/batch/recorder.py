@@ -117,7 +117,7 @@ class Recorder:
             return
         strange = ~np.isfinite(self._block.unpack(np.asarray(deviation)))
         arm, row, _ = (int(found[0]) for found in np.nonzero(strange))
-        words = f"by round {last} the sum of the rewards of arm {arm} is not finite"
+        words = f"the sum of the rewards of arm {arm} up to round {last} is not finite"
         raise FloatingPointError(f"{self._who(row)}: {words}")
 
     def _inputs(self, chunk: Chunk) -> MetricInputs:
