@@ -44,7 +44,8 @@ def parameter(
         default: the default value; None for a parameter that is optional or has to be computed.
         low, high: the range, ends included; None for no limit. Numbers out of range raise an `InputError`.
         doc: what the parameter means, in a few words; `help` and `jaxbandit policies` print it.
-        static: the value is part of the structure: programs are compiled for it, and it keeps its Python type.
+        static: the value is a constant of compiled programs: it keeps its Python type, and another value needs another
+            compilation.
         smooth: for fixed counts and rewards the scores of the arms (or their chances) are smooth functions of the
             parameter, so that `jaxbandit.tuning` can tune it by gradients.
         exact: the value is read as the decimal that was written (0.05 is exactly 1/20), and may be a ratio as "1/3".
@@ -53,9 +54,8 @@ def parameter(
         A dataclass field.
 
     Example:
-        >>> from jaxbandit.policies.base import Index
-        >>> class Optimist(Index):
-        ...     bonus: float = parameter(1.0, low=0, doc="added to the mean of arms that were played once")
+        >>> class Optimist(jb.Index):
+        ...     bonus: float = jb.parameter(1.0, low=0, doc="added to the mean of arms that were played once")
         ...
         ...     def value(self, state, now):
         ...         return now.mean + self.bonus / now.received

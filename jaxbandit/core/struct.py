@@ -30,7 +30,7 @@ def struct(cls: type[T]) -> type[T]:
         The class, as a dataclass.
 
     Example:
-        >>> @struct
+        >>> @jb.struct
         ... class Mean:
         ...     count: jax.Array  # [K, *runs]
         ...     total: jax.Array  # [K, *runs]

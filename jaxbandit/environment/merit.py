@@ -20,8 +20,8 @@ _CHECKED_POINTS = 4097  # points of [0, 1] at which a merit function is checked
 class Merit(Component):
     """The base class of merit functions f > 0 on [0, 1]. A subclass defines `value`.
 
-    The fields of a subclass are its parameters, which are numbers. `class Mine(Merit, name="mine")` makes the function
-    available in configs under this name.
+    The fields of a subclass are its parameters, which are numbers. `class Mine(jb.Merit, name="mine")` makes the
+    function available in configs under this name.
 
     Attributes:
         name: the name in configs.
@@ -29,8 +29,8 @@ class Merit(Component):
     Source: merit paper, sec. 3.
 
     Example:
-        >>> class Bump(Merit):
-        ...     height: float = parameter(1.0, low=0, doc="four times the largest additional merit")
+        >>> class Bump(jb.Merit):
+        ...     height: float = jb.parameter(1.0, low=0, doc="four times the largest additional merit")
         ...
         ...     def value(self, mu):
         ...         return 1.0 + self.height * mu * (1.0 - mu)

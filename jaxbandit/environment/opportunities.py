@@ -29,7 +29,7 @@ class Opportunity(Component):
 
     Arm k is entitled to a share f(mu)_k of the rounds. A subclass defines `value`. The policy "self-regulated" needs
     the range of f over a box of means: define `bounds` for it, or `lipschitz`, from which a wider range follows.
-    The fields of a subclass are its parameters, which are numbers. `class Mine(Opportunity, name="mine")` makes the
+    The fields of a subclass are its parameters, which are numbers. `class Mine(jb.Opportunity, name="mine")` makes the
     function available in configs under this name.
 
     Attributes:
@@ -38,7 +38,7 @@ class Opportunity(Component):
     Source: opportunities paper, sec. 2.2.
 
     Example:
-        >>> class Half(Opportunity):
+        >>> class Half(jb.Opportunity):
         ...     def value(self, mu):
         ...         return 0.5 * mu / len(mu)
         ...

@@ -78,9 +78,9 @@ class Problem:
         InputError: an argument is invalid; the error names it, its value and the allowed values.
 
     Example:
-        >>> Problem([0.9, 0.8, 0.7], fractions=0.05, penalties=0.45, delay={"kind": "geometric", "p": 0.1})
+        >>> jb.Problem([0.9, 0.8, 0.7], fractions=0.05, penalties=0.45, delay={"kind": "geometric", "p": 0.1})
         Problem(3 arms, means=[0.9, 0.8, 0.7], delay={'kind': 'geometric', 'p': 0.1}, fractions=0.05, penalties=0.45)
-        >>> Problem({"random": "uniform", "arms": 5, "instances": 100}, reward="gaussian").means.shape
+        >>> jb.Problem({"random": "uniform", "arms": 5, "instances": 100}, reward="gaussian").means.shape
         (5, 100)
     """
 
@@ -205,16 +205,21 @@ class Problem:
         return component
 
     def _function_of_means(self, family: type[Family], value: Any, name: str) -> Family:
-        """A merit or fairness function, where the means lie in [0, 1]."""
+        """A merit or fairness function. It is a function of means in [0, 1].
+
+        Raises:
+            InputError: a mean is outside [0, 1].
+        """
         if np.any((self.means < 0) | (self.means > 1)):
-            allowed = f"numbers from 0 to 1, where `{name}` is a function of them"
+            allowed = f"numbers from 0 to 1 in a problem with `{name}`"
             raise InputError("problem.means", self.means.T.tolist(), allowed)
         return self._component(family, value, name)
 
     def _delay(self, value: Any) -> Delay:
         delay = self._component(Delay, value, "delay")
-        if delay.needs_zero_one_rewards and self.reward.name != "bernoulli":
-            allowed = f"'bernoulli' (rewards of 0 and 1) with delay kind {delay.name!r}"
+        if delay.needs_zero_one_rewards and not self.reward.zero_one:
+            kinds = " or ".join(repr(name) for name, kind in sorted(Reward.registry.items()) if kind.zero_one)
+            allowed = f"{kinds}, or a `jb.Reward` with `zero_one = True`, with the delay {delay.name!r}"
             raise InputError("problem.reward", self.reward.name, allowed)
         return delay.prepare(self.means)
 

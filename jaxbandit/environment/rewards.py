@@ -1,7 +1,11 @@
 """Reward distributions: a reward is a function of the arm's mean and of random numbers.
 
-The engine sums deviations of rewards from a `centre`, by default the arm's mean: a float32 sum near 0 stays accurate,
-where a sum that grows with T would drift (0.3 added a million times is off by 4 %).
+To add a distribution, write a subclass of `jb.Reward` with a method `draw`, and with `support` if the rewards are
+bounded.
+
+The engine does not sum the rewards themselves but their deviations from a `centre`, by default the arm's mean. Such a
+sum stays near 0 and therefore accurate in float32. A sum that grows with T would drift: 0.3 added a million times is
+off by 4 %.
 """
 
 from __future__ import annotations
@@ -21,18 +25,18 @@ from jaxbandit.core.prng import NORMAL_TAIL, Stream
 class Reward(Component):
     """The base class of reward distributions. A subclass defines `draw`, and `support` if its rewards are bounded.
 
-    The fields of a subclass are its parameters: numbers, or one number per arm. `class Mine(Reward, name="mine")` makes
-    the distribution available in configs under this name.
+    The fields of a subclass are its parameters: numbers, or one number per arm. `class Mine(jb.Reward, name="mine")`
+    makes the distribution available in configs under this name.
 
     Attributes:
         name: the name in configs.
-        centred: sums of rewards are kept as sums of deviations from the means. Set it to False for rewards whose sums
-            are exact, such as whole numbers. Default: True.
-        zero_one: every reward is 0 or 1. Default: False.
+        centred: the engine sums the deviations of the rewards from the arms' means, not the rewards. Set it to False
+            for rewards whose sums are exact, such as whole numbers. Default: True.
+        zero_one: every reward is 0 or 1, as delays that depend on the reward require. Default: False.
 
     Example:
-        >>> class Triangular(Reward):
-        ...     width: float = parameter(0.2, low=0, doc="half of the length of the interval")
+        >>> class Triangular(jb.Reward):
+        ...     width: float = jb.parameter(0.2, low=0, doc="half of the length of the interval")
         ...
         ...     def draw(self, mean, random):
         ...         u = random.uniform(2 * len(mean))
@@ -57,8 +61,8 @@ class Reward(Component):
         Args:
             mean: the true means of the n arms that are played, float `[n, *runs]`, or an array that broadcasts to it.
             random: the random numbers of these plays: `random.uniform(n)`, `random.normal(n)` and
-                `random.small_beta(a, b)` return arrays `[n, *runs]`. Its counter is the number of the arm's play, not
-                the round: the n-th reward of an arm is the same for every policy.
+                `random.small_beta(a, b)` return arrays `[n, *runs]`. They depend on how often the arm was played
+                before, not on the round, so that the n-th reward of an arm is the same under every policy.
 
         Returns:
             The rewards, float `[n, *runs]`, or an array that broadcasts to it.
@@ -66,13 +70,15 @@ class Reward(Component):
         raise TypeError(f"{type(self).__name__} has no draw")
 
     def support(self, means: np.ndarray) -> tuple[float, float]:
-        """The smallest interval (low, high) that contains every reward of arms with some means.
+        """The smallest interval that contains every reward, over all arms and instances.
+
+        Policies that need rewards in [0, 1] ask for it.
 
         Args:
             means: mu, float64 `[K, J]`.
 
         Returns:
-            Its ends; by default minus and plus infinity.
+            The ends of the interval, (low, high); by default minus and plus infinity.
         """
         return -np.inf, np.inf
 

@@ -366,10 +366,34 @@ def test_bad_delays_are_refused(delay, message):
 
 
 def test_a_delay_that_depends_on_the_reward_needs_rewards_of_0_and_1():
-    with pytest.raises(
-        jb.InputError, match=r"problem\.reward = 'gaussian': must be 'bernoulli' \(rewards of 0 and 1\)"
-    ):
+    words = r"problem\.reward = 'gaussian': must be 'bernoulli', or a `jb\.Reward` with `zero_one = True`, with the"
+    with pytest.raises(jb.InputError, match=words):
         jb.Problem(MEANS, reward="gaussian", delay={"kind": "reward-dependent"})
+
+
+class Coin(jb.Reward):
+    """Rewards of 0 and 1 that are not of the class `Bernoulli`."""
+
+    centred, zero_one = False, True  # sums of 0 and 1 are exact
+
+    def draw(self, mean, random):
+        return (random.uniform(len(mean)) < mean).astype(mean.dtype)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_delay_may_depend_on_any_reward_of_0_and_1():
+    """Rewards of 1 arrive at once and rewards of 0 never, so the mean of the arrived rewards is 1."""
+    delay = {"kind": "reward-dependent", "one": "none", "zero": {"kind": "packet-loss", "p": 0.0}}
+    world = jb.Problem(MEANS, reward=Coin(), delay=delay)
+
+    class Arrived(jb.Index):
+        def value(self, state, now):
+            ones = (now.received == 0) | (now.mean == 1.0)
+            return jnp.where(ones, -now.pulls.astype(now.mean.dtype), jnp.nan)
+
+    pulls = jb.simulate(world, Arrived, horizon=40, seeds=4).pulls
+    assert np.all(pulls == 10)
+    assert world.delay.cdf(np.array([0, 5]), world.means)[..., 0].tolist() == [MEANS, MEANS]
 
 
 def test_every_delay_is_documented():
