@@ -4,9 +4,13 @@ A `Policy` is a pure state transition:
 
     init(world, shape) -> state;  select(state, now) -> mask;  update(state, after, selected) -> state
 
-An `Index` is a policy that plays the arms of highest index. A `Rule` is an index that changes the index of another
-policy, or the choice that follows from it, so that the choice is fair. Every policy runs with every reward and delay,
-and every rule with every index. To add a policy, write one class; an index needs one method:
+An `Index` is a policy that plays the arms of highest index. A `Rule` is a fairness rule over an index: it changes the
+values of the index, or how arms are selected by them. Every rule works with every index, and every policy with every
+delay model. Most policies work with every reward model. The exceptions check the rewards when the simulation starts:
+`kl-ucb` and the policies of `policies/merit/` need rewards in [0, 1]; `thompson` needs rewards in [0, 1] or Gaussian
+rewards, or the parameter `sd`.
+
+To add a policy, write one class. An index needs one method:
 
     class Optimist(jb.Index, name="optimist"):
         bonus: float = 1.0
@@ -53,7 +57,8 @@ class Policy(Component):
         needs_squares: the policy reads `now.variance`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
         real_counts: the policy works with counts that are not integers, as `jb.tuning` uses them. Default False.
-        phases: the names of the policy's phases, if the rounds spent in each are a result. Default: none.
+        phases: the names of the policy's phases, if results should have the number of rounds spent in each phase;
+            `phase_rounds` returns these numbers. Default: none.
         source: the paper and the equation or algorithm that define the policy.
 
     Example:
@@ -96,31 +101,34 @@ class Policy(Component):
         return self.replace(**spread)
 
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
-        """The state before round 1: a pytree of arrays that broadcast to `shape`; no state by default.
+        """The state before round 1, a pytree of arrays; empty by default.
 
         Args:
             world: the problem as arrays on the device.
             shape: (K, *runs).
+
+        Returns:
+            The state. The shapes of its arrays broadcast to `shape`.
         """
         return ()
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        """The arms to play in round `now.t`: L available arms, or all available ones where they are fewer.
+        """The arms to play in round `now.t`: L available arms, or all available arms if they are fewer than L.
 
         Args:
             state: the state that `init` or the last `update` returned.
             now: the view at the start of the round.
 
         Returns:
-            A mask, bool `[K, *runs]`; or the numbers of the arms, int `[L, *runs]`, or `[*runs]` if L = 1.
+            A mask, bool `[K, *runs]`; or the numbers of the arms (0 to K-1), int `[L, *runs]`, or `[*runs]` if L = 1.
         """
         raise TypeError(f"{type(self).__name__} has no select")
 
     def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
         """The arms to play, and the probability p_k(t) with which each arm was selected (merit paper, sec. 3).
 
-        By default the arms of `select`, and 1 for those selected. A policy that selects at random, with probabilities
-        that it knows, overrides this method.
+        The merit paper's metrics use these probabilities. By default, the method returns the arms of `select`, with
+        probability 1 for the selected arms and 0 for the others. A policy that draws its arms overrides this method.
 
         Returns:
             The arms as `select` returns them, and the probabilities, float `[K, *runs]`.
@@ -129,7 +137,7 @@ class Policy(Component):
         return selected, selected.astype(now.deviation.dtype)
 
     def update(self, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
-        """The state after a round; by default the state as it was.
+        """The state after a round; by default, the same state.
 
         Args:
             state: the state before the round.
@@ -208,11 +216,12 @@ class Index(Policy):
 
 
 class Rule(Index):
-    """A fairness rule over an index, which is its parameter `base`.
+    """A fairness rule over an index; the index is the parameter `base`.
 
-    A subclass declares `base` and implements `value`, to change the index, or `select`, to change the choice;
-    `self.index(state, now)` is the index of the base. The state of a rule is that of its base, unless the rule
-    overrides `init` and `update`. The parameters of the base are given beside those of the rule.
+    A subclass declares `base`. It implements `value` to change the values of the index, or `select` to change how arms
+    are selected; `self.index(state, now)` returns the index of the base. The state of a rule is the state of its base,
+    unless the rule overrides `init` and `update`. `jb.policy` takes the parameters of the base beside those of the
+    rule, as in `jb.policy("fair-learn", alpha=2.0, base="ucb1", exploration=1.5)`.
 
     Example:
         >>> class Halved(jb.Rule):
@@ -279,7 +288,7 @@ class Alias:
 
 
 def kind_of(policy: Policy) -> str:
-    """A policy's name, followed by that of its base unless it is ucb1: the coordinate `kind` of results."""
+    """The coordinate `kind` of results: a policy's name, then, unless it is "ucb1", the name of its index."""
     names = [part.name for part in policy.nested_policies()]
     return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
 
@@ -289,9 +298,10 @@ def policy(kind: str | Mapping[str, object] | type[Policy] | Policy, **parameter
 
     Args:
         kind: a name that `jaxbandit policies` prints, a `Policy` class, a table `{"kind": name, ...}` of a name and
-            parameters, or a policy, which is returned as it is.
-        **parameters: the parameters of the policy. If it takes an index, `base` (`black_box` for some) is a name, a
-            class, a policy or a table, and the parameters of the index stand beside.
+            parameters, or a `Policy` object, which is returned as it is.
+        **parameters: the parameters of the policy. A rule takes its index as `base`, a policy with a last phase as
+            `black_box`: a name, a class, an object or a table. The parameters of the index are given beside those of
+            the policy.
 
     Returns:
         The policy, its parameters checked.
@@ -315,7 +325,8 @@ def _build(kind: object, given: Mapping[str, object], key: str) -> Policy:
     if isinstance(kind, Policy):
         if given:
             name, value = next(iter(given.items()))
-            raise InputError(f"{key}.{name}", value, "left out: the policy is an instance, which has its parameters")
+            words = f"must not be given with a `Policy` object, which has its own; `replace({name}=...)` changes it"
+            raise InputError(f"{key}.{name}", value, words)
         _check_that_it_selects(type(kind), kind, key)
         return kind
     if isinstance(kind, Mapping):
@@ -327,10 +338,11 @@ def _build(kind: object, given: Mapping[str, object], key: str) -> Policy:
     if isinstance(cls, Alias):
         for name in cls.preset:
             if name in given:
-                raise InputError(f"{key}.{name}", given[name], f"left out: {cls.name} sets it")
+                words = f"must not be given: the name {cls.name!r} sets it to {cls.preset[name]!r}"
+                raise InputError(f"{key}.{name}", given[name], words)
         given, cls = {**cls.preset, **given}, cls.policy
     if not (inspect.isclass(cls) and issubclass(cls, Policy)):
-        raise InputError(f"{key}.kind", kind, "a policy's name, class or instance")
+        raise InputError(f"{key}.kind", kind, "the name of a policy, a `Policy` class or a `Policy` object")
     _check_that_it_selects(cls, kind, key)
     fields = cls.parameters()
     slot = next((name for name in _SLOTS if name in fields), None)
@@ -357,20 +369,20 @@ def _check_that_it_selects(cls: type[Policy], kind: object, key: str) -> None:
     if cls.prepare is not Policy.prepare:  # which may make a policy of another class, as that of `thompson` does
         return
     if cls.select is Policy.select and cls.choose is Policy.choose:
-        raise InputError(f"{key}.kind", kind, "a class with a method `select` or `choose`, or an instance of one")
+        raise InputError(f"{key}.kind", kind, "a class with a method `select` or `choose`, or an object of one")
     if not issubclass(cls, Index):
         return
     if cls.select is Index.select and cls.score is Index.score and cls.value is Index.value:
-        raise InputError(f"{key}.kind", kind, "a class with a method `value` or `select`, or an instance of one")
+        raise InputError(f"{key}.kind", kind, "a class with a method `value` or `select`, or an object of one")
 
 
 def _has_index(candidate: object) -> bool:
-    """Whether it is a class that scores arms; a rule that chooses them itself has no index for another rule."""
+    """Whether it is a class that scores arms; a rule with a `select` of its own has no index for another rule."""
     return inspect.isclass(candidate) and issubclass(candidate, Index) and candidate.select is Index.select
 
 
 def _is_plain_index(candidate: object) -> bool:
-    """Whether it is an index that does not use quotas, which an index that starts later would count otherwise."""
+    """Whether it is an index but not a rule: quotas count all rounds, and a black box counts only its own."""
     return _has_index(candidate) and not issubclass(candidate, Rule)  # type: ignore[arg-type]
 
 

@@ -22,29 +22,37 @@ if TYPE_CHECKING:
 class RoundView:
     """What a policy sees in round t.
 
-    `select`, `choose` and `value` get the view at the start of the round: everything that arrived by the end of round
-    t - 1. `update` gets the view at the end of the round: the same `t`, with the counts and the feedback of round t.
+    `select`, `choose` and `value` get the view at the start of the round, with the counts and the feedback up to the
+    end of round t - 1. `update` gets the view at the end of the round: the same `t`, with the counts and the feedback
+    of round t included.
 
     The first axis of every array is the arm, the other axes are the runs: the shape is `[K, *runs]`, or `[1, *runs]`
     for a quantity that does not depend on the arm, and K is `len(now.pulls)`. `runs` is `(cells, seeds)` in
     `jb.simulate` and `()` for a single run. A method works for both if it reduces over axis 0 with `keepdims=True`.
     Floats are float32, or float64 where JAX is told to use it (`jax_enable_x64`).
 
-    A policy reads `mean`, `total`, `samples` and `variance`; `upper`, `log` and `below_quota` are shortcuts for the
-    terms of common indices.
+    Most policies need only the round `t`, the counts `pulls`, and the statistics of the arrived rewards: the properties
+    `mean`, `samples`, `total` and `variance`. The methods `upper`, `log` and `below_quota` compute terms that many
+    indices have: a confidence bound, the logarithm of the round, and whether an arm is below its quota.
+
+    A `Quota` is the number tau_k s, the rounds that arm k is guaranteed in s rounds, in two parts: `floor`, an integer,
+    and `fraction`, a float in [0, 1). Integers decide comparisons with it, so that they are exact. Pass it to
+    `below_quota` to compare it with `pulls`; `quota.floor + quota.fraction` is the number as a float.
 
     Attributes:
         t: the round, from 1 on; int32 scalar (`[1, *runs]` in a policy whose runs start it in different rounds).
         horizon: T, the number of rounds of the simulation; int32 scalar.
         pulls: N_k, how often each arm was selected; int32.
         received: M_k, how many rewards of each arm have arrived; int32. Without delay it equals `pulls`.
-        deviation: the sum of the arrived rewards of each arm, each less `centre`; float.
-        squares: the sum of the squared deviations; float. None unless the policy sets `needs_squares = True`.
-        centre: the number per arm that `deviation` is measured from, which keeps sums of many rewards precise; float.
+        deviation: the sum of the differences between each arrived reward of an arm and the arm's `centre`; float. Use
+            `total` for the sum of the rewards.
+        squares: the sum of the squares of these differences; float. None unless the policy sets
+            `needs_squares = True`. Use `variance`.
+        centre: the number per arm that is subtracted from its rewards, which keeps sums of many rewards precise; float.
             None for 0.
         available: whether each arm can be selected in this round; bool.
-        quota_before: tau_k (t - 1), a `Quota`, which counts are compared with exactly; None without `fractions`.
-        quota_now: tau_k t, a `Quota`; None without `fractions`.
+        quota_before: the quota before the round, tau_k (t - 1), a `Quota`; None if the problem has no fractions.
+        quota_now: the quota after the round, tau_k t, a `Quota`; None if the problem has no fractions.
         fractions: tau_k, the fraction of the rounds that arm k is guaranteed; float. None if the problem has none.
         penalties: A_k, the penalty rate of arm k; float. None if the problem has none.
         random: the random numbers of this round for this policy: `random.uniform(n)` and `random.normal(n)` return
@@ -114,7 +122,7 @@ class RoundView:
         return jnp.maximum(self.squares / self.samples - (self.deviation / self.samples) ** 2, 0.0)
 
     def below_quota(self, quota: Quota) -> Array:
-        """[N_k < tau_k s] for the quota tau_k s, decided exactly: 1 or 0, float `[K, *runs]`.
+        """Whether arms are below a quota: 1 where N_k < tau_k s, decided exactly, else 0; float `[K, *runs]`.
 
         Args:
             quota: `quota_before` or `quota_now`.

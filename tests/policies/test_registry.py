@@ -76,12 +76,12 @@ def test_a_policy_is_made_from_a_name_a_class_a_table_or_a_policy():
     [
         ("fcubc", {}, r"policies\.kind = 'fcubc': must be one of .*did you mean 'fucb'"),
         ("ucb1", {"explore": 1.0}, r"unknown key policies\.explore .*exploration"),
-        ("fucb", {"base": "moss"}, r"policies\.base = 'moss': must be left out: fucb sets it"),
+        ("fucb", {"base": "moss"}, r"policies\.base = 'moss': must not be given: the name 'fucb' sets it to 'ucb1'"),
         ("fair-learn", {"base": "fair-mmab"}, r"policies\.base = 'fair-mmab': must be one of"),
         ("fair-learn", {"base": "naive"}, r"policies\.base = 'naive': must be one of"),
         ("fair-learn", {"a": 3.0}, r"unknown key policies\.a"),
         ("ucb1", {"exploration": -1.0}, r"policies\.exploration = -1\.0: must be"),
-        (3, {}, r"policies\.kind = 3: must be a policy's name, class or instance"),
+        (3, {}, r"policies\.kind = 3: must be the name of a policy, a `Policy` class or a"),
     ],
 )
 def test_what_makes_no_policy_is_refused(kind, given, says):
@@ -90,7 +90,7 @@ def test_what_makes_no_policy_is_refused(kind, given, says):
 
 
 def test_a_policy_takes_no_further_parameters():
-    with pytest.raises(jb.InputError, match=r"policies\.exploration = 1\.0: must be left out"):
+    with pytest.raises(jb.InputError, match=r"policies\.exploration = 1\.0: must not be given with a `Policy` obj"):
         jb.policy(jb.policy("ucb1"), exploration=1.0)
 
 

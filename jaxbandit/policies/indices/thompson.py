@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 class Thompson(Index, name="thompson"):
     """Thompson sampling: the index is a draw from the posterior distribution of each arm's mean.
 
-    Rewards in [0, 1]: a draw from Beta(1 + S_k, 1 + M_k - S_k), with rewards binarised by a Bernoulli draw (Agrawal &
-    Goyal 2012, Alg. 2). Gaussian rewards, or any rewards if `sd` is given: each arm once, then a draw from
-    Normal(m_k, sd^2 / M_k).
+    M_k is the number of rewards of arm k that have arrived, S_k their sum and m_k their mean. The posterior depends on
+    the rewards:
+
+    - Rewards in [0, 1]: Beta(1 + S_k, 1 + M_k - S_k). A reward r that is not 0 or 1 is replaced by a random number that
+      is 1 with probability r, else 0 (Agrawal & Goyal 2012, Alg. 2).
+    - Gaussian rewards, or any rewards if `sd` is given: Normal(m_k, sd^2 / M_k), after each arm was played once.
 
     Source: Agrawal & Goyal (2012), "Analysis of Thompson sampling for the multi-armed bandit problem"; guarantees
     paper, App. C.3.
 
     Raises:
-        InputError: when the simulation starts, if rewards can be outside [0, 1], are not Gaussian and `sd` is not
-            given.
+        InputError: when the simulation starts, if `sd` is not given and the rewards are neither in [0, 1] nor Gaussian.
 
     Example:
         >>> jb.policy("thompson")
@@ -48,7 +50,7 @@ class Thompson(Index, name="thompson"):
             return GaussianThompson(sd=sd).prepare(problem, horizon)
         low, high = problem.reward_support()
         if low < 0 or high > 1:
-            words = "must give rewards in [0, 1] or Gaussian ones with thompson, unless thompson gets `sd`"
+            words = "must give rewards in [0, 1] or Gaussian rewards with thompson, unless its parameter `sd` is given"
             raise InputError("problem.reward", reward.name, words)
         return BetaThompson()
 
@@ -65,7 +67,7 @@ class BetaThompson(Index):
 
 
 class GaussianThompson(Index):
-    """A draw from Normal(m_k, sd^2 / M_k), each arm once first."""
+    """A draw from Normal(m_k, sd^2 / M_k), after each arm was played once."""
 
     real_counts: ClassVar[bool] = True
     sd: Array | float = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)

@@ -218,7 +218,7 @@ BAD = [
     (one(kind="ucb1", base="lfg"), "policies[0].base", "lfg", "valid keys: exploration, kind, label, log_offset"),
     (one(kind="fair-learn", base="ucb"), "policies[0].base", "ucb", "(did you mean 'ucb1'?)"),
     (one(kind="fair-learn", base=3), "policies[0].base", 3, "one of cucb-d, epsilon-greedy"),
-    (one(kind="fucb", base="kl-ucb"), "policies[0].base", "kl-ucb", "left out: fucb sets it"),
+    (one(kind="fucb", base="kl-ucb"), "policies[0].base", "kl-ucb", "must not be given: the name 'fucb'"),
     (
         one(kind="fair-learn", base="thompson", exploration=2),
         "policies[0].exploration",
@@ -257,13 +257,13 @@ BAD = [
         {"problem.reward": {"kind": "uniform", "width": 0.5}, **one(kind="thompson")},
         "problem.reward",
         "uniform",
-        "must give rewards in [0, 1] or Gaussian ones with thompson, unless thompson gets `sd`",
+        "must give rewards in [0, 1] or Gaussian rewards with thompson, unless its parameter `sd`",
     ),
     (
         {"problem.reward": {"kind": "uniform", "width": 0.5}, **one(kind="f-ts")},
         "problem.reward",
         "uniform",
-        "must give rewards in [0, 1] or Gaussian ones with thompson, unless thompson gets `sd`",
+        "must give rewards in [0, 1] or Gaussian rewards with thompson, unless its parameter `sd`",
     ),
 ]
 
