@@ -181,7 +181,7 @@ class Mute(jb.Opportunity):
         (
             ("self-regulated", {}),
             Mute(),
-            r"policies\[.*\]\.lipschitz is missing: must be given \(L_f.*Mute does not tell",
+            r"policies\[.*\]\.lipschitz is missing: must be given .*'Mute' does not define",
         ),
         (("self-regulated", {"alpha": 0.1}), Mute(), r"lipschitz"),
         (("fairness-aware-etc", {}), Mute(), r"lipschitz"),

@@ -138,8 +138,8 @@ def test_one_play_is_fair_learn(base):
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [
-        ({"fractions": 0.375}, "fair-mmab", r"problem\.fractions = .*below L/K = 3/8 with fair-mmab"),
-        ({"fractions": [0.4] + [0.0] * 7}, "fair-mmab", r"below L/K = 3/8 with fair-mmab .*the largest is 0\.4"),
+        ({"fractions": 0.375}, "fair-mmab", r"problem\.fractions = .*below plays / arms = 3/8 with fair-mmab"),
+        ({"fractions": [0.4] + [0.0] * 7}, "fair-mmab", r"plays / arms = 3/8 with fair-mmab .*the largest is 0\.4"),
         ({"fractions": 0.376}, "ucb-lp", r"sum to at most plays = 3 .*3\.008"),
         ({"fractions": [1.1] + [0.0] * 7}, "ucb-lp", r"problem\.fractions = .*from 0 to 1"),
         ({"plays": 9}, "ucb1", r"problem\.plays = 9: must be a whole number from 1 to the number of arms, 8"),

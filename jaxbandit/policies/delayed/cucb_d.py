@@ -12,9 +12,10 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class CUCBD(Index, name="cucb-d"):
-    """CUCB-D: m_k + sqrt((L+1) log t / max(M_k, 1)), combinatorial UCB with delayed feedback.
+    """CUCB-D: the index m_k + sqrt((L+1) log(t) / max(M_k, 1)), combinatorial UCB with delayed feedback.
 
-    As printed in the paper, an arm that was never selected has mean 0 instead of index +infinity.
+    m_k is the mean of the M_k rewards of arm k that have arrived (0 if M_k = 0), t the round, and L the number of plays
+    per round. As in the merit paper, an arm that was never selected has this index, too, not +infinity.
 
     Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
     delays" (merit paper), sec. 6; without delay Chen, Wang & Yuan (2013), "Combinatorial multi-armed bandit".
@@ -32,4 +33,8 @@ class CUCBD(Index, name="cucb-d"):
         return now.upper((now.plays + 1.0) * now.log())
 
 
-Alias("mp-ts-d", Thompson, "thompson with delayed feedback: the L highest posterior draws (merit paper, sec. 6)")
+Alias(
+    "mp-ts-d",
+    Thompson,
+    "thompson with delayed feedback: plays the L highest posterior draws (merit paper, sec. 6)",
+)

@@ -12,10 +12,12 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class OPSE(SuccessiveElimination, name="opse"):
-    """OPSE: successive elimination with bounds that allow for every value of the missing rewards.
+    """OPSE: successive-elimination with confidence bounds that allow for every value of the missing rewards.
 
-    The bounds of arm k are S_k / N_k - r_k and (S_k + N_k - M_k) / N_k + r_k with r_k = sqrt(x log T / N_k): missing
-    rewards count as 0 below and as 1 above. Made for delays that depend on the rewards. The policy uses the horizon T.
+    The bounds of arm k are S_k / N_k - r_k and (S_k + N_k - M_k) / N_k + r_k with r_k = sqrt(x log(T) / N_k), where N_k
+    is the number of times that the arm was selected, M_k the number of its rewards that have arrived and S_k their sum;
+    x is the parameter `exploration`. The N_k - M_k missing rewards thus count as 0 in the lower bound and as 1 in the
+    upper bound. The policy is made for rewards in [0, 1] with delays that depend on them. It uses the horizon T.
 
     Source: Lancewicki, Segal, Koren & Mansour (2021), "Stochastic multi-armed bandits with unrestricted delay
     distributions"; merit paper, sec. 6.

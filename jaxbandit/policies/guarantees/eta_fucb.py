@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 
 class EtaFUCB(Rule, name="eta-fucb"):
-    """eta-FUCB: index_k + eta (tau_k (t-1) - N_k(t-1)), the index plus eta times the deficit.
+    """eta-FUCB: plays the arm of highest index_k + eta d_k, the index plus eta times the deficit.
 
-    Each arm is played once first. The problem needs `fractions`.
+    index_k is the index `base` of arm k. The deficit of the arm in round t is d_k = tau_k (t-1) - N_k(t-1): its quota
+    minus the number of rounds before t in which it was selected. First each arm is played once. The problem needs
+    `fractions`, the tau_k.
 
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), Alg. 4.

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 class FairLearn(Rule, name="fair-learn"):
-    """Fair-Learn: the arm of largest deficit while a deficit exceeds alpha, else the arm of highest index.
+    """Fair-Learn: plays the arm of largest deficit if that exceeds alpha, else the arm of highest index.
 
-    The deficit of arm k is d_k = tau_k (t-1) - N_k(t-1); it is compared with alpha exactly. With several plays, the
-    arms with d_k > alpha come first, by their deficits, then the others, by their index. The problem needs
-    `fractions`. The names `fucb` and `f-ts` stand for the policy over ucb1 and over thompson.
+    The deficit of arm k in round t is d_k = tau_k (t-1) - N_k(t-1): its quota minus the number of rounds before t in
+    which it was selected. It is compared with alpha exactly. With several plays per round, the arms with d_k > alpha
+    come first, in order of their deficits, then the others, in order of their indices. The problem needs `fractions`,
+    the tau_k. `fucb` is the name of the policy with the base ucb1, and `f-ts` with the base thompson.
 
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), Alg. 3 and sec. 5; penalties paper, sec. 5.
@@ -40,7 +41,7 @@ class FairLearn(Rule, name="fair-learn"):
 
     source: ClassVar[str] = "guarantees paper, Alg. 3; penalties paper, sec. 5"
     base: Index = parameter(UCB1(), doc="the index played while no deficit exceeds alpha")
-    alpha: float = parameter(0.0, low=0, doc="tolerance, in rounds", exact=True)
+    alpha: float = parameter(0.0, low=0, doc="the largest deficit that is tolerated, in rounds", exact=True)
     alpha_floor: Array = derived()  # alpha = alpha_floor + alpha_fraction, split as the quotas it is compared with
     alpha_fraction: Array = derived()
 
@@ -65,5 +66,5 @@ class FairLearn(Rule, name="fair-learn"):
         return top_available(keys, now)
 
 
-Alias("fucb", FairLearn, "fair-learn over ucb1 (guarantees paper, Alg. 3)", base="ucb1")
-Alias("f-ts", FairLearn, "fair-learn over thompson (guarantees paper, Alg. 5)", base="thompson")
+Alias("fucb", FairLearn, "fair-learn with the base ucb1 (guarantees paper, Alg. 3)", base="ucb1")
+Alias("f-ts", FairLearn, "fair-learn with the base thompson (guarantees paper, Alg. 5)", base="thompson")

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 
 class FairMMAB(Rule, name="fair-mmab"):
-    """Fair-MMAB: the L-J arms of highest index, then up to J arms below their quotas, then indices again.
+    """Fair-MMAB: of the L plays per round, L-J go to the arms of highest index, the others to arms below their quotas.
 
-    J is the integer with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J). Among the arms below their quotas tau_k (t-1), larger
-    deficits come first. Every arm then has N_k(t) > tau_k t - 1 in every round of every run (plays paper, Theorem
-    4.1), if all arms are available. The problem needs `fractions` below L/K.
+    J plays are reserved for fairness: J is the integer with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J), for K arms. In
+    round t, the L-J arms of highest index are selected first. The J other plays go to arms below their quotas
+    tau_k (t-1), those of larger deficit first, and, if these arms are fewer than J, to the arms of next highest index.
+    The plays paper writes M, K and L for K, L and J; its Algorithm 1 is the case J = 1.
 
-    In the paper the index of round t is that of round t-1: set `log_offset=1` for log(t-1).
+    If all arms are available, every arm has N_k(t) > tau_k t - 1 selections after every round t of every run (plays
+    paper, Theorems 3.4 and 4.1). The problem needs `fractions`, the tau_k, all below L/K.
+
+    The plays paper uses log(t-1) in the index of round t: set `log_offset=1` of ucb1 or kl-ucb for that.
 
     Source: Jin, Kim & Suh, "Fairness of exposure in stochastic multiple-play multi-armed bandits" (plays paper),
     Alg. 1 and 2.
@@ -43,15 +47,15 @@ class FairMMAB(Rule, name="fair-mmab"):
 
     source: ClassVar[str] = "plays paper, Alg. 1-2"
     base: Index = parameter(UCB1(), doc="the index; ucb1 or kl-ucb in the plays paper")
-    deficit_plays: Array = derived()  # J, the L of the plays paper, Alg. 2
+    deficit_plays: Array = derived()  # J, which the plays paper, Alg. 2, calls L
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
         arms, plays = problem.arms, problem.plays
         if np.max(tau) >= Fraction(plays, arms):
             words = (
-                f"must be below L/K = {plays}/{arms} with fair-mmab (plays paper, Theorem 4.1), "
-                f"but the largest is {float(np.max(tau)):g}"
+                f"must all be below plays / arms = {plays}/{arms} with fair-mmab (plays paper, Theorem 4.1); "
+                f"the largest is {float(np.max(tau)):g}"
             )
             raise InputError("problem.fractions", tau.astype(float).T.tolist(), words)
         deficit_plays = [[_deficit_plays(max(column), arms, plays) for column in tau.T]]

@@ -31,11 +31,12 @@ class LFGState:
 
 
 class LFG(Rule, name="lfg"):
-    """LFG: Q_k(t) + eta min(index_k, 1), a virtual queue of missed rounds plus a truncated index.
+    """LFG: plays the arm of highest Q_k(t) + eta min(index_k, 1), a virtual queue plus eta times a truncated index.
 
-    The queue grows by tau_k per round and shrinks by 1 per play: Q_k(t) = max(Q_k(t-1) + tau_k - [k played in t-1], 0)
-    with Q_k(0) = 0. The index of an arm that was never selected counts as 1. Queues are computed in integers, so that
-    equal queues tie. The problem needs `fractions`.
+    index_k is the index `base` of arm k; min(index_k, 1) is 1 for an arm that was never selected. The queue Q_k counts
+    the rounds that the arm is owed. It grows by the fraction tau_k per round and shrinks by 1 per selection:
+    Q_k(t) = max(Q_k(t-1) + tau_k - x_k(t-1), 0), where x_k(t-1) is 1 if the arm was selected in round t-1, else 0, and
+    Q_k(0) = x_k(0) = 0. Queues are computed in integers, so that equal queues tie. The problem needs `fractions`.
 
     Source: Li, Liu & Ji (2019), "Combinatorial sleeping bandits with fairness constraints"; penalties paper, sec. 5.
 
@@ -48,7 +49,7 @@ class LFG(Rule, name="lfg"):
     """
 
     source: ClassVar[str] = "Li, Liu & Ji 2019; penalties paper, sec. 5"
-    initial_pass: ClassVar[bool] = False  # the index of an arm never selected is truncated instead
+    initial_pass: ClassVar[bool] = False  # the truncated index of an arm never selected is 1
     real_counts: ClassVar[bool] = True
     base: Index = parameter(
         UCB1(),
@@ -76,6 +77,6 @@ class LFG(Rule, name="lfg"):
         return LFGState(self._next_queue(state.queue, selected), super().update(state.base, after, selected))
 
     def _next_queue(self, queue: Queue, selected: Array) -> Queue:
-        """Q(t) = max(Q(t-1) + tau - [selected in t-1], 0) (Li et al., eq. 4)."""
+        """Q(t) = max(Q(t-1) + tau - x(t-1), 0), where x is 1 for selected arms, else 0 (Li et al., eq. 4)."""
         queue = virtual_queues.grown(queue, self.growth, selected)
         return virtual_queues.emptied(queue, virtual_queues.is_negative(queue, self.growth))

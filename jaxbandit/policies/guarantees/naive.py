@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 class Naive(Policy, name="naive"):
-    """Naive explore-then-commit: round robin in the first floor(eps T) rounds, then a random arm.
+    """Naive explore-then-commit: explores all arms in the first floor(eps T) rounds, then draws a random arm per round.
 
-    In the round robin arm k gets tau_k + (1 - sum tau) / K of the rounds. Afterwards arm k is drawn with probability
-    tau_k, and the arm of highest mean at the end of the round robin with probability 1 - sum tau in addition. The
-    problem needs `fractions` and one play per round.
+    Exploration is a round robin in which arm k gets a share tau_k + (1 - sum_j tau_j) / K of the rounds; tau_k is its
+    fraction, and K the number of arms. Afterwards arm k is drawn with probability tau_k; the arm that had the highest
+    mean reward at the end of the exploration has the probability 1 - sum_j tau_j in addition. The policy uses the
+    horizon T. The problem needs `fractions` and one play per round.
 
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), Alg. 1.
@@ -67,7 +68,7 @@ class Naive(Policy, name="naive"):
         return lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
 
     def select(self, state: Array, now: RoundView) -> Array:
-        round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest plays first, arms that have had theirs skipped
+        round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest plays first, until an arm has all its plays
         short = now.available & (now.pulls < self.exploration_plays)
         short = jnp.where(jnp.any(short, axis=0, keepdims=True), short, now.available)
         chances = self.chances + jnp.where(state, self.best_arm_chance, 0.0)
@@ -80,7 +81,7 @@ class Naive(Policy, name="naive"):
 
 
 def _largest_remainder(shares: list[Fraction], total: int) -> list[int]:
-    """Integers in proportion to shares that sum to 1, the integers summing to total; ties to the lowest arm."""
+    """Integers that sum to `total`, in proportion to shares that sum to 1; ties go to the lowest arm."""
     counts = [math.floor(share * total) for share in shares]
     order = sorted(range(len(shares)), key=lambda k: counts[k] - shares[k] * total)
     for k in order[: total - sum(counts)]:

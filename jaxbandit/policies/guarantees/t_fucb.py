@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class TFUCB(Rule, name="t-fucb"):
-    """T-FUCB: first n_k = max(1, ceil(tau_k T)) plays of each arm, arm after arm, then the arm of highest index.
+    """T-FUCB: plays each arm n_k = max(1, ceil(tau_k T)) times, arm after arm, then the arm of highest index.
 
-    The policy uses the horizon T. The problem needs `fractions`.
+    tau_k is the fraction of arm k. The policy uses the horizon T. The problem needs `fractions`.
 
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), Alg. 2.

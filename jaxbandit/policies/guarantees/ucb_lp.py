@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 
 class UCBLP(Rule, name="ucb-lp"):
-    """UCB-LP: L random arms with the marginals y that are optimal for the truncated indices and respect the fractions.
+    """UCB-LP: draws L arms at random, arm k with the probability y_k that a linear program gives.
 
-    y maximises sum_k y_k min(index_k, 1) subject to tau_k <= y_k <= 1 and sum_k y_k = L: it starts at tau, and arms are
-    raised to 1 in order of the truncated index. The arms are drawn by dependent rounding. Sleeping arms have y_k = 0,
-    and where fewer than L arms are available, all of them are played. The problem needs `fractions`.
+    The probabilities y maximise sum_k y_k min(index_k, 1) subject to tau_k <= y_k <= 1 and sum_k y_k = L. index_k is
+    the index `base` of arm k, tau_k its fraction, and L the number of plays per round. The solution is y_k = tau_k,
+    raised to 1 for the arms of highest truncated index as far as the sum allows. The arms are drawn by dependent
+    rounding. Arms that are not available have y_k = 0; if fewer than L arms are available, all of them are played. The
+    problem needs `fractions`.
 
     Source: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints: beyond knapsacks and
     fairness"; plays paper, App. G.1.
@@ -48,7 +50,7 @@ class UCBLP(Rule, name="ucb-lp"):
         return draw_arms(self.marginals(state, now), now.random)
 
     def marginals(self, state: PolicyState, now: RoundView) -> Array:
-        """y_k, float `[K, *runs]`."""
+        """y_k, the probability that arm k is drawn, float `[K, *runs]`."""
         index = jnp.minimum(self.index(state, now), 1.0)
         ceiling = now.available.astype(index.dtype)
         budget = jnp.minimum(jnp.sum(ceiling, axis=0, keepdims=True), float(now.plays))

@@ -29,7 +29,7 @@ class UCBPLLPState:
     """The state of ucb-pllp: the virtual queues Q_k(t), in parts that each stay exact, and the state of the base.
 
     Attributes:
-        queue: the sum of tau_k - [k selected] since the queue was last empty.
+        queue: the sum over the rounds since the queue was last empty of tau_k, less 1 where arm k was selected.
         slack: E(t), the sum of eps_s over s < t, a `CompensatedSum` of shape `[1, *runs]`.
         slack_when_empty: E in the round in which the queue was last empty, float `[K, *runs]`.
         base: the state of the base.
@@ -42,10 +42,12 @@ class UCBPLLPState:
 
 
 class UCBPLLP(Rule, name="ucb-pllp"):
-    """UCB-PLLP: min(index_k, 1) + alpha Q_k(t) / sqrt(t), a truncated index plus a weighted virtual queue.
+    """UCB-PLLP: plays the arm of highest min(index_k, 1) + alpha Q_k(t) / sqrt(t), a truncated index plus a queue.
 
-    The queue is Q_k(t+1) = max(Q_k(t) + tau_k + eps / sqrt(t) - [k selected in t], 0) with Q_k(1) = 0. The problem
-    needs `fractions`.
+    index_k is the index `base` of arm k. The virtual queue Q_k counts the rounds that the arm is owed. In round t it
+    grows by the fraction tau_k and by eps / sqrt(t), and it shrinks by 1 if the arm is selected: Q_k(t+1) =
+    max(Q_k(t) + tau_k + eps / sqrt(t) - x_k(t), 0), where x_k(t) is 1 if the arm was selected in round t, else 0, and
+    Q_k(1) = 0. The problem needs `fractions`.
 
     Source: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints: beyond knapsacks and
     fairness"; plays paper, App. G.1.
@@ -59,7 +61,7 @@ class UCBPLLP(Rule, name="ucb-pllp"):
     """
 
     source: ClassVar[str] = "Liu et al. 2022; plays paper, App. G.1"
-    initial_pass: ClassVar[bool] = False  # the index of an arm never selected is truncated instead
+    initial_pass: ClassVar[bool] = False  # the truncated index of an arm never selected is 1
     real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
     alpha: float = parameter(0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)", smooth=True)

@@ -48,7 +48,7 @@ def empty(shape: tuple[int, ...]) -> Queue:
 
 
 def grown(queue: Queue, by: Growth, selected: Array) -> Queue:
-    """Q + tau - [k selected], which may be below 0."""
+    """Q + tau, less 1 for selected arms; it may be below 0."""
     room = by.denominator - by.numerator  # a carry without a sum that could overflow
     carry = queue.numerator >= room
     rounds = queue.rounds + carry.astype(queue.rounds.dtype) - selected.astype(queue.rounds.dtype)

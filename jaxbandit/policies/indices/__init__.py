@@ -1,4 +1,12 @@
-"""Index policies: the estimated worth of each arm. One file per algorithm; a new one adds its line here."""
+"""Index policies: each computes a number per arm, its index, and plays the arms of highest index.
+
+Notation: t is the round, T the horizon, K the number of arms, L the number of plays per round. Of arm k, N_k is the
+number of times that it was selected, M_k the number of its rewards that have arrived (N_k without delay), S_k their sum
+and m_k = S_k / M_k their mean. Where no reward has arrived, m_k is 0 and a division by M_k is a division by 1. Unless a
+class says otherwise, an arm that was never selected has index +infinity.
+
+There is one file per algorithm; a new one adds its line here.
+"""
 
 from jaxbandit.policies.indices.epsilon_greedy import EpsilonGreedy
 from jaxbandit.policies.indices.explore_then_commit import ExploreThenCommit

@@ -14,10 +14,10 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class EpsilonGreedy(Index, name="epsilon-greedy"):
-    """epsilon-greedy: a uniformly random arm with probability eps, else the arm of highest mean m_k.
+    """epsilon-greedy: plays a uniformly random arm with probability eps, else the arm with the highest mean reward.
 
-    In the rounds without a random arm, arms that were never selected come first. The probability is constant, where
-    Auer, Cesa-Bianchi & Fischer (2002, Fig. 3) let it decrease.
+    In rounds without a random arm, arms that were never selected come first. The probability is constant; Auer,
+    Cesa-Bianchi & Fischer (2002, Fig. 3) let it decrease.
 
     Example:
         >>> jb.policy("epsilon-greedy", eps=0.05)

@@ -23,7 +23,7 @@ class Commitment:
     """The state of explore-then-commit.
 
     Attributes:
-        mean: the means at the end of exploration, float `[K, *runs]`.
+        mean: the means at the end of the exploration, float `[K, *runs]`.
         made: whether exploration has ended, bool `[1, *runs]`.
     """
 
@@ -32,10 +32,11 @@ class Commitment:
 
 
 class ExploreThenCommit(Index, name="explore-then-commit"):
-    """Explore-then-commit: every arm N times in turn, then the arm that had the highest mean after these.
+    """Explore-then-commit: plays each arm N times, in turn, then the arm with the highest mean reward in these plays.
 
-    The default N = ceil((T/K)^(2/3) log(T)^(1/3)) uses the horizon. With unavailable arms or delays, exploration
-    ends when every arm has been selected N times, and the commitment uses the rewards that have arrived by then.
+    The default of N is (T/K)^(2/3) log(T)^(1/3), rounded up, for the horizon T and K arms. Exploration ends when every
+    arm has been selected at least N times. The policy then commits itself to the arm with the highest mean of the
+    rewards that have arrived by then.
 
     Source: Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.1.
 

@@ -19,9 +19,11 @@ _NEWTON_STEPS = 5  # measured in float32: an error of 1.2e-7 from 4 steps on, of
 
 
 class KLUCB(Index, name="kl-ucb"):
-    """KL-UCB: the largest q >= m_k with M_k d(m_k, q) <= log t + a log log t, d the Bernoulli divergence.
+    """KL-UCB: the index is the largest q in [m_k, 1] with M_k d(m_k, q) <= log(t) + a log(log(t)).
 
-    Rewards must lie in [0, 1].
+    m_k is the mean of the M_k rewards of arm k that have arrived, and t is the round. d is the Kullback-Leibler
+    divergence of two Bernoulli distributions, d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)). With `log_offset`,
+    log(t - log_offset) replaces log(t). Rewards must lie in [0, 1].
 
     Source: Garivier & Cappé (2011), "The KL-UCB algorithm for bounded stochastic bandits and beyond"; plays paper,
     sec. 3.2.
@@ -35,8 +37,8 @@ class KLUCB(Index, name="kl-ucb"):
     """
 
     source: ClassVar[str] = "Garivier & Cappé 2011; plays paper, sec. 3.2"
-    a: float = parameter(0.0, doc="weight of log log t; 3 in the theory, 0 in practice")
-    log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in the plays paper")
+    a: float = parameter(0.0, doc="weight of log(log(t)); 3 in the theory, 0 in practice")
+    log_offset: float = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.rewards_in_unit_interval(problem, self.name)
@@ -49,7 +51,7 @@ class KLUCB(Index, name="kl-ucb"):
 
 
 def kl_upper_bound(mean: Array, divergence: Array) -> Array:
-    """The largest q in [mean, 1] with d(mean, q) <= divergence, to 1e-6 in float32, too.
+    """The largest q in [mean, 1] with d(mean, q) <= divergence, to 1e-6 even in float32.
 
     With q = mean + x the divergence is -(mean log1p(x/mean) + (1-mean) log1p(-x/(1-mean))), which keeps its
     precision where q is near mean, and mean near 0 or 1. It is convex in x, so Newton's steps from above the root

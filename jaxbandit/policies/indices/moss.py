@@ -12,7 +12,10 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class MOSS(Index, name="moss"):
-    """MOSS: m_k + sqrt(max(log(T / (K M_k)), 0) / M_k); uses the horizon T.
+    """MOSS: the index m_k + sqrt(max(log(T / (K M_k)), 0) / M_k).
+
+    m_k is the mean of the M_k rewards of arm k that have arrived, and K is the number of arms. The policy uses the
+    horizon T.
 
     Source: Audibert & Bubeck (2009), "Minimax policies for adversarial and stochastic bandits", sec. 3.
 

@@ -29,11 +29,12 @@ class Sweep:
 
 
 class SuccessiveElimination(Index, name="successive-elimination"):
-    """Successive elimination: sweeps over the active arms, and eliminates the worse arms after each sweep.
+    """Successive elimination: plays all active arms in turn, and eliminates inferior arms after each such sweep.
 
-    An arm is eliminated when its upper bound m_k + r_k is below the lower bound m_j - r_j of another active arm, with
-    the radius r_k = sqrt(x log T / M_k). An eliminated arm is played only where no active arm is available. The policy
-    uses the horizon T.
+    All arms are active at first. Arm k is eliminated if its upper confidence bound m_k + r_k is below the lower
+    confidence bound m_j - r_j of another active arm j. m_k is the mean of the M_k rewards of arm k that have arrived,
+    and the radius is r_k = sqrt(x log(T) / M_k), with the parameter `exploration` as x. An eliminated arm is played
+    only if too few active arms are available. The policy uses the horizon T.
 
     Source: Even-Dar, Mannor & Mansour (2006), "Action elimination and stopping conditions for the multi-armed bandit
     and reinforcement learning problems", Alg. 3; Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.3.
@@ -45,7 +46,7 @@ class SuccessiveElimination(Index, name="successive-elimination"):
 
     source: ClassVar[str] = "Even-Dar et al. 2006; Slivkins 2019, Alg. 1.3"
     initial_pass: ClassVar[bool] = False
-    exploration: float = parameter(2.0, low=0, doc="x in the radius sqrt(x log T / M_k)")
+    exploration: float = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / M_k)")
 
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
         return Sweep(jnp.ones(shape, bool), jnp.ones(shape, bool))

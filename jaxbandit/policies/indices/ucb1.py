@@ -12,7 +12,10 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class UCB1(Index, name="ucb1"):
-    """UCB1: m_k + sqrt(x log(t - offset) / M_k), the mean plus a confidence radius.
+    """UCB1: the index m_k + sqrt(x log(t) / M_k), a mean plus a confidence radius.
+
+    m_k is the mean of the M_k rewards of arm k that have arrived, t the round, and x the parameter `exploration`. With
+    `log_offset`, log(t - log_offset) replaces log(t).
 
     Source: Auer, Cesa-Bianchi & Fischer (2002), "Finite-time analysis of the multiarmed bandit problem", Fig. 1;
     guarantees paper, eq. 4.
@@ -24,8 +27,8 @@ class UCB1(Index, name="ucb1"):
 
     source: ClassVar[str] = "Auer et al. 2002; guarantees paper, eq. 4"
     real_counts: ClassVar[bool] = True
-    exploration: float = parameter(2.0, low=0, doc="x, the weight of the radius", smooth=True)
-    log_offset: float = parameter(0.0, low=0, doc="0: log t; 1: log(t-1), as in the plays paper")
+    exploration: float = parameter(2.0, low=0, doc="x, the weight of log(t) in the radius", smooth=True)
+    log_offset: float = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         return now.upper(self.exploration * now.log(self.log_offset))

@@ -12,7 +12,10 @@ from jaxbandit.policies.round_view import RoundView, safe_sqrt
 
 
 class UCBV(Index, name="ucb-v"):
-    """UCB-V: m_k + sqrt(2 V_k E / M_k) + 3 c b E / M_k with E = x log t and V_k the empirical variance.
+    """UCB-V: the index m_k + sqrt(2 V_k E / M_k) + 3 c b E / M_k, where E = x log(t).
+
+    m_k and V_k are the mean and the variance of the M_k rewards of arm k that have arrived, t is the round, and x is
+    the parameter `exploration`.
 
     Source: Audibert, Munos & Szepesvári (2009), "Exploration-exploitation tradeoff using variance estimates in
     multi-armed bandits", eq. 1.
@@ -25,9 +28,9 @@ class UCBV(Index, name="ucb-v"):
     source: ClassVar[str] = "Audibert et al. 2009, eq. 1"
     needs_squares: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
-    exploration: float = parameter(1.0, low=0, doc="x, zeta in the paper: E = x log t", smooth=True)
+    exploration: float = parameter(1.0, low=0, doc="x in E = x log(t), zeta in the paper", smooth=True)
     c: float = parameter(1.0, low=0, doc="weight of the last term", smooth=True)
-    b: float = parameter(1.0, low=0, doc="length of the interval that holds the rewards", smooth=True)
+    b: float = parameter(1.0, low=0, doc="length of an interval that contains the rewards", smooth=True)
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         log_t = self.exploration * now.log()

@@ -21,7 +21,7 @@ def uniform_scores(now: RoundView) -> Array:
 
 
 class UniformRandom(Index, name="uniform-random"):
-    """L uniformly random available arms in every round; the policy learns nothing and serves as a baseline.
+    """Uniform: plays uniformly random available arms in every round, and learns nothing; a baseline.
 
     Example:
         >>> jb.policy("uniform-random")

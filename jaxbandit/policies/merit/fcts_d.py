@@ -12,11 +12,14 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class FCTSD(MeritPolicy, name="fcts-d"):
-    """FCTS-D: arms in proportion to the merit f(x_k) of draws x_k from Beta(1 + S_k, 1 + M_k - S_k).
+    """FCTS-D: draws arms in proportion to the merit f(x_k) of posterior draws x_k of the means.
 
-    L arms are drawn with probabilities L f(x_k) / sum_j f(x_j). Rewards are binarised by a Bernoulli draw. With one
-    play and no delay the policy is FairX-TS of Wang, Bai, Sun & Joachims (2021); `fairx-ts` is an alias. The problem
-    needs rewards in [0, 1], and `merit` unless the policy has its own.
+    x_k is drawn from Beta(1 + S_k, 1 + M_k - S_k), where M_k is the number of rewards of arm k that have arrived and
+    S_k their sum. L arms are drawn with the probabilities L f(x_k) / sum_j f(x_j), where f is the merit function. A
+    reward r that is not 0 or 1 is replaced by a random number that is 1 with probability r, else 0.
+
+    With one play per round and no delay the policy is FairX-TS of Wang, Bai, Sun & Joachims (2021); `fairx-ts` is
+    another name for it. The problem needs rewards in [0, 1], and `merit` unless the policy has its own.
 
     Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
     delays" (merit paper), Alg. 2.

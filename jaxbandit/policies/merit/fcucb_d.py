@@ -12,12 +12,16 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class FCUCBD(ConfidenceRegionPolicy, name="fcucb-d"):
-    """FCUCB-D: arms in proportion to the merit of the most rewarding means within sqrt(log(4 L K T) / M_k) of the m_k.
+    """FCUCB-D: draws arms in proportion to the merit of optimistic means, the best in a confidence region.
 
-    After one play of each arm, x maximises sum_k f(x_k) x_k / sum_k f(x_k) over the confidence region, and L arms are
-    drawn with probabilities L f(x_k) / sum_j f(x_j). The policy uses the horizon T. With one play and no delay it is
-    FairX-UCB of Wang, Bai, Sun & Joachims (2021); `fairx-ucb` is an alias. The problem needs rewards in [0, 1], and
-    `merit` unless the policy has its own.
+    First each arm is played once. Then, in each round, L arms are drawn with the probabilities
+    L f(x_k) / sum_j f(x_j), where f is the merit function. The optimistic means x maximise the mean reward per play,
+    sum_k f(x_k) x_k / sum_k f(x_k), over all x in [0, 1]^K with |x_k - m_k| <= sqrt(log(4 L K T) / M_k). m_k is the
+    mean of the M_k rewards of arm k that have arrived, K the number of arms and L the number of plays per round.
+
+    The policy uses the horizon T. With one play per round and no delay it is FairX-UCB of Wang, Bai, Sun & Joachims
+    (2021); `fairx-ucb` is another name for it. The problem needs rewards in [0, 1], and `merit` unless the policy has
+    its own.
 
     Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
     delays" (merit paper), Alg. 1; the radius is that of Theorem 6.

@@ -16,10 +16,12 @@ from jaxbandit.policies.selection.top_arms import top_arms
 
 
 class FGreedyD(MeritPolicy, name="fgreedy-d"):
-    """Fair greedy: with probability eps / t^decay L uniformly random arms, else arms in proportion to f(m_k).
+    """FGREEDY-D: with probability eps / t^decay plays L uniformly random arms, else arms in proportion to f(m_k).
 
-    The probabilities that count for the regret are those of the branch taken. The problem needs rewards in [0, 1], and
-    `merit` unless the policy has its own.
+    f is the merit function, m_k the mean of the rewards of arm k that have arrived, and t the round. In the reward
+    regret and the fairness regret, the selection probabilities of a round are those of its branch: equal ones if arms
+    were drawn uniformly, else those in proportion to f(m_k). The problem needs rewards in [0, 1], and `merit` unless
+    the policy has its own.
 
     Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
     delays" (merit paper), sec. 6.
@@ -34,11 +36,11 @@ class FGreedyD(MeritPolicy, name="fgreedy-d"):
 
     source: ClassVar[str] = "merit paper, sec. 6"
     real_counts: ClassVar[bool] = True
-    eps: float = parameter(0.1, low=0, high=1, doc="probability of exploring in the first round")
-    decay: float = parameter(0.0, low=0, doc="0: eps throughout; 1/3: eps / t^(1/3)")
+    eps: float = parameter(0.1, low=0, high=1, doc="probability of random arms in the first round")
+    decay: float = parameter(0.0, low=0, doc="0 for eps in every round; 1/3 for eps / t^(1/3)")
 
     def estimate(self, now: RoundView) -> Array:
-        return jnp.clip(now.mean, 0.0, 1.0)  # rounding may leave [0, 1]
+        return jnp.clip(now.mean, 0.0, 1.0)  # a rounded mean may be outside [0, 1]
 
     def chances(self, now: RoundView) -> Array:
         return self._chances_of_branch(now, self._explores(now), super().chances(now))

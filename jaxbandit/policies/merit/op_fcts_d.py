@@ -12,11 +12,13 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class OPFCTSD(MeritPolicy, name="op-fcts-d"):
-    """OP-FCTS-D: arms in proportion to the merit of the average of an optimistic and a pessimistic posterior draw.
+    """OP-FCTS-D: draws arms in proportion to the merit of averages of optimistic and pessimistic posterior draws.
 
-    The optimistic draw counts all N_k - M_k missing rewards as 1, the pessimistic one as 0. L arms are drawn with
-    probabilities L f(x_k) / sum_j f(x_j). Rewards are binarised by a Bernoulli draw. Made for delays that depend on
-    the rewards. The problem needs rewards in [0, 1], and `merit` unless the policy has its own.
+    The draws for arm k are from Beta distributions, as those of fcts-d. The optimistic draw counts all missing rewards
+    of the arm as 1, the pessimistic draw as 0; x_k is the average of the two draws. L arms are drawn with the
+    probabilities L f(x_k) / sum_j f(x_j), where f is the merit function. A reward r that is not 0 or 1 is replaced by a
+    random number that is 1 with probability r, else 0. The policy is made for delays that depend on the rewards. The
+    problem needs rewards in [0, 1], and `merit` unless the policy has its own.
 
     Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
     delays" (merit paper), Alg. 4.

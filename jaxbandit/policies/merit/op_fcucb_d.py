@@ -16,11 +16,13 @@ from jaxbandit.policies.round_view import RoundView
 
 
 class OPFCUCBD(ConfidenceRegionPolicy, name="op-fcucb-d"):
-    """OP-FCUCB-D: fcucb-d with a confidence region that allows for every value of the missing rewards.
+    """OP-FCUCB-D: fcucb-d with a wider confidence region, which allows for every value of the missing rewards.
 
-    The region is [S_k / N_k - r_k, (S_k + N_k - M_k) / N_k + r_k] with r_k = sqrt(log(6 L K T) / N_k): missing rewards
-    count as 0 below and as 1 above. Made for delays that depend on the rewards. The policy uses the horizon T. The
-    problem needs rewards in [0, 1], and `merit` unless the policy has its own.
+    The interval of arm k is [S_k / N_k - r_k, (S_k + N_k - M_k) / N_k + r_k] with r_k = sqrt(log(6 L K T) / N_k), where
+    N_k is the number of times that the arm was selected, M_k the number of its rewards that have arrived and S_k their
+    sum. The N_k - M_k missing rewards thus count as 0 in the lower end and as 1 in the upper end. The policy is made
+    for delays that depend on the rewards. It uses the horizon T. The problem needs rewards in [0, 1], and `merit`
+    unless the policy has its own.
 
     Source: Chen, Cai, Chen, Zhang & Lui, "Merit-based fair combinatorial semi-bandit with unrestricted feedback
     delays" (merit paper), Alg. 3; the radius is that of Theorem 8.

@@ -21,13 +21,14 @@ from jaxbandit.policies.selection.top_arms import top_arms
 
 
 class MeritPolicy(Policy):
-    """L arms by dependent rounding of p_k = L f(x_k) / sum_j f(x_j), for the means x that a subclass estimates.
+    """A policy that selects L arms with the probabilities p_k = L f(x_k) / sum_j f(x_j), in proportion to merit.
 
-    f is the merit function, of the policy or else of the problem. Where a share would exceed 1, as among few available
-    arms, it is 1 and the others share the rest. A subclass implements `estimate`. Rewards must lie in [0, 1].
+    x are the means that a subclass estimates, in its method `estimate`. f is the merit function of the policy or, if it
+    has none, of the problem. The L arms are drawn by dependent rounding. Where p_k would exceed 1, because few arms are
+    available, it is 1, and the remaining plays are divided among the other arms. Rewards must lie in [0, 1].
     """
 
-    merit: Any = parameter(None, doc="f, in proportion to which arms are selected; default: the problem's")
+    merit: Any = parameter(None, doc="f, the merit function: a name, a table or a `Merit`; default: the problem's")
 
     def check(self, key: str) -> None:
         if self.merit is not None:
@@ -39,7 +40,7 @@ class MeritPolicy(Policy):
         if self.merit is not None:
             merit = Merit.from_spec(self.merit, "policies.merit").prepare(problem.arms, problem.plays)
         if merit is None:
-            words = f"must be given, as {{ kind = 'power' }}, here or as `merit` of {self.name}, which needs it"
+            words = f"must be given, such as {{ kind = 'power' }}, here or as `merit` of {self.name}, which needs it"
             raise InputError("problem.merit", None, words)
         requirements.rewards_in_unit_interval(problem, self.name)
         return super(MeritPolicy, self.replace(merit=None)).prepare(problem, horizon).replace(merit=merit)
@@ -68,8 +69,8 @@ class MeritPolicy(Policy):
 class ConfidenceRegionPolicy(MeritPolicy):
     """A merit policy whose estimate is the most rewarding point of a confidence region, after one play of each arm.
 
-    The estimate x maximises sum_k f(x_k) x_k / sum_k f(x_k), the mean reward per play under x, over the region (merit
-    paper, Alg. 1 and 3). A subclass implements `confidence_region`.
+    The estimate x maximises sum_k f(x_k) x_k / sum_k f(x_k) over the region: the mean reward per play if x were the
+    true means (merit paper, Alg. 1 and 3). A subclass implements `confidence_region`.
     """
 
     def confidence_region(self, now: RoundView) -> tuple[Array, Array]:

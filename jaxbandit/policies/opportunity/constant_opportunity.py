@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 
 class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
-    """For a constant fairness function gamma: opportunities in sweeps over the active arms, then a black box.
+    """Constant opportunity: plays the arms in turn until each has had its opportunities, then follows a black box.
 
-    An arm leaves the active arms after ceil(T gamma_k) plays, or when its gap to the best mean is known to exceed the
-    transfer cost lambda_k. When no arm is active, the index `black_box` plays on; it counts its own rounds, plays and
-    rewards only. The phases are "opportunities" and "black box". The policy uses the horizon T. The problem needs an
-    `opportunity` that is constant, one play per round, and `penalties` (the lambda_k) unless the policy has its own.
+    The policy is for fairness functions that do not depend on the means: arm k is entitled to a share gamma_k of the
+    rounds. All arms are active at first, and the active arms are played in turn. An arm is no longer active after
+    ceil(T gamma_k) plays, or when a confidence interval shows that its gap, max_j mu_j - mu_k, exceeds the transfer
+    cost lambda_k. When no arm is active, the index `black_box` selects the arms of the remaining rounds; it sees only
+    the plays and rewards of these rounds. The phases are "opportunities" and "black box".
+
+    The policy uses the horizon T. The problem needs an `opportunity` that is constant ("zero", "uniform" or
+    "constant"), one play per round, and `penalties` (the lambda_k) unless the policy has its own.
 
     Source: Ron, Ben-Porat & Shalit, "Corporate social responsibility via multi-armed bandits" (opportunities paper),
     Alg. 3 and App. B.
@@ -44,7 +48,7 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
 
     source: ClassVar[str] = "opportunities paper, Alg. 3"
     phases: ClassVar[tuple[str, ...]] = ("opportunities", "black box")
-    black_box: Index = parameter(UCB1(), doc="the index that plays on, any; its parameters stand beside")
+    black_box: Index = parameter(UCB1(), doc="any index, for the last phase; its parameters are given beside")
     penalties: Array | float = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
     )
@@ -53,7 +57,7 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         shares = entitlements_of(problem, self.name, horizon).function.constant_shares(problem.arms)
         if shares is None:
-            words = f"a function that is constant with {self.name}: 'zero', 'uniform' or 'constant'"
+            words = f"a function that does not depend on the means with {self.name}: 'zero', 'uniform' or 'constant'"
             raise InputError("problem.opportunity", problem.opportunity, words)
         prepared = super(ConstantOpportunity, self.replace(penalties=None)).prepare(problem, horizon)
         plays = [math.ceil(share * horizon) for share in shares]  # exact: gamma is a ratio

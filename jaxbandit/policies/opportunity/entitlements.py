@@ -40,14 +40,19 @@ class Entitlements:
 
 
 def entitlements_of(problem: Problem, policy: str, horizon: int) -> Entitlements:
-    """The entitlements under the problem's fairness function by round `horizon`; `policy` is a name, for the error.
+    """The plays to which the problem's fairness function entitles arms by round `horizon`.
+
+    Args:
+        problem: the problem.
+        policy: the name of the policy, for the error.
+        horizon: T.
 
     Raises:
         InputError: the problem has no fairness function.
     """
     f = problem.opportunity
     if f is None:
-        words = f"must be given, as {{ kind = 'softmax' }}; {policy} needs it"
+        words = f"must be given, such as {{ kind = 'softmax' }}; {policy} needs it"
         raise InputError("problem.opportunity", None, words)
     shares = f.constant_shares(problem.arms)
     if shares is None:
@@ -56,14 +61,14 @@ def entitlements_of(problem: Problem, policy: str, horizon: int) -> Entitlements
 
 
 def lipschitz_constant(f: Opportunity, given: object, arms: int) -> float:
-    """L_f from l1 to l1 for K = `arms`: the policy's parameter if it is given, else that of the function.
+    """L_f with |f(x) - f(y)|_1 <= L_f |x - y|_1 for K = `arms`: the policy's parameter, else that of the function.
 
     Raises:
         InputError: neither is a finite number.
     """
     constant = f.lipschitz(arms) if given is None else single_number(given, "lipschitz")
     if not math.isfinite(constant):
-        words = f"must be given (L_f, a Lipschitz constant of the fairness function); {f.name} does not tell one"
+        words = f"must be given (a Lipschitz constant of the fairness function); {f.name!r} does not define one"
         raise InputError("policies.lipschitz", given, words)
     return constant
 
@@ -96,7 +101,7 @@ def positive_number(value: object, name: str) -> float:
 
 
 def clearly_below(a: Array, b: Array | float) -> Array:
-    """a < b for rounded numbers up to 1: of two that stand for the same number neither is below the other.
+    """a < b for numbers up to 1 that may be rounded: false where the difference may be due to rounding.
 
     Args:
         a: float `[K, *runs]`.

@@ -28,12 +28,17 @@ if TYPE_CHECKING:
 
 
 class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
-    """Fairness-aware ETC: N plays of each arm, then floor(T f(m)_k) plays of the arms worth it, then the best arm.
+    """Fairness-aware ETC: explores all arms, grants opportunities to those that are worth it, then plays the best arm.
 
-    m are the means after exploration. An arm is worth its opportunities if its estimated gap max_j m_j - m_k is below
-    the transfer cost lambda_k. The phases are "exploration", "opportunities" and "commitment". The policy uses the
-    horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the lambda_k) unless the
-    policy has its own.
+    The phases:
+        "exploration": N plays of each arm. m_k is the mean reward of arm k in this phase.
+        "opportunities": an arm is worth its opportunities if its estimated gap, max_j m_j - m_k, is below the transfer
+            cost lambda_k. Each of these arms is played until it has floor(T f(m)_k) plays, the first N included; f is
+            the fairness function.
+        "commitment": the arm of highest m_k in all remaining rounds.
+
+    The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
+    lambda_k) unless the policy has its own.
 
     Source: Ron, Ben-Porat & Shalit, "Corporate social responsibility via multi-armed bandits" (opportunities paper),
     Alg. 1; the default of N is that of Theorem 1.
@@ -52,7 +57,9 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     penalties: Array | float = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
     )
-    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: that of the function")
+    lipschitz: float | None = parameter(
+        None, low=0, doc="L_f with |f(x) - f(y)|_1 <= L_f |x - y|_1; default: that of the function"
+    )
     rounds_per_arm: float | None = parameter(
         None, low=1, doc="N, rounded down; default 8 (L_f T)^(2/3) log(T)^(1/3), at most T/K and at least 1"
     )

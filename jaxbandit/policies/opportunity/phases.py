@@ -1,7 +1,7 @@
 """The base classes of policies with phases (opportunities paper).
 
-In each phase but the last, some plays are scheduled for each arm, and arms are played in order until no play is left.
-The length of a phase depends on the rewards of a run, so the runs of a batch are in different phases: each run carries
+In each phase but the last, a number of plays is scheduled for each arm, and the arms are played in order until no play
+is left. The length of a phase depends on the rewards, so the runs of a batch can be in different phases: each run has
 its own `PhaseState`.
 """
 
@@ -33,7 +33,8 @@ class PhaseState:
     """The state of a policy with phases.
 
     Attributes:
-        scheduled: the plays still scheduled for each arm, int32 `[K, *runs]`; none where 0 or less.
+        scheduled: the number of plays that are still scheduled for each arm, int32 `[K, *runs]`; no play if it is 0 or
+            less, which it can be where an arm was played because no scheduled arm was available.
         phase: the number of the phase, from 0, int32 `[1, *runs]`.
         ended: the last round of each phase that is over, int32 `[phases - 1, *runs]`.
         memory: a pytree that the policy chooses, or None.
@@ -50,11 +51,12 @@ class PhaseState:
 class PhasedPolicy(Policy):
     """A policy with phases.
 
-    A subclass implements `next_schedule`, which is called when no play is scheduled, and `select_in_last_phase`.
+    A subclass implements `select_in_last_phase` and `next_schedule`. A run that is in a tested phase and has no
+    scheduled play left calls `next_schedule`, which schedules further plays in the same phase or starts a later phase.
 
     Class attributes that a subclass may set, beside those of `Policy`:
-        tested_phases: the number of phases, from the first on, at whose end `next_schedule` is called; 1 by default.
-            The phases after these end when their scheduled plays are over.
+        tested_phases: the number of tested phases; these are the first phases. Default 1. Later phases end when their
+            scheduled plays are over.
     """
 
     tested_phases: ClassVar[int] = 1
@@ -73,10 +75,10 @@ class PhasedPolicy(Policy):
         return None
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
-        """The state with a new phase, schedule and memory, for runs in a tested phase without a scheduled play.
+        """The state with a new phase, schedule and memory, for runs in a tested phase that have no scheduled play left.
 
-        A run for which nothing is scheduled then enters the last phase. What the method returns for other runs, and
-        the other attributes of the state, are not used.
+        A run for which the method schedules no play enters the last phase. The results for other runs, and the other
+        attributes of the returned state, are ignored.
         """
         raise TypeError(f"{type(self).__name__} has no next_schedule")
 
@@ -89,7 +91,7 @@ class PhasedPolicy(Policy):
         return None
 
     def enter_last_phase(self, state: PhaseState, after: RoundView, entering: Array) -> Any:
-        """The state of the last phase after a round, at whose end the runs `entering`, bool `[1, *runs]`, enter it."""
+        """The state of the last phase after a round; the runs `entering`, bool `[1, *runs]`, now enter this phase."""
         return state.last_phase_state
 
     def update_last_phase(self, state: PhaseState, after: RoundView, selected: Array) -> Any:
@@ -186,10 +188,10 @@ class BlackBoxState:
 
 
 class BlackBoxPolicy(PhasedPolicy):
-    """A policy whose last phase is played by an index, its parameter `black_box`, as if it started afresh.
+    """A policy whose last phase is played by an index, the parameter `black_box`, as if a new simulation began.
 
-    The black box counts the rounds, plays and rewards of the last phase only; its horizon is T. Rewards of earlier
-    plays that arrive in the last phase count as rewards.
+    The black box sees only the rounds, plays and rewards of the last phase, but the horizon T of the whole simulation.
+    Rewards of earlier plays that arrive in the last phase are among these rewards.
     """
 
     if TYPE_CHECKING:
@@ -225,7 +227,7 @@ class BlackBoxPolicy(PhasedPolicy):
 
 
 def _view_of_black_box(box: BlackBoxState, now: RoundView) -> RoundView:
-    """A round as a black box sees it, with counts and sums since its start and random numbers of its own."""
+    """The view of a round for a black box: counts and sums since its start, and random numbers of its own."""
     pulls = now.pulls - box.pulls
     return dataclasses.replace(
         now.for_wrapped_policy(),
@@ -260,9 +262,9 @@ def _view_before_round_1(shape: tuple[int, ...], horizon: Array) -> RoundView:
 
 
 def gap_bounds(after: RoundView) -> tuple[Array, Array]:
-    """The least and the largest possible gap of each arm to the best mean, from the rewards so far, in [0, 1].
+    """The ends of confidence intervals for the gap of each arm to the best mean, in [0, 1].
 
-    0 and 1 for arms never selected (opportunities paper, Alg. 4, lines 17-18).
+    They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 17-18.
     """
     mean, radius, seen = after.mean, _radius(after), after.pulls > 0
     gap = jnp.max(mean, axis=0, keepdims=True) - mean
@@ -271,9 +273,9 @@ def gap_bounds(after: RoundView) -> tuple[Array, Array]:
 
 
 def confidence_intervals(after: RoundView) -> tuple[Array, Array]:
-    """The ends of the confidence intervals of the means, in [0, 1]; 0 and 1 for arms never selected.
+    """The ends of confidence intervals for the mean of each arm, in [0, 1].
 
-    Opportunities paper, Alg. 4, lines 14-16.
+    They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 14-16.
     """
     mean, radius, seen = jnp.clip(after.mean, 0.0, 1.0), _radius(after), after.pulls > 0
     low = jnp.where(seen, jnp.maximum(mean - radius, 0.0), 0.0)

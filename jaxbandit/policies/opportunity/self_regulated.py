@@ -29,14 +29,18 @@ if TYPE_CHECKING:
 
 
 class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
-    """Self-regulated utility maximisation: explore as long as needed, grant opportunities, then a black box.
+    """Self-regulated utility maximisation: explores as long as needed, grants opportunities, then follows a black box.
 
-    The phases:
-        "gaps": sweeps over all arms until each gap is known to be above lambda_k - beta or below lambda_k + beta.
-        "fairness function": sweeps over all arms until f_k is known to within alpha for every arm whose gap may be
-            below lambda_k.
-        "opportunities": floor(T f(m)_k) plays of each of these arms, those before included.
-        "black box": the index `black_box`, which counts its own rounds, plays and rewards only.
+    The gap of arm k is max_j mu_j - mu_k, lambda_k its transfer cost, and f the fairness function. Gaps and values of f
+    are known up to confidence intervals. The phases:
+        "gaps": plays all arms in turn, until for each arm the gap is known to be at least lambda_k - beta or known to
+            be at most lambda_k + beta.
+        "fairness function": plays all arms in turn, until f_k is known up to an interval of length alpha for every arm
+            whose gap may be below lambda_k.
+        "opportunities": plays each of these arms until it has floor(T f(m)_k) plays, those of the first phases
+            included; m are the mean rewards of the arms.
+        "black box": the index `black_box` selects the arms of the remaining rounds; it sees only the plays and rewards
+            of these rounds.
 
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
     lambda_k) unless the policy has its own.
@@ -45,8 +49,8 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     Alg. 4; the defaults of alpha and beta are those of Theorem 2.
 
     Raises:
-        InputError: when the simulation starts, if the problem lacks what the policy needs, or if a Lipschitz constant
-            of f is needed and not known.
+        InputError: when the simulation starts, if the problem lacks what the policy needs, or if the policy needs a
+            Lipschitz constant of f and neither the function nor `lipschitz` gives one.
 
     Example:
         >>> jb.policy("self-regulated", alpha=0.2, beta=0.3).black_box
@@ -56,13 +60,17 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     source: ClassVar[str] = "opportunities paper, Alg. 4"
     phases: ClassVar[tuple[str, ...]] = ("gaps", "fairness function", "opportunities", "black box")
     tested_phases: ClassVar[int] = 2
-    black_box: Index = parameter(UCB1(), doc="the index that plays on, any; its parameters stand beside")
+    black_box: Index = parameter(UCB1(), doc="any index, for the last phase; its parameters are given beside")
     penalties: Array | float = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
     )
-    lipschitz: float | None = parameter(None, low=0, doc="L_f, from l1 to l1; default: that of the function")
-    alpha: Array | float = parameter(None, low=0, doc="above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)")
-    beta: Array | float = parameter(None, low=0, doc="above 0; default T^(-1/3) log(T)^(1/3)")
+    lipschitz: float | None = parameter(
+        None, low=0, doc="L_f with |f(x) - f(y)|_1 <= L_f |x - y|_1; default: that of the function"
+    )
+    alpha: Array | float = parameter(
+        None, low=0, doc="accuracy of the fairness function, above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)"
+    )
+    beta: Array | float = parameter(None, low=0, doc="accuracy of the gaps, above 0; default T^(-1/3) log(T)^(1/3)")
     entitlements: Entitlements = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

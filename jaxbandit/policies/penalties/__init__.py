@@ -1,1 +1,1 @@
-"""Policies of the penalties paper: a missed round costs the arm's penalty rate."""
+"""Policies of the penalties paper: each round that an arm lacks to its quota costs the arm's penalty rate."""

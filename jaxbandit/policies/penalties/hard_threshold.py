@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 class HardThreshold(Rule, name="hard-threshold-ucb"):
-    """Hard-threshold UCB: index_k + A_k [N_k(t-1) < tau_k t], the index plus A_k while the arm is below its quota.
+    """Hard-threshold UCB: plays the arm of highest index, where arms below their quotas get a bonus.
 
-    Each arm is played once first, whatever the base (penalties paper, Alg. 1, line 5). The problem needs `fractions`,
-    and `penalties` unless the policy has its own.
+    The bonus of arm k in round t is its penalty rate A_k if N_k(t-1) < tau_k t, else 0. N_k(t-1) is the number of
+    rounds before t in which the arm was selected, and tau_k its fraction. First each arm is played once, whatever the
+    base (penalties paper, Alg. 1, line 5). The problem needs `fractions`, and `penalties` unless the policy has its
+    own.
 
     Source: penalties paper (anonymous, under review), "A new look at fairness in stochastic multi-armed bandit
     problems", eq. 12 and Alg. 1.
@@ -37,7 +39,7 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
     real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index to which penalty rates are added")
     penalties: Array | float = parameter(
-        None, low=0, doc="A, a number or one number per arm; default: the problem's", smooth=True
+        None, low=0, doc="A, a number or one number per arm; default: the problem's penalties", smooth=True
     )
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

@@ -14,10 +14,11 @@ from jaxbandit.policies.round_view import RoundView, deficit
 
 
 class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
-    """Soft-threshold UCB: index_k + A_k max(tau_k t - N_k(t-1), 0) / (tau_k t), the missing share of the quota.
+    """Soft-threshold UCB: like hard-threshold UCB, with a bonus in proportion to the missing share of the quota.
 
-    The second term is 0 where tau_k = 0. Each arm is played once first, whatever the base. The problem needs
-    `fractions`, and `penalties` unless the policy has its own.
+    The bonus of arm k in round t is A_k max(tau_k t - N_k(t-1), 0) / (tau_k t), or 0 if tau_k = 0. A_k is the penalty
+    rate, N_k(t-1) the number of rounds before t in which the arm was selected, and tau_k its fraction. First each arm
+    is played once, whatever the base. The problem needs `fractions`, and `penalties` unless the policy has its own.
 
     Source: penalties paper (anonymous, under review), "A new look at fairness in stochastic multi-armed bandit
     problems", sec. 5.
