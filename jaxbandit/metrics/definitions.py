@@ -1,13 +1,13 @@
 """The metrics: functions of selection counts and of a few running sums, and the table `METRICS` that names them.
 
-Metrics are computed in float64, from counts, which are exact at any horizon, and sums that the engine keeps. Sums over
-arms are taken in the order of the arms, and every product is rounded before it is added, so a metric has the same bits
-in blocks of any shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are not
-whole numbers.
+Metrics are computed in float64, from counts, which are exact at any horizon, and from sums that the engine keeps. Sums
+over arms are taken in the order of the arms, and every product is rounded before it is added, so a metric has the same
+bits in blocks of any shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are
+not whole numbers.
 
-Notation: t is the round, K the number of arms, L the number of plays per round, mu_k the mean reward of arm k,
-gap_k = max_j mu_j - mu_k, N_k the number of times that arm k was selected in rounds 1 to t, tau_k its fraction and A_k
-its penalty rate. tau_k t is the quota of arm k, and x+ = max(x, 0).
+Notation: t is the round, T the horizon, K the number of arms, L the number of plays per round, mu_k the mean reward of
+arm k, gap_k = max_j mu_j - mu_k, N_k the number of times that arm k was selected in rounds 1 to t, tau_k its fraction
+and A_k its penalty rate. tau_k t is the quota of arm k. (x)+ is max(x, 0), and sum_k (...) adds the terms of all arms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Tree = TypeVar("Tree")
 
 @struct
 class MetricInputs:
-    """What a metric is computed from besides counts, for C instances and R recorded rounds.
+    """The inputs of metrics besides the counts, for C instances and R recorded rounds.
 
     Arrays are float. `metric_inputs` makes them as NumPy's, on the host; `compute_metrics` takes them as they are.
 
@@ -137,9 +137,10 @@ def total_penalty(counts: Array, inputs: MetricInputs) -> Array:
 
 
 def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t] (penalties paper, eq. 10).
+    """sum_k (gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t) (penalties paper, eq. 10).
 
-    The reward that is lost plus the penalties for missed rounds, minus the same of the oracle's allocation.
+    The lost reward plus the penalties for missed rounds, minus the same two terms of the best allocation for known
+    means (the oracle).
     """
     lost = _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.gaps, count), counts, inputs)
     paid = lost + total_penalty(counts, inputs)
@@ -157,7 +158,7 @@ def r_regret(counts: Array, inputs: MetricInputs) -> Array:
 
 
 def c_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k (mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t)) (plays paper, eq. 7).
+    """sum_k ((mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))) (plays paper, eq. 7).
 
     mu_(L) is the L-th largest mean. Rounds in which a better arm was not played count, and so do rounds in which a
     worse arm was played beyond its quota.
@@ -175,7 +176,7 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
 def unfairness(counts: Array, inputs: MetricInputs) -> Array:
     """sum_k (tau_k t - N_k)+ (penalties paper, App. A).
 
-    The rounds that all arms together lack to their quotas.
+    The number of selections that all arms together lack to their quotas.
     """
     return _combine_arms(jnp.add, lambda count, arm: arm.deficit(count).clip(0.0), counts, inputs)
 
@@ -183,17 +184,18 @@ def unfairness(counts: Array, inputs: MetricInputs) -> Array:
 def max_deficit(counts: Array, inputs: MetricInputs) -> Array:
     """max_k (tau_k t - N_k) (plays paper, sec. 5).
 
-    The rounds that the arm furthest behind lacks to its quota. Negative where every arm is ahead. The dataset also has
-    `max_deficit_ever`, the largest value over all rounds so far, not only the recorded ones.
+    The number of selections that the arm furthest behind lacks to its quota; negative if all arms are ahead of their
+    quotas. The dataset also has `max_deficit_ever`, one number per run: the largest `max_deficit` in rounds 1 to T,
+    whether they are recorded or not.
     """
     return _combine_arms(jnp.maximum, lambda count, arm: arm.deficit(count), counts, inputs)
 
 
 def reward_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0) (merit paper, eq. 5).
+    """sum_{s<=t} (sum_k (p*_k - p_k(s)) mu_k)+ (merit paper, eq. 5).
 
-    The expected reward that is lost against the fair selection chances p*, those in proportion to the true merit;
-    p_k(s) is the chance with which the policy selects arm k in round s.
+    The expected reward that is lost against the fair selection probabilities p*, which are in proportion to the true
+    merit; p_k(s) is the probability with which the policy selects arm k in round s.
     """
     return inputs.sums["reward_regret"]
 
@@ -201,7 +203,8 @@ def reward_regret(counts: Array, inputs: MetricInputs) -> Array:
 def fairness_regret(counts: Array, inputs: MetricInputs) -> Array:
     """sum_{s<=t} sum_k |p*_k - p_k(s)| (merit paper, eq. 6).
 
-    How far the selection chances p_k(s) are from the fair ones p*, those in proportion to the true merit.
+    The distance of the policy's selection probabilities p_k(s) from the fair ones p*, which are in proportion to the
+    true merit.
     """
     return inputs.sums["fairness_regret"]
 
@@ -215,9 +218,10 @@ def utility(counts: Array, inputs: MetricInputs) -> Array:
 
 
 def utility_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """U*(t) - [sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+] (opportunities paper, eq. 2 and Lemma 1).
+    """U*(t) - sum_k (mu_k N_k - A_k (t f(mu)_k - N_k)+) (opportunities paper, eq. 2 and Lemma 1).
 
-    U*(t) is the expected utility of the oracle's allocation of t rounds.
+    U*(t) is the expected utility of the best allocation of t rounds for known means (the oracle); the sum is the
+    expected utility of the policy's selections; f is the fairness function.
     """
     assert inputs.optimal_utility is not None
     return inputs.optimal_utility - (expected_reward(counts, inputs) - _transfer_costs(counts, inputs))
@@ -239,11 +243,11 @@ class Metric:
     Attributes:
         compute: the function. It takes counts N_k, `[R, K, C, S]` for R rounds, C instances and S runs, and
             `MetricInputs`, and returns float `[R, C, S]`. The first line of its docstring is the formula and its
-            source, the rest says what the formula means.
+            source; the rest explains the formula.
         label: the name with the unit in parentheses, as axes show it.
         needs: the keys of `[problem]` that must be given.
         sums: the running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`.
-        larger_is_better: whether the metric is a gain; it is a loss otherwise.
+        larger_is_better: True for a gain, False for a loss.
 
     Example:
         >>> METRICS["unfairness"].summary
@@ -276,22 +280,25 @@ METRICS: dict[str, Metric] = {
 }
 """The metrics by name: unit, formula, source and the keys of `[problem]` that they need.
 
+t is the round, L the number of plays per round, and (x)+ = max(x, 0). Of arm k, mu_k is the mean reward,
+gap_k = max_j mu_j - mu_k, N_k the number of selections in rounds 1 to t, tau_k the fraction and A_k the penalty rate.
+
 - `regret` (reward): t (sum of the L largest mu_k) - sum_k mu_k N_k; guarantees paper, eq. 2; needs no further key.
-- `penalized_regret` (reward): sum_k [gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t]; penalties paper,
+- `penalized_regret` (reward): sum_k (gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t); penalties paper,
   eq. 10; needs `fractions` and `penalties`.
 - `r_regret` (reward): sum_k gap_k (N_k - tau_k t); guarantees paper, eq. 3; needs `fractions`.
-- `c_regret` (reward): sum_k [(mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))], where mu_(L) is the
+- `c_regret` (reward): sum_k ((mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))), where mu_(L) is the
   L-th largest mean; plays paper, eq. 7; needs `fractions`.
-- `reward_regret` (reward): sum_{s<=t} max(sum_k (p*_k - p_k(s)) mu_k, 0), where p_k(s) is the chance of arm k in round
-  s and p* the fair chances; merit paper, eq. 5; needs `merit`.
+- `reward_regret` (reward): sum_{s<=t} (sum_k (p*_k - p_k(s)) mu_k)+, where p_k(s) is the probability with which arm k
+  is selected in round s, and p* the probabilities in proportion to merit; merit paper, eq. 5; needs `merit`.
 - `fairness_regret` (selections): sum_{s<=t} sum_k |p*_k - p_k(s)|; merit paper, eq. 6; needs `merit`.
-- `utility` (reward): (sum of the drawn rewards) - sum_k A_k (t f(mu)_k - N_k)+; opportunities paper, eq. 1; needs
-  `opportunity` and `penalties`. The only gain: larger is better. All others are losses.
-- `utility_regret` (reward): U*(t) - [sum_k mu_k N_k - A_k (t f(mu)_k - N_k)+], where U* is the expected utility of the
-  oracle; opportunities paper, eq. 2 and Lemma 1; needs `opportunity` and `penalties`.
+- `utility` (reward): (sum of the drawn rewards) - sum_k A_k (t f(mu)_k - N_k)+, where f is the fairness function;
+  opportunities paper, eq. 1; needs `opportunity` and `penalties`. Larger is better, unlike for all other metrics.
+- `utility_regret` (reward): U*(t) - sum_k (mu_k N_k - A_k (t f(mu)_k - N_k)+), where U*(t) is the expected utility of
+  the oracle; opportunities paper, eq. 2 and Lemma 1; needs `opportunity` and `penalties`.
 - `unfairness` (rounds): sum_k (tau_k t - N_k)+; penalties paper, App. A; needs `fractions`.
-- `max_deficit` (rounds): max_k (tau_k t - N_k), with `max_deficit_ever`, its maximum over all rounds so far; plays
-  paper, sec. 5; needs `fractions`.
+- `max_deficit` (rounds): max_k (tau_k t - N_k), with `max_deficit_ever`, its maximum over rounds 1 to T; plays paper,
+  sec. 5; needs `fractions`.
 """
 
 
@@ -304,7 +311,7 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
     """The metrics to compute: those that are named, or all that the problem defines.
 
     Args:
-        names: names of `METRICS`; `max_deficit_ever` stands for `max_deficit`, with which it comes.
+        names: names of `METRICS`. `max_deficit_ever` is accepted for `max_deficit`, which it comes with.
         problem: the problem.
 
     Raises:
@@ -324,7 +331,7 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
 
 
 def caveats(names: Sequence[str], problem: Problem) -> list[str]:
-    """Warnings about metrics that say little for this problem, one sentence per warning."""
+    """Warnings about metrics that are misleading for this problem, one sentence per warning."""
     if "c_regret" not in names or problem.fractions is None:
         return []
     order = np.argsort(-problem.means, axis=0, kind="stable")[problem.plays - 1 :]
@@ -333,8 +340,8 @@ def caveats(names: Sequence[str], problem: Problem) -> list[str]:
         return []
     return [
         f"c_regret grows even for the optimal allocation: the fractions of the L-th best arm (L = {problem.plays}) "
-        f"and of the arms below it sum to {float(max(sums)):g}; c_regret measures regret only where they sum to less "
-        "than 1 (plays paper, Theorem 3.3)"
+        f"and of the worse arms sum to {float(max(sums)):g}; c_regret measures regret only if they sum to less than 1 "
+        "(plays paper, Theorem 3.3)"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the theorems assume of a problem, and which of its numbers their bounds take."""
+"""The assumptions of the theorems about a problem, and the arguments that the bounds take from it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _lower_bound_family(problem: Problem) -> tuple[int, float, float]:
     """K, and L and eps of `jb.instances.lower_bound_family`."""
     arms, _ = _arms_and_lipschitz(problem)
     if not isinstance(problem.opportunity, PiecewiseLinear):
-        words = "'piecewise-linear', as `jb.instances.lower_bound_family` has it"
+        words = "'piecewise-linear', as in `jb.instances.lower_bound_family`"
         raise InputError("problem.opportunity", problem.opportunity, words)
     return arms, problem.opportunity.scale, problem.opportunity.eps
 
@@ -142,13 +142,13 @@ LOWER_BOUND_FAMILY = Conditions(("instances of lower_bound_family", *_OPPORTUNIT
 
 def _fractions(problem: Problem) -> np.ndarray:
     if problem.fractions is None:
-        raise InputError("problem.fractions", None, "a number or one per arm")
+        raise InputError("problem.fractions", None, "must be given (a number or one number per arm) for this theorem")
     return problem.fractions.astype(np.float64)
 
 
 def _penalties(problem: Problem) -> np.ndarray:
     if problem.penalties is None:
-        raise InputError("problem.penalties", None, "a number or one per arm")
+        raise InputError("problem.penalties", None, "must be given (a number or one number per arm) for this theorem")
     return problem.penalties
 
 
@@ -156,7 +156,7 @@ def _check_one_play(problem: Problem) -> None:
     _check_no_delay(problem)
     if problem.plays != 1:
         raise InputError("problem.plays", problem.plays, "1: the theorem assumes one play per round")
-    if not isinstance(problem.reward, Gaussian) or np.max(problem.reward.sd) > 0.5:  # else tails as in [0, 1]
+    if not isinstance(problem.reward, Gaussian) or np.max(problem.reward.sd) > 0.5:  # else light tails
         _check_unit_rewards(problem)
 
 
@@ -175,4 +175,4 @@ def _check_availability(problem: Problem) -> None:
 def _check_unit_rewards(problem: Problem) -> None:
     low, high = problem.reward_support()
     if low < 0 or high > 1:
-        raise InputError("problem.reward", problem.reward.name, "a reward that stays in [0, 1]")
+        raise InputError("problem.reward", problem.reward.name, "a distribution of rewards in [0, 1]")

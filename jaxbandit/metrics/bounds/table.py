@@ -1,4 +1,4 @@
-"""The bounds that the five papers prove: functions, and `BOUNDS`, the table of what each of them bounds.
+"""The bounds that the five papers prove: functions, and `BOUNDS`, the table of the metrics and policies they are for.
 
     for bound in jb.bounds.bounds_for(problem, "fair-learn", "r_regret"):
         bound.value(problem, horizon, rounds)
@@ -57,26 +57,26 @@ from jaxbandit.policies.base import policy as policy_of
 
 @dataclass(frozen=True, repr=False)
 class Bound:
-    """A theorem as it applies to simulations: which metric of which policies it bounds, and by how much.
+    """A theorem that bounds a metric of some policies.
 
     Attributes:
         paper: the paper's name: "penalties", "guarantees", "merit", "plays" or "opportunities".
         theorem: the theorem and equation in it.
-        metric: the metric that is bounded, a name of `jaxbandit.metrics.definitions.METRICS`: its mean over runs; for
-            `max_deficit` and an exact bound, every run.
-        policies: the policies, with their default parameters, as the coordinate `kind` of results names them; `*`
-            stands for any text.
-        conditions: what the theorem assumes of a problem, and the arguments that the function takes from it.
+        metric: the name of the bounded metric, from `jb.metrics.METRICS`. The bound is on the mean of the metric over
+            runs. Only exact bounds on `max_deficit` hold in every run.
+        policies: the policies, with their default parameters. They are named as in the coordinate `kind` of results;
+            `*` stands for any text.
+        conditions: the assumptions of the theorem about a problem, and the arguments that the function takes from it.
         function: the bound: a function of these arguments and, unless it is constant, of rounds `[R]`.
         holds_at: "every round"; "the horizon" for a theorem that says nothing about earlier rounds; "constant" for a
             bound that is the same in all rounds.
         side: "upper" or "lower".
         exact: whether all constants are explicit. Otherwise the bound holds up to a constant or to leading order.
-        worst_case: whether the bound is for the worst problem of a set, which need not be the problem at hand.
+        worst_case: whether the bound is for the worst problem of a set, which need not be the given problem.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.1)
-        >>> bound = bounds_for(problem, "fair-learn", "r_regret")[0]
+        >>> bound = jb.bounds.bounds_for(problem, "fair-learn", "r_regret")[0]
         >>> bound
         <guarantees paper, Theorem 3: upper bound on r_regret of fair-learn, in every round; assumes one play per \
 round, no delay, all arms always available, rewards in [0, 1] or Gaussian with sd <= 1/2, fractions that sum to less \
@@ -103,7 +103,7 @@ than 1>
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the theorem assumes of the problem, in words."""
+        """The assumptions of the theorem about the problem, in words."""
         return self.conditions.assumptions
 
     def __repr__(self) -> str:
@@ -117,11 +117,11 @@ than 1>
         )
 
     def covers(self, kind: str) -> bool:
-        """Whether the bound is for policies of a kind, which is named as the coordinate `kind` of results names it."""
+        """Whether the bound is for the policies of a kind, a value of the coordinate `kind` of results."""
         return any(fnmatchcase(kind, pattern) for pattern in self.policies)
 
     def arguments(self, problem: Problem) -> tuple[object, ...]:
-        """The function's arguments but for the rounds.
+        """The function's arguments, except for the rounds.
 
         Raises:
             InputError: the theorem does not apply to the problem.
@@ -160,13 +160,13 @@ _PREPOSITION = {"every round": "in", "the horizon": "at"}
 
 @suggest_keywords
 def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metric: str) -> list[Bound]:
-    """The bounds of `BOUNDS` on a metric of a policy that apply to a problem.
+    """The bounds of `BOUNDS` for a metric and a policy, as far as their theorems apply to a problem.
 
     Args:
         problem: a `Problem` or a table.
-        kind: the policy: a name, a `Policy`, or the name that the coordinate `kind` of results has for it, which is
-            "fair-learn" for `fucb` and "fair-learn/thompson" for `f-ts`.
-        metric: a name of `jaxbandit.metrics.definitions.METRICS`.
+        kind: the policy: a name, a `Policy`, or a value of the coordinate `kind` of results, which is "fair-learn" for
+            `fucb` and "fair-learn/thompson" for `f-ts`.
+        metric: the name of a metric, from `jb.metrics.METRICS`.
 
     Returns:
         The bounds; an empty list where no theorem applies.
@@ -176,7 +176,7 @@ def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metr
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.1)
-        >>> [bound.source for bound in bounds_for(problem, "fair-learn", "r_regret")]
+        >>> [bound.source for bound in jb.bounds.bounds_for(problem, "fair-learn", "r_regret")]
         ['guarantees paper, Theorem 3', 'guarantees paper, Theorem 5']
     """
     problem, known = problem_of(problem), _kind(kind)
@@ -186,7 +186,7 @@ def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metr
 
 
 def _kind(policy: str | Policy | Mapping[str, object]) -> str:
-    """A policy as the coordinate `kind` of results names it."""
+    """The value of the coordinate `kind` of results for a policy."""
     if not isinstance(policy, str) or policy in Policy.registry:
         return kind_of(policy_of(policy))
     known = {*Policy.registry, *_user_defined(Policy)}
