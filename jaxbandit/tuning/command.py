@@ -85,7 +85,7 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
     if not isinstance(label, str) or label not in configurations:
         raise unknown_name("tuning.policy", label, configurations)
     if "parameters" not in given:
-        words = 'a list of names, such as ["penalties"], or a table of names and starts, such as { eta = 1.0 }'
+        words = 'a list of names, such as ["penalties"], or names with starting values, such as { eta = 1.0 }'
         raise InputError("tuning.parameters", None, words)
     settings = plan.settings
     arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}

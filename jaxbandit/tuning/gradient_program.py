@@ -71,7 +71,7 @@ class _Structure(TypedDict):
 class GradientProgram:
     """Runs of one policy on one problem and their derivatives; all arguments are checked when it is made.
 
-    Args: as for `value_and_gradient` and, for `constraint`, `tune`.
+    The arguments are those of `tune`.
 
     Raises:
         InputError: naming the argument.
@@ -148,7 +148,7 @@ class GradientProgram:
             words = f"at most {_MAX_RUNS // instances} with {instances} instance(s)"
             raise InputError("seeds", seeds, words)
         if self.estimator == "score" and seeds < 2:
-            words = "2 or more with the estimator 'score': the baseline of a run is the mean of the others"
+            words = "at least 2 with the estimator 'score': the baseline of a run is the mean of the other runs"
             raise InputError("seeds", seeds, words)
         return seeds
 

@@ -1,21 +1,22 @@
 """Gradients of an expected objective with respect to a policy's parameters.
 
-There are two estimators.
+A policy that selects the arms of highest score is not a smooth function of its parameters. Gradients are therefore
+those of a soft policy, whose selections change gradually. There are two soft policies, each with its estimator.
 
-`relaxed`: the pathwise derivative. Arms get shares of each round (`relaxations.soft_shares`), counts are sums of shares
-and thresholds are sigmoids of a given width. So for given random numbers the objective is a smooth function of the
-parameters, and it is differentiated through the scan over the rounds. The estimate is unbiased for the gradient of the
-*relaxed* objective, which approaches the policy's own as temperature and width approach 0. A share moves with a score
-by at most 1 / (4 temperature), and a score moves with a count, at the threshold, by -A / (4 width). So where
-temperature * width is below A / 32, the count of an arm that is kept at its quota overshoots from round to round, and
-the derivative explodes.
+`relaxed`: the pathwise derivative. Each arm gets a share of each round (`relaxations.soft_shares`), counts are sums of
+shares, and thresholds are sigmoids of a given width. For given random numbers, the objective is then a smooth function
+of the parameters, and it is differentiated through the scan over the rounds. The estimate is unbiased for the gradient
+of the objective of this relaxed policy, which approaches that of the policy itself as temperature and width approach 0.
+A share changes with a score by at most 1 / (4 temperature), and a score changes with a count, at the threshold, by
+-A / (4 width), where A is the penalty rate. If temperature * width is below A / 32, the count of an arm that is kept at
+its quota overshoots from round to round, and the derivative explodes.
 
-`score`: the score function (Glynn 1990; Williams 1992). Whole plays are drawn from the soft choice and thresholds are
-hard. The gradient is the mean of (objective - baseline) times the derivative of the logarithm of the chance of the
-run's choices; the baseline of a run is the mean objective of the others (leave one out; Kool, van Hoof & Welling 2019).
-The estimate is unbiased for the gradient of the expected objective of the *softened* policy, which draws its arms; this
-approaches the policy's own as the temperature approaches 0. The variance grows with the horizon and with
-1 / temperature.
+`score`: the score function (Glynn 1990; Williams 1992). Arms are drawn at random with chances that follow from their
+scores, and thresholds are hard. The gradient is the mean of (objective - baseline) times the derivative of the
+logarithm of the probability of the run's selections. The baseline of a run is the mean objective of the other runs
+(leave one out; Kool, van Hoof & Welling 2019). The estimate is unbiased for the gradient of the expected objective of
+this random policy, which approaches that of the policy itself as the temperature approaches 0. The variance grows with
+the horizon and with 1 / temperature.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ class Estimate:
         value: the objective's mean over runs.
         value_stderr: its standard error.
         metrics: the means of the metrics that the objective is made of, by name.
-        gradient: by parameter, float64 `[]` or `[K]`.
-        gradient_stderr: its standard errors, likewise.
+        gradient: the derivatives by parameter, float64 `[]`, or `[K]` for one number per arm.
+        gradient_stderr: the standard errors of the derivatives, likewise.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.3)
-        >>> found = value_and_gradient(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8)
+        >>> found = jb.tuning.value_and_gradient(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8)
         >>> sorted(found.metrics), found.gradient_stderr["penalties"].shape
         (['penalized_regret'], (2,))
     """
@@ -100,22 +101,28 @@ def value_and_gradient(
 ) -> Estimate:
     """Estimate an expected objective and its gradient with respect to some of a policy's parameters.
 
+    Both are those of a soft policy: a version of the policy whose selections change gradually with its parameters.
+
     Args:
-        problem: a `Problem`, or a table with the keys of a config's `[problem]`. Its instances share the parameters,
-            and the objective is the mean over them.
-        policy: a name, a table or a `Policy`. The gradient is taken at its parameters.
+        problem: a `Problem`, or a table (dict) with the keys of a config's `[problem]`. All instances have the same
+            parameters; the objective is the mean over instances.
+        policy: a name, a table or a `Policy`.
         parameters: the names of the parameters, such as `["penalties"]` or, for a parameter of the merit function,
-            `["merit.scale"]`; or a mapping from names to values, each a number or K numbers. A parameter of which the
-            policy holds one number per arm has K derivatives.
+            `["merit.scale"]`: the gradient is taken at the values that the policy has, or else the problem. Or a
+            mapping from names to values, each a number or K numbers. A parameter with one number per arm has K
+            derivatives.
         objective: the name of a metric, "reward", "penalized_reward", a table such as
             `{"kind": "budget", "most": 20.0}`, or an `Objective`.
-        estimator: "relaxed" (pathwise, for policies that accept real counts, without delay) or "score" (score function,
-            any delay, larger variance). The documentation of this module says what each of them is unbiased for.
-        horizon: T, rounds.
-        seeds: runs of each instance; at least 2 for "score".
-        temperature: of the soft choice, at least 1e-6, in the unit of the scores (for `lfg`: of the queues).
-        width: of the soft threshold of the relaxed policy, at least 1e-6, in rounds. For a policy with a threshold,
-            temperature * width should be above A / 32.
+        estimator: the soft policy and its gradient. "relaxed": each arm gets a share of each round; for policies that
+            accept counts that are not integers, and problems without delay. "score": arms are drawn at random; for any
+            delay, with more noise. The documentation of `jaxbandit.tuning.gradients` has the details.
+        horizon: T, the number of rounds.
+        seeds: runs per instance; at least 2 for "score".
+        temperature: the softness of the choice between arms, in the unit of the scores (for `lfg`: of the queues), at
+            least 1e-6. The smaller it is, the closer the soft policy is to the policy itself, and the noisier the
+            gradient.
+        width: the softness of thresholds, in rounds, at least 1e-6; for "relaxed" only. For a policy with a threshold,
+            temperature * width should be above A / 32 for the largest penalty rate A, else the gradient can explode.
         key: the only source of randomness, an integer or a key of `jax.random`. Run i gets the same rewards as run i of
             `jb.simulate`, whatever the parameters, the estimator and the policy are.
 
@@ -123,12 +130,13 @@ def value_and_gradient(
         An `Estimate`.
 
     Raises:
-        InputError: naming the argument; for a policy or a parameter that cannot be tuned, it lists those that can.
+        InputError: an argument is invalid; the error names it. For a policy or a parameter that cannot be tuned, it
+            lists those that can.
         FloatingPointError: the objective or its gradient is not finite.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.3)
-        >>> found = value_and_gradient(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8)
+        >>> found = jb.tuning.value_and_gradient(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8)
         >>> found.gradient["penalties"].shape
         (2,)
     """

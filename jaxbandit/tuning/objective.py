@@ -1,4 +1,4 @@
-"""What is tuned for: the expectation of a function of a run's counts and metrics."""
+"""Objectives of tuning: functions of a run's counts and metrics, whose expectation is minimised or maximised."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Objective(Component):
     label: ClassVar[str] = "objective"
 
     def metrics(self) -> list[str]:
-        """The names of the metrics that `value` gets, from `jaxbandit.metrics.definitions.METRICS`; none by default.
+        """The names of the metrics that `value` gets, from `jb.metrics.METRICS`; none by default.
 
         The problem must have the keys that these metrics need.
         """
@@ -82,7 +82,8 @@ class Objective(Component):
 class PenalizedReward(Objective, name="penalized_reward"):
     """The expected reward minus the penalties for missed rounds, maximised.
 
-    sum_k mu_k N_k - A_k (tau_k T - N_k)+, with the problem's penalty rates A; in units of reward.
+    sum_k (mu_k N_k - A_k (tau_k T - N_k)+), with N_k selections of arm k in T rounds and the problem's means mu,
+    fractions tau and penalty rates A; (x)+ is max(x, 0). In units of reward.
 
     Source: penalties paper, eq. 4.
 
@@ -102,7 +103,7 @@ class PenalizedReward(Objective, name="penalized_reward"):
 
 
 class Reward(Objective, name="reward"):
-    """The expected reward of the arms that are played, sum_k mu_k N_k, maximised; in units of reward.
+    """The expected reward, sum_k mu_k N_k for N_k selections of arm k, maximised; in units of reward.
 
     Example:
         >>> jb.tuning.Reward().label
@@ -122,7 +123,7 @@ class MetricObjective(Objective, name="metric"):
     The name of a metric stands for this objective: `objective="regret"`.
 
     Args:
-        metric: a name of `jaxbandit.metrics.definitions.METRICS`; default "regret".
+        metric: the name of a metric, from `jb.metrics.METRICS`; default "regret".
 
     Example:
         >>> jb.tuning.MetricObjective(metric="utility").maximised
@@ -147,19 +148,21 @@ class MetricObjective(Objective, name="metric"):
 
 
 class Budget(Objective, name="budget"):
-    """A metric that is minimised while the mean of another one must be at most a budget.
+    """A metric that is minimised while the mean of another metric is to be at most a budget.
 
-    The objective is the Lagrangian metric + multiplier (limited - most). `tune` starts from the given multiplier and
-    moves it at every check; `value_and_gradient` takes it as it is. To maximise the reward, minimise `regret`.
+    The objective is metric + multiplier * (limited - most), the Lagrangian of the constraint limited <= most. `tune`
+    starts from the given multiplier and changes it each time that it simulates the policy itself; `value_and_gradient`
+    does not change it. To maximise the reward, minimise `regret`.
 
     Args:
         metric: the metric that is minimised; default "regret".
         limited: the metric that has the budget; default "unfairness".
         most: the budget, in the unit of the limited metric; default 0.
-        multiplier: the Lagrange multiplier at the start, >= 0: what one unit above the budget costs; default 1.
-        integral_gain: how far the multiplier moves per check while the limited metric is twice the budget, >= 0;
-            default 0.1.
-        proportional_gain: how far the multiplier moves when the limited metric changes by the budget, >= 0; default 1.
+        multiplier: the Lagrange multiplier at the start, >= 0: the cost of one unit above the budget; default 1.
+        integral_gain: how far the multiplier moves per change if the limited metric is twice the budget, >= 0; default
+            0.1.
+        proportional_gain: how far the multiplier moves if the limited metric has risen by the budget since the last
+            change, >= 0; default 1.
 
     Example:
         >>> budget = jb.tuning.Budget(most=5.0)  # as in `jb.tuning.tune(..., objective=budget)`
@@ -171,9 +174,11 @@ class Budget(Objective, name="budget"):
     limited: str = parameter("unfairness", doc="the metric that has a budget", static=True)
     most: float = parameter(0.0, doc="the budget, in the limited metric's unit")
     multiplier: float = parameter(1.0, low=0, doc="the Lagrange multiplier at the start")
-    integral_gain: float = parameter(0.1, low=0, doc="how far the multiplier moves per check at twice the budget")
+    integral_gain: float = parameter(
+        0.1, low=0, doc="how far the multiplier moves per change if the limited metric is twice the budget"
+    )
     proportional_gain: float = parameter(
-        1.0, low=0, doc="how far the multiplier moves when the limited metric changes by the budget"
+        1.0, low=0, doc="how far the multiplier moves if the limited metric has risen by the budget"
     )
 
     @property

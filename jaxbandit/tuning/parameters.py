@@ -87,16 +87,16 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem
         raise unknown_name("estimator", estimator, ESTIMATORS)
     supported = supported_estimators(prepared)
     if not supported:
-        words = f"a policy that selects by smooth scores or by known chances on this problem: {tunable_policies()}"
+        words = f"a policy with smooth scores or known selection probabilities on this problem: {tunable_policies()}"
         raise InputError("policy", policy.name, words)
     if estimator not in supported:
-        words = f"'score' for {policy.name}, whose scores or draws need whole counts; {tunable_policies()}"
+        words = f"'score' for {policy.name}, whose scores or draws need counts that are integers; {tunable_policies()}"
         raise InputError("estimator", estimator, words)
     if estimator == "relaxed" and not problem.delay.immediate:
         words = "'none' with the estimator 'relaxed'; the estimator 'score' works with any delay"
         raise InputError("problem.delay", problem.delay.name, words)
     if estimator == "score" and isinstance(prepared, MeritPolicy) and problem.plays > 1:
-        words = f"1 for {policy.name} with the estimator 'score': the chance of a rounded set is not known"
+        words = f"1 for {policy.name} with the estimator 'score', which needs the probability of each set of arms"
         raise InputError("problem.plays", problem.plays, words)
 
 
@@ -162,7 +162,7 @@ def _starts(parameters: object) -> dict[str, Any]:
     """The starts of the parameters by name; None where the policy's own value is the start."""
     listed = isinstance(parameters, Sequence | Mapping) and not isinstance(parameters, str)
     if not listed or not parameters or not all(isinstance(name, str) for name in parameters):  # type: ignore[attr-defined]
-        words = 'a list of names, such as ["penalties"], or a table of names and starts, such as { eta = 1.0 }'
+        words = 'a list of names, such as ["penalties"], or names with starting values, such as { eta = 1.0 }'
         raise InputError("parameters", parameters, words)
     return dict(parameters) if isinstance(parameters, Mapping) else dict.fromkeys(parameters)  # type: ignore[call-overload]
 
@@ -177,7 +177,7 @@ def _tunable(prepared: Policy, name: str, start: object, constraint: str, arms: 
     tunable = Tunable(name, path, _checked_start(value, name, about, arms), about["low"], about["high"], constraint)
     with np.errstate(divide="ignore", invalid="ignore"):
         if not np.all(np.isfinite(tunable.free_of(tunable.start))):
-            words = f"inside the range of the parameter, not at an end, with the constraint {constraint!r}"
+            words = f"inside the range of the parameter and not at its end with the constraint {constraint!r}"
             raise InputError(f"parameters.{name}", value, words)
     return tunable
 
@@ -224,7 +224,8 @@ def _shared_start(value: object, name: str) -> np.ndarray:
     if array.ndim < 2:
         return array
     if not np.all(array == array[:, :1]):
-        raise InputError(f"parameters.{name}", array.T.tolist(), "the same for all instances: give a start")
+        words = "the same for all instances; give a starting value otherwise"
+        raise InputError(f"parameters.{name}", array.T.tolist(), words)
     return array[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""`tune`: gradient steps, with checks of the policy itself; the best parameters that were checked are the result."""
+"""`tune`: gradient steps of a soft policy, with simulations of the policy itself to select the best parameters."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TuningStep:
-    """One step: the parameters before they are moved, and what was estimated there.
+    """One step: the parameters before they are moved, and the estimates at them.
 
     Attributes:
         values: the parameters.
-        estimate: the objective and its gradient.
+        estimate: the objective of the soft policy and its gradient.
         objective: the objective; a `Budget` has the multiplier of this step.
-        hard: the objective and its metrics for the policy itself, with hard choices and thresholds, by name; None in
-            steps without a check.
+        hard: the objective and its metrics for the policy itself, by name; None in steps without a check.
     """
 
     values: Values
@@ -55,17 +54,17 @@ class Tuned:
     Attributes:
         policy: the policy with the tuned parameters, ready for `jb.simulate`.
         values: the tuned parameters by name, float64 `[]` or `[K]`.
-        step: the step that they are from: the one in which the policy itself did best when it was checked. 0 means
-            that no step improved on the start.
-        trajectory: an `xarray.Dataset` over `step` with the parameters by name (and `arm` where they have one number
-            per arm); `objective` and `objective_stderr` of the soft policy; `gradient_norm`; the metrics of the
-            objective; for a `Budget`, its `multiplier`; and `hard_objective` and `hard_<metric>` of the policy itself,
-            NaN in steps without a check.
-        rounds: the number of rounds simulated in all, checks included.
+        step: the number of the step whose parameters these are: of the steps in which the policy itself was simulated,
+            the one in which it did best. 0 means that no step improved on the start.
+        trajectory: an `xarray.Dataset` with the dimension `step`, and `arm` for parameters with one number per arm. Its
+            variables are the parameters by name; `objective`, `objective_stderr`, `gradient_norm` and the metrics of
+            the objective for the soft policy; `hard_objective` and `hard_<metric>` for the policy itself, NaN in steps
+            in which it was not simulated; and the `multiplier` of a `Budget`.
+        rounds: the number of simulated rounds over all runs, simulations of the policy itself included.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.3)
-        >>> tuned = tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8, steps=2)
+        >>> tuned = jb.tuning.tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8, steps=2)
         >>> print(str(tuned).partition(" =")[0])
         Tuned(hard-threshold-ucb: penalties
     """
@@ -113,38 +112,63 @@ def tune(
 ) -> Tuned:
     """Tune some of a policy's parameters by gradients of an expected objective.
 
-    Every `check` steps, and after the last one, the policy itself (with hard choices and thresholds) is simulated on
-    the same seeds. The result is the set of parameters with which it did best; with a `Budget`, the best that meets the
-    budget or, if none does, the one nearest to it. The multiplier of a `Budget` follows the policy itself, so it is the
-    policy that meets the budget, whatever the soft policy does.
+    A policy that selects the arms of highest score has no useful gradient. The gradients are therefore those of a soft
+    policy: a version of the policy whose selections change gradually with its parameters. The soft policy only directs
+    the steps. Every `check` steps, and after the last step, the policy itself is simulated on the same seeds. The
+    result is the set of parameters with which the policy itself did best in these simulations.
 
-    An interrupted call keeps nothing.
+    The objective `{"kind": "budget", "most": B}`, or a `Budget`, minimises one metric, by default regret, while the
+    mean of another, by default unfairness, is to be at most B. It adds to the metric the excess over B times a
+    Lagrange multiplier. The multiplier rises where the policy itself exceeds the budget and falls where it stays below.
+    The result is the best set of parameters with which the policy itself meets the budget or, if there is none, the
+    set that is nearest to it.
+
+    An interrupted call leaves no results.
 
     Args:
-        problem, policy, parameters, objective, estimator, horizon, seeds, temperature, width, key: as for
-            `value_and_gradient`; the parameters start from the values that the policy holds, or from those given.
+        problem: a `Problem`, or a table (dict) with the keys of a config's `[problem]`. All instances have the same
+            parameters; the objective is the mean over instances.
+        policy: a name, a table or a `Policy`.
+        parameters: the names of the parameters, such as `["penalties"]` or, for a parameter of the merit function,
+            `["merit.scale"]`: the steps start from the values that the policy has, or else the problem. Or a mapping
+            from names to starting values, each a number or K numbers.
+        objective: the name of a metric, "reward", "penalized_reward", a table such as
+            `{"kind": "budget", "most": 20.0}`, or an `Objective`.
+        estimator: the soft policy and its gradient. "relaxed": each arm gets a share of each round; for policies that
+            accept counts that are not integers, and problems without delay. "score": arms are drawn at random; for any
+            delay, with more noise. The documentation of `jaxbandit.tuning.gradients` has the details.
+        horizon: T, the number of rounds.
+        seeds: runs per instance; at least 2 for "score".
+        temperature: the softness of the choice between arms, in the unit of the scores (for `lfg`: of the queues), at
+            least 1e-6. The smaller it is, the closer the soft policy is to the policy itself, and the noisier the
+            gradient.
+        width: the softness of thresholds, in rounds, at least 1e-6; for "relaxed" only. For a policy with a threshold,
+            temperature * width should be above A / 32 for the largest penalty rate A, else the gradient can explode.
         steps: the number of gradient steps.
         optimizer: an optimizer of optax; default: Adam with a learning rate that falls to 0 along a cosine.
-        learning_rate: of the default optimizer in the first step, >= 0: about how far a parameter (or the free number
-            that stands for it) moves per step.
-        constraint: "projection": after each step, parameters are clipped to their range (such as A >= 0);
-            "reparametrisation": a parameter is low + exp(x), or a logistic function of x if its range has both ends,
-            and x moves; or a mapping from names to these.
+        learning_rate: the learning rate of the default optimizer in the first step, >= 0. It is about how far a
+            parameter (with "reparametrisation": its x) moves per step.
+        constraint: how parameters stay in their range, such as A >= 0. "projection": they are clipped to it after each
+            step. "reparametrisation": a parameter is low + exp(x), or a logistic function of x if its range has two
+            ends, and steps move x. Or a mapping from names to these.
         common: whether all steps use the same random numbers, which makes the objective a fixed function of the
-            parameters. Default: True for "relaxed"; False for "score", whose noise would not average out otherwise.
-        check: the policy itself is simulated every `check` steps.
+            parameters. Default: True for "relaxed"; False for "score", whose noise then averages out over the steps.
+        check: the number of steps from one simulation of the policy itself to the next.
+        key: the only source of randomness, an integer or a key of `jax.random`. Run i gets the same rewards as run i of
+            `jb.simulate`, whatever the parameters, the estimator and the policy are.
         progress: show a progress bar with the rounds done, the selections per second and the time left.
 
     Returns:
-        A `Tuned`.
+        A `Tuned`: the tuned policy, its parameters and the trajectory of the steps.
 
     Raises:
-        InputError: naming the argument.
-        FloatingPointError: the objective or its gradient is not finite; the message has the step and the parameters.
+        InputError: an argument is invalid; the error names it. For a policy or a parameter that cannot be tuned, it
+            lists those that can.
+        FloatingPointError: the objective or its gradient is not finite; the error names the step and the parameters.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.3)
-        >>> tuned = tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8, steps=2)
+        >>> tuned = jb.tuning.tune(problem, "hard-threshold-ucb", ["penalties"], horizon=50, seeds=8, steps=2)
         >>> tuned.trajectory.sizes["step"]
         3
     """
@@ -277,7 +301,7 @@ def _simulate_policy(program: GradientProgram, values: Values, seeds: int, objec
 
 
 def _best_step(program: GradientProgram, made: list[TuningStep]) -> int:
-    """The checked step in which the policy did best; with a budget, first of all came nearest to meeting it."""
+    """The checked step in which the policy itself did best; with a budget, the excess over it is compared first."""
     checked = [(number, step.hard) for number, step in enumerate(made) if step.hard is not None]
     objective = program.objective
 

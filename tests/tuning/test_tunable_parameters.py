@@ -38,7 +38,7 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
         ({"estimator": "both"}, r"estimator = 'both': must be one of relaxed, score"),
         (
             {"problem": UNIT, "policy": jb.policy("eta-fucb", base="kl-ucb"), "parameters": ["eta"]},
-            r"estimator = 'relaxed': must be 'score' for eta-fucb, whose scores or draws need whole counts; ",
+            r"estimator = 'relaxed': must be 'score' for eta-fucb, whose scores or draws need counts that are",
         ),
         ({"problem": DELAYED}, r"problem\.delay = 'fixed': must be 'none' with the estimator 'relaxed'; "),
         (
@@ -53,7 +53,7 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
         ({"parameters": {"penalties": -1.0}}, r"parameters\.penalties = -1\.0: must be .* from 0 to inf"),
         (
             {"parameters": {"penalties": 0.0}, "constraint": "reparametrisation"},
-            r"parameters\.penalties = 0\.0: must be inside the range of the parameter, not at an end",
+            r"parameters\.penalties = 0\.0: must be inside the range of the parameter and not at its end",
         ),
         ({"constraint": "none"}, r"constraint = 'none': must be one of projection, reparametrisation"),
         ({"constraint": {"eta": "projection"}}, r"constraint = 'eta': must be one of penalties"),
@@ -79,7 +79,7 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
         ({"width": [0.1]}, r"width = \[0\.1\]: must be a number >= 1e-6"),
         ({"seeds": 0}, r"simulation\.seeds = 0: "),
         ({"problem": SEVERAL, "seeds": 6_000_000}, r"seeds = 6000000: must be at most 5000000 with 2 instance\(s\)"),
-        ({"estimator": "score", "seeds": 1}, r"seeds = 1: must be 2 or more with the estimator 'score'"),
+        ({"estimator": "score", "seeds": 1}, r"seeds = 1: must be at least 2 with the estimator 'score'"),
         ({"horizon": 1 << 24}, r"horizon = 16777216: must be at most 11184809 rounds for tuning with 3 arms"),
         ({"steps": 0}, r"steps = 0: must be a whole number >= 1"),
         ({"check": 0.5}, r"check = 0\.5: must be a whole number >= 1"),
@@ -98,7 +98,7 @@ def test_arguments_that_cannot_be_used_are_refused(changes, message):
 def test_a_start_that_instances_do_not_share_must_be_given():
     problem = jb.Problem([[0.9, 0.5], [0.5, 0.9]], fractions=0.1, penalties=[[0.1, 0.2], [0.2, 0.1]])
     with pytest.raises(
-        InputError, match=r"parameters\.penalties = .*: must be the same for all instances: give a start"
+        InputError, match=r"parameters\.penalties = .*: must be the same for all instances; give a start"
     ):
         tuning.tune(problem, "hard-threshold-ucb", ["penalties"], horizon=10)
 
