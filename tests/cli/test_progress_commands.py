@@ -178,10 +178,10 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     [
         (
             {"jaxbandit": "0.0.1"},
-            "must hold a run of jaxbandit 0.1.0, the version here; this one began with 0.0.1",
+            "must hold a run of jaxbandit 0.1.0, the installed version; this one began with 0.0.1",
         ),
         ({"jax": "0.9"}, "this one began with 0.9"),
-        ({"jaxbandit": None}, "must hold a run of `jaxbandit run`; another program"),
+        ({"jaxbandit": None}, "must hold a run that `jaxbandit run` began; `jb.simulate`"),
         ({"config": None}, "must hold an unfinished run with its config"),
         ({"config": 5}, "must hold an unfinished run with its config"),
         ({"config": "a = ["}, "must hold an unfinished run with its config"),
@@ -284,23 +284,23 @@ def test_a_disk_that_is_full_at_the_figures_holds_the_results(there, regret, cap
 @pytest.mark.parametrize("fate", ["gone", "a file", "read-only", "out is a file"])
 def test_a_folder_that_disappears_during_a_run(there, regret, capsys, monkeypatch, fate):
     """It disappears after the second block."""
-    made, count, write = there / "made", [0], Path.write_bytes
+    made, count, open_file = there / "made", [0], Path.open
 
-    def lost(path, content):
-        if path.name.startswith(".stack"):
+    def lost(path, mode="r", *arguments, **options):
+        if path.name.startswith(".stack") and mode == "wb":
             count[0] += 1
-        if count[0] == 3:
-            if fate == "read-only":
-                raise OSError(30, "Read-only file system", str(path))
-            shutil.rmtree(made if fate.startswith("out") else made / FOLDER, ignore_errors=True)
-            if fate != "gone":
-                write(made if fate.startswith("out") else made / FOLDER, b"")
-        return write(path, content)
+            if count[0] == 3:
+                if fate == "read-only":
+                    raise OSError(30, "Read-only file system", str(path))
+                shutil.rmtree(made if fate.startswith("out") else made / FOLDER, ignore_errors=True)
+                if fate != "gone":
+                    (made if fate.startswith("out") else made / FOLDER).write_bytes(b"")
+        return open_file(path, mode, *arguments, **options)
 
     (made).mkdir()
     (made / "mine.txt").write_text("kept")
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", lost)
+        patch.setattr(Path, "open", lost)
         assert run() == 1
     text = capsys.readouterr().err.splitlines(keepends=True)
     assert text[:-1] == ([KEPT] if fate == "read-only" else [])

@@ -1,8 +1,8 @@
 """Checkpoints: each finished block of a run is kept in a folder until the results are written.
 
-A file begins with a line of text: the format, the fingerprint of the run, the name of the block, the number of bytes
-that follow, and their SHA-256. Arrays in NumPy's format follow, which are read without unpickling. Files are written
-atomically. A damaged file is detected, and its block is simulated again.
+The file of a block begins with a line of text: the format, the fingerprint of the run, the name of the block, the
+number of bytes that follow, and their SHA-256. The arrays follow in NumPy's format, which is read without unpickling.
+Files are written atomically. A damaged file is detected, and its block is simulated again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 import numpy as np
 import tomli_w
 
-from jaxbandit.core.errors import InputError, WriteError
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.files.output_names import HEX, is_folder, is_staged, remove_files, unique_name
 
 Made = TypeVar("Made")
@@ -52,9 +53,9 @@ class Checkpoint:
         about: a TOML table with what is needed to resume the run.
 
     Attributes:
-        about: the table; that of the earlier call, where one began this run.
+        about: the table; if an earlier call began this run, the table of that call.
         seconds: the time that earlier calls spent on the blocks that they finished.
-        since: the time at which this call began to simulate, of `time.perf_counter`.
+        since: the time of `time.perf_counter` at which this call began to simulate.
 
     Raises:
         InputError: the folder holds another run, or jaxbandit did not make it.
@@ -117,7 +118,7 @@ class Checkpoint:
 
     def _write_about(self) -> None:
         text = tomli_w.dumps({**self.about, "run": self.run})
-        self._write(_ABOUT, _headed(text.encode(), *_ABOUT_FORMAT))
+        write_atomically(self.path / _ABOUT, _headed(text.encode(), *_ABOUT_FORMAT))
 
     def load(self, name: str, made: Callable[[dict[str, np.ndarray]], Made]) -> Made | None:
         """The value that `made` makes of a block's arrays; None where the block is not finished.
@@ -155,19 +156,7 @@ class Checkpoint:
         body = io.BytesIO()
         seconds = self.seconds + time.perf_counter() - self.since
         np.savez(body, **{**arrays, "seconds": np.asarray(seconds)})  # type: ignore[arg-type]
-        self._write(f"{name}.block", _headed(body.getvalue(), _FORMAT, self.run, name))
-
-    def _write(self, name: str, content: bytes) -> None:
-        partial = self.path / unique_name(f".{name}.")
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            try:
-                partial.write_bytes(content)
-                partial.replace(self.path / name)
-            finally:
-                partial.unlink(missing_ok=True)
-        except OSError as error:
-            raise WriteError(self.path / name, error) from None
+        write_atomically(self._block(name), _headed(body.getvalue(), _FORMAT, self.run, name))
 
 
 def _blocks(folder: Path) -> list[Path]:
@@ -175,10 +164,10 @@ def _blocks(folder: Path) -> list[Path]:
 
 
 def _check_ours(out: Path) -> None:
-    """Refuse a folder of this name that jaxbandit did not make, since it is emptied in the end.
+    """Refuse a checkpoint folder that jaxbandit did not make, because the checkpoint folder is emptied at the end.
 
     Raises:
-        InputError: naming what jaxbandit did not make.
+        InputError: the folder contains something that jaxbandit did not make; the error names it.
     """
     for name in (FOLDER, _GONE):
         try:
@@ -186,7 +175,7 @@ def _check_ours(out: Path) -> None:
         except OSError as error:
             strange = f"cannot be read ({error.strerror})"
         if strange is not None:
-            words = f"a folder whose {name!r}, if it exists, was made by jaxbandit (this one {strange})"
+            words = f"must not contain a file or folder {name!r} that jaxbandit did not make; the one in it {strange}"
             raise InputError("--out", str(out), words)
 
 
@@ -201,7 +190,7 @@ def _strange(folder: Path) -> str | None:
             return f"holds {path.name!r}"
     about = folder / _ABOUT
     if about.is_file() and not _blocks(folder) and not _begins(about):  # a common name
-        return f"holds a {_ABOUT!r} of another kind"
+        return f"holds a {_ABOUT!r} that jaxbandit did not write"
     return None
 
 
@@ -217,7 +206,7 @@ def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:
         made = {key: arrays[key] for key in arrays.files}
     seconds = float(made.pop("seconds"))
     if not 0 <= seconds < math.inf:
-        raise ValueError("it holds no time")
+        raise ValueError("its running time is missing")
     return made, seconds
 
 
@@ -235,7 +224,7 @@ def begun(out: Path) -> bool:
 def staging(out: Path) -> Iterator[Path]:
     """A new folder in the checkpoint folder, for files that are moved to their places when they are complete.
 
-    After a kill it is removed together with the checkpoint folder.
+    If the process is killed, the folder stays until the checkpoint folder is removed.
 
     Raises:
         OSError: it cannot be made.
@@ -285,7 +274,7 @@ def _about(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(_read(path, *_ABOUT_FORMAT).decode())
     except (OSError, ValueError, RecursionError) as error:
-        words = f"a file as jaxbandit wrote it ({error}); `jaxbandit run` with the same config resumes the run"
+        words = f"an undamaged file of jaxbandit ({error}); `jaxbandit run` with the same config resumes the run"
         raise InputError("DIR", str(path), words) from None
 
 
@@ -307,8 +296,8 @@ def _read(path: Path, *words: str) -> bytes:
         head = file.readline(_HEAD).decode("ascii", "replace").split()
         length = os.fstat(file.fileno()).st_size - file.tell()
         if head[:-1] != [*words, str(length)]:
-            raise ValueError("it begins as another file")
+            raise ValueError("its first line is not the expected one")
         content = file.read()
     if head[-1] != hashlib.sha256(content).hexdigest():
-        raise ValueError("its digest is that of another text")
+        raise ValueError("its content does not match its checksum")
     return content
