@@ -210,10 +210,11 @@ def _resume(parsed: argparse.Namespace) -> int:
         raise InputError("DIR", str(out), f"a folder that can be read ({error.strerror})") from None
     for name, here in _versions().items():
         if name not in about:
-            raise InputError("DIR", str(out), "must hold a run of `jaxbandit run`; another program began this one")
+            words = "must hold a run that `jaxbandit run` began; `jb.simulate` began this one and can resume it"
+            raise InputError("DIR", str(out), words)
         if about[name] != here:
-            words = f"must hold a run of {name} {here}, the version here; this one began with {about[name]}"
-            raise InputError("DIR", str(out), f"{words}: resume it there, or run its config with another --out")
+            words = f"must hold a run of {name} {here}, the installed version; this one began with {about[name]}"
+            raise InputError("DIR", str(out), f"{words}: resume it with that, or run its config with another --out")
     try:
         config = tomllib.loads(about["config"])
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What to simulate, and how much: labelled policies, and the horizon, seeds and recorded rounds."""
+"""The settings of a simulation: labelled policies, and the horizon, the seeds and the recorded rounds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from jaxbandit.policies.base import Policy
 
 @dataclass(frozen=True)
 class Configuration:
-    """A labelled policy to simulate, on a problem of its own where it has one.
+    """A labelled policy to simulate; in a grid over the problem, with the problem to simulate it on.
 
     Attributes:
         label: the name of its results, unique in a simulation.
         policy: the policy with its parameters, not yet prepared.
         family: the label that all points of a grid share; outside grids, the label.
-        problem: its problem; None for the simulation's problem.
-        point: its point in the grid: the value of each varied config key.
+        problem: the problem; None for the problem of the simulation.
+        point: the point of the grid: the value of each varied config key.
     """
 
     label: str
@@ -51,7 +51,7 @@ class SimulationSettings:
             rounds.
         metrics: names of metrics; None for all that the problem defines.
         block: runs simulated together; None for a number that suits the device. Results do not depend on it.
-        until: "METRIC_stderr<x": seeds are added until the standard error of the metric's mean at T is below x.
+        until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
     """
 
     horizon: int
@@ -87,7 +87,7 @@ class SimulationSettings:
             more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""
             raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
         if self.seeds > MOST_RUNS:
-            raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}: means are exact up to that")
+            raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}, up to which means are exact")
         if self.metrics is not None:
             check_names(self.metrics, "simulation.metrics")
 
@@ -100,7 +100,7 @@ def check_names(names: object, key: str) -> None:
     """
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         example = names if isinstance(names, str) and names.isidentifier() and len(names) < 40 else "regret"
-        raise InputError(key, names, f'a list of names, as ["{example}"]')
+        raise InputError(key, names, f'a list of names, such as ["{example}"]')
 
 
 def short(value: object) -> str:

@@ -143,10 +143,13 @@ def _no_room(plan: Plan, seeds: int, wanted: int) -> str | None:
         dataclasses.replace(plan.settings, seeds=wanted).check()
         plan.check_memory(wanted)
     except InputError as error:
-        words = f"stopped after {seeds} seeds, more do not fit: {error}"
+        words = f"stopped after {seeds} seeds before the standard error was reached, because more do not fit: {error}"
     if not distributed.any_of(words is not None):
         return None
-    return words or f"stopped after {seeds} seeds, more do not fit another process's memory"
+    return words or (
+        f"stopped after {seeds} seeds before the standard error was reached, because more do not fit the memory of "
+        "another process"
+    )
 
 
 def _simulate_seeds(run: _Run, seeds: slice) -> list[BlockStatistics]:

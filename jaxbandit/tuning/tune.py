@@ -278,7 +278,7 @@ class _Optimisation:
         moved = {name: np.asarray(value, np.float64) for name, value in moved.items()}
         self._free = {tunable.name: tunable.project(moved[tunable.name]) for tunable in tunables}
         if not all(np.all(np.abs(value) <= LARGEST) for value in self.values().values()):  # False for NaN
-            raise InputError(*self._argument, f"such that steps are smaller: a step led to {in_words(self.values())}")
+            raise InputError(*self._argument, f"must make smaller steps: a step led to {in_words(self.values())}")
         if isinstance(self.objective, Budget) and hard is not None:
             limited = hard[self.objective.limited]
             before = limited if self._limited is None else self._limited

@@ -57,8 +57,8 @@ def test_results_that_cannot_fit_are_refused_at_once(problem, policy, setting):
 @pytest.mark.parametrize(
     ("problem", "key", "words"),
     [
-        ({"means": [0.5] * 5000}, "problem.means", "16 runs' state in memory"),
-        ({**PROBLEM, "delay": {"kind": "pareto"}}, "problem.delay", "a delay or a horizon whose calendar fits"),
+        ({"means": [0.5] * 5000}, "problem.means", "the state of 16 runs fits the memory"),
+        ({**PROBLEM, "delay": {"kind": "pareto"}}, "problem.delay", "calendar of pending rewards fits the memory"),
     ],
 )
 def test_where_not_even_one_vector_of_runs_fits_it_is_said(monkeypatch, problem, key, words):

@@ -137,7 +137,8 @@ def test_where_more_do_not_fit_the_results_are_kept(tmp_path, capsys, monkeypatc
 
     monkeypatch.setattr(memory, "check_results", full)
     assert main(["run", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out")]) == 1
-    assert "jaxbandit: stopped after 160 seeds, more do not fit: simulation.seeds = 1280" in capsys.readouterr().err
+    words = "jaxbandit: stopped after 160 seeds before the standard error was reached, because more do not fit: "
+    assert f"{words}simulation.seeds = 1280" in capsys.readouterr().err
     assert asked == [20, 160, 1280]
     with xr.open_dataset(tmp_path / "out" / "results.nc") as data:
         assert data.sizes["seed"] == 160

@@ -180,7 +180,7 @@ def test_code_that_calls_back_to_python_cannot_be_kept(tmp_path):
         def value(self, state, now):
             return jax.pure_callback(lambda x: np.asarray(x), jax.ShapeDtypeStruct(now.mean.shape, "float32"), now.mean)
 
-    with pytest.raises(jb.InputError, match=r"policies = 'Called': .* without calls back to Python \(pure_callback\)"):
+    with pytest.raises(jb.InputError, match=r"policies = 'Called': .* without callbacks to Python \(pure_callback\)"):
         pulls(Called, keep=tmp_path / "kept")
 
 

@@ -53,10 +53,11 @@ def runs_a_block(
     need = 3 * state + 2 * 4 * STOPS * (stack.arms + len(sums)) + 16 * len(result_shape.metrics)
     room = device_bytes() * devices // (2 * at_once)
     if need * LANES > room:
-        words = f"a delay or a horizon whose calendar fits: {LANES} runs take {need * LANES / 2**30:.3g} GiB"
+        size = f"{LANES} runs take {need * LANES / 2**30:.3g} GiB"
         if not calendar:
-            words = f"{LANES} runs' state in memory, which takes {need * LANES / 2**30:.3g} GiB"
+            words = f"few enough that the state of {LANES} runs fits the memory: {size}"
             raise InputError("problem.means", f"{stack.arms} arms", words)
+        words = f"a delay whose calendar of pending rewards fits the memory: {size}"
         raise InputError("problem.delay", stack.world.delay.name, f"{words}; a shorter horizon or fewer arms need less")
     runs = min(room // need, stack.rows * seeds + LANES)
     while runs > LANES and need * runs + _quotas(stack, -(-runs // seeds)) > room:
@@ -108,8 +109,8 @@ def check_results(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape],
         rows = sum(stack.rows for stack in stacks)
         free = f"{room / 2**30:.3g} GiB are free{_under_limit(room)}"
         words = (
-            f"runs whose results fit: {rows} configurations and instances x {seeds} seeds take {need / 2**30:.3g} GiB, "
-            f"and {free}; fewer seeds, metrics or recorded rounds take less"
+            f"a number whose results fit the memory: {rows} configurations and instances x {seeds} seeds take "
+            f"{need / 2**30:.3g} GiB, and {free}; fewer seeds, metrics or recorded rounds take less"
         )
         raise InputError("simulation.seeds", seeds, words)
 
@@ -140,7 +141,7 @@ def check_limit() -> None:
     """
     limit = _limit()
     if limit is not None and limit < _LEAST:
-        words = f"at least {_LEAST >> 10} KiB, or unlimited: JAX needs as much address space to start"
+        words = f"at least {_LEAST >> 10} KiB, or unlimited: JAX needs this much address space to start"
         raise InputError("ulimit -v", limit >> 10, words)
 
 

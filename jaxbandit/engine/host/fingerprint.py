@@ -24,7 +24,7 @@ def digest(plan: Plan) -> str:
     of blocks decide nothing.
 
     Raises:
-        InputError: a policy calls back to Python, where its code cannot be compared.
+        InputError: a policy has callbacks to Python, whose code cannot be compared.
     """
     settings, asked = plan.settings, (plan.stopping_rule, plan.metrics, plan.rounds.tolist())
     labels = [one.label for one in plan.configurations]
@@ -47,6 +47,6 @@ def _program(stack: Stack, names: list[str]) -> str:
     try:
         return traced_programs.digest_of(stack, names)
     except program_digest.OpaqueError as error:
-        words = f"policies, rewards and delays without calls back to Python ({error})"
-        why = "code that calls back cannot be compared with that of an earlier run, which `keep` asks for"
+        words = f"policies, rewards and delays without callbacks to Python ({error}) if progress is kept"
+        why = "the code behind a callback cannot be compared with that of an earlier run"
         raise InputError("policies", stack.policy.name, f"{words}: {why}") from None

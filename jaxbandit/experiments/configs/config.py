@@ -1,4 +1,4 @@
-"""Configs: TOML files and tables to a checked plan. Each error names the key, its value and the rule."""
+"""Configs: from TOML files and tables to a checked plan. Each error names the key, its value and the rule."""
 
 from __future__ import annotations
 
@@ -117,7 +117,8 @@ def _apply_change(config: Table, change: str) -> None:
             raise InputError("--set", change, f"cannot set a key of {part}: it is {short_repr(held)}, not a table")
         place = held
     if not isinstance(place, dict):
-        raise InputError("--set", change, "cannot set an entry of a list; set the list, as problem.means=[0.9, 0.5]")
+        words = "cannot set an entry of a list; set the list, such as problem.means=[0.9, 0.5]"
+        raise InputError("--set", change, words)
     place[last] = _change_value(text)
 
 
@@ -181,7 +182,7 @@ def problem_points(given: Mapping[str, object], grid: object, key: int) -> list[
             raise error.with_key(error.key, f" (at {where})" if point else "") from None
         shape = made[0].problem.means.shape if made else problem.means.shape
         if problem.means.shape != shape:
-            words = f"means of {shape[0]} arms and {shape[1]} instances, as at every point of the grid"
+            words = f"means of {shape[0]} arms and {shape[1]} instances, as at the other points of the grid"
             raise InputError("grid.problem.means", problem.means.T.tolist(), words)
         made.append(ProblemPoint(point, problem))
     return made
@@ -200,7 +201,7 @@ def on_every_problem(policies: list[Configuration], points: list[ProblemPoint]) 
 
 
 def _on_problem(configuration: Configuration, at: ProblemPoint) -> Configuration:
-    """A policy on a problem of a grid. Its label tells the point of both grids."""
+    """A policy on a problem of a grid. Its label shows the point in the policy's grid and in the problem's grid."""
     point = {**configuration.point, **at.point}
     name = configuration.family if configuration.point else configuration.label
     return dataclasses.replace(configuration, label=f"{name} ({point_text(point)})", problem=at.problem, point=point)
@@ -222,7 +223,7 @@ def policy_configurations(tables: object, horizon: int) -> list[Configuration]:
     for number, one in enumerate(tables):
         key = f"policies[{number}]"
         if not isinstance(one, Mapping):
-            raise InputError(key, one, 'a table with a kind, as { kind = "ucb1" }')
+            raise InputError(key, one, 'a table with a kind, such as { kind = "ucb1" }')
         made += _expand_policy(dict(one), key, horizon)
     return check_labels(made)
 
@@ -269,9 +270,10 @@ def point_text(point: Mapping[str, object]) -> str:
 
 
 def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
-    """Raise an error where a grid has too many configurations; `lengths` are those of its lists."""
+    """Raise an error if a grid has too many configurations; their number is the product of `lengths`."""
     if count > MOST:
-        raise InputError(key, dict(lengths), f"must have at most {MOST} combinations (they have {count})")
+        words = f"must make at most {MOST} configurations; the product of these numbers is {count}"
+        raise InputError(key, dict(lengths), words)
 
 
 def _default_label(kind: str, given: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Grids over a problem: a `[problem]` table and a `[grid]` over its keys, expanded to one table per point."""
+"""Grids over a problem: a table `[problem]` and a table `[grid]`, expanded to a table `[problem]` per point."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from jaxbandit.core.errors import InputError, short_repr, unknown_key
 MOST = 10**6  # configurations
 
 Table = dict[str, Any]  # of TOML, or the same from Python: any value that a key may take
-Point = dict[str, Any]  # of a grid: the value of each varied config key
+Point = dict[str, Any]  # a point of a grid: the value of each varied config key
 
 # Keys of a problem where a list can only be a grid. Elsewhere a list has one number per arm, and [grid] makes grids.
 _IN_PLACE = ("plays", "penalties.gap_fraction", "merit.", "opportunity.")
 
 
 def expanded(problem: Mapping[str, object], grid: object = None) -> Iterator[tuple[Point, Table]]:
-    """The points of a grid over a problem, each with the table of the problem there. The last list runs fastest.
+    """The points of a grid over a problem, each with its table `[problem]`. The values of the last list change fastest.
 
     Args:
-        problem: the table `[problem]`. A list under `plays`, `penalties.gap_fraction` or a number of `merit` or
+        problem: the table `[problem]`. A list under `plays`, `penalties.gap_fraction` or a parameter of `merit` or
             `opportunity` is a list of the grid.
-        grid: the table `[grid]`: keys as in the config (`problem.penalties`), a list of values under each.
+        grid: the table `[grid]`: a list of values under each of some config keys, such as `problem.penalties`.
 
     Raises:
-        InputError: a key of the grid that holds no list or is not a key of the problem.
+        InputError: a key of the grid holds no list or is not a key of the problem.
     """
     axes = {name: values for name, values in _leaves(problem) if _is_grid_key(name) and isinstance(values, list)}
     grid_axes = _grid_axes(grid)
@@ -40,7 +40,8 @@ def expanded(problem: Mapping[str, object], grid: object = None) -> Iterator[tup
     count = math.prod(map(len, axes.values()))
     if count > MOST:
         lengths = {name: len(values) for name, values in axes.items()}
-        raise InputError("grid", lengths, f"must have at most {MOST} combinations (it has {count})")
+        words = f"must make at most {MOST} configurations; lists of these lengths make {count}"
+        raise InputError("grid", lengths, words)
     for chosen in itertools.product(*axes.values()):
         table = copy.deepcopy(dict(problem)) if axes else dict(problem)
         for name, value in zip(axes, chosen, strict=True):
@@ -54,15 +55,15 @@ def _grid_axes(grid: object) -> dict[str, Any]:
     if grid is None:
         return {}
     if not isinstance(grid, Mapping):
-        raise InputError("grid", grid, "a table [grid], as problem.penalties = [0.1, 0.2]")
+        raise InputError("grid", grid, "a table [grid], such as problem.penalties = [0.1, 0.2]")
     axes = {}
     for name, values in _leaves(grid):
         section, _, key = name.partition(".")
         if section == "policies":
-            words = "cannot stand in [grid]; a list in the policy's own table [[policies]] makes a grid"
+            words = "cannot be in [grid], which varies keys of [problem]; give the list in the table of the policy"
             raise InputError(f"grid.{name}", values, words)
         if section == "simulation":
-            words = "cannot vary; a simulation has one horizon and one number of seeds"
+            words = "cannot be in [grid], which varies keys of [problem]; give one value in [simulation]"
             raise InputError(f"grid.{name}", values, words)
         if section != "problem" or not key:
             raise unknown_key(f"grid.{name}", values, ["problem"])

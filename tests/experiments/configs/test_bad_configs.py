@@ -77,7 +77,7 @@ BAD = [
     ({"simulation.key": 2**64}, "simulation.key", 2**64, "an integer from 0 to 2^64 - 1"),
     ({"simulation.key": 0.5}, "simulation.key", 0.5, "an integer from 0 to 2^64 - 1"),
     ({"simulation.key": True}, "simulation.key", True, "an integer from 0 to 2^64 - 1"),
-    ({"simulation.metrics": "regret"}, "simulation.metrics", "regret", 'a list of names, as ["regret"]'),
+    ({"simulation.metrics": "regret"}, "simulation.metrics", "regret", 'a list of names, such as ["regret"]'),
     ({"simulation.metrics": [1]}, "simulation.metrics", [1], "a list of names"),
     ({"simulation.metrics": ["regret", "regrets"]}, "simulation.metrics", "regrets", "(did you mean 'regret'?)"),
     (
@@ -197,7 +197,7 @@ BAD = [
     ({"policies": []}, "policies", [], "one or more tables [[policies]], each with a kind"),
     ({"policies": "ucb1"}, "policies", "ucb1", "one or more tables [[policies]], each with a kind"),
     ({"policies": {"kind": "ucb1"}}, "policies", {"kind": "ucb1"}, "one or more tables [[policies]], each with a kind"),
-    ({"policies": ["ucb1"]}, "policies[0]", "ucb1", 'a table with a kind, as { kind = "ucb1" }'),
+    ({"policies": ["ucb1"]}, "policies[0]", "ucb1", 'a table with a kind, such as { kind = "ucb1" }'),
     ({"policies": [{"kind": "ucb1"}, {"kind": "lgf"}]}, "policies[1].kind", "lgf", "(did you mean 'lfg'?)"),
     (one(label="mine"), "policies[0].kind", None, "cucb-d, epsilon-greedy, eta-fucb"),
     (one(kind=3), "policies[0].kind", 3, "cucb-d, epsilon-greedy, eta-fucb"),

@@ -64,7 +64,7 @@ def test_curves_of_chosen_metrics(results):
     assert [axis.get_ylabel() for axis in figure.axes] == ["unfairness (missed rounds)", "regret (reward)"]
     for asked, message in (
         (["x"], "metrics = 'x'"),
-        ("regret", r'a list of names, as \["regret"\]'),
+        ("regret", r'a list of names, such as \["regret"\]'),
         ([], "at least"),
     ):
         with pytest.raises(jb.InputError, match=message):
