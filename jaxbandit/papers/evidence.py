@@ -1,4 +1,4 @@
-"""What decides a claim: estimates with standard errors, and a verdict that follows from them."""
+"""The evidence on claims: estimates with standard errors, and the verdicts that follow from them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Estimate:
     """One of the numbers that decide a claim.
 
     Attributes:
-        setting: the setting that it was measured in, in words.
+        setting: the setting in which the number was measured, in words.
         value: the estimate.
-        stderr: its standard error; 0 for a value that every run has.
+        stderr: its standard error; 0 for a number that is the same in every run.
     """
 
     setting: str
@@ -39,14 +39,15 @@ class Evidence:
 
     Attributes:
         verdict: "reproduced", "not reproduced" or "undecided".
-        statistic: what was measured, its unit, and the range that the claim gives it.
-        number: the value that decides: of all settings, the one furthest out of the range or closest to its ends.
+        statistic: the measured statistic in words, with its unit and the range that the claim gives it.
+        number: the value that decides: of the values in all settings, the one that is furthest outside the range or,
+            if all are inside, closest to its ends.
         low, high: the confidence interval of that value. The intervals of all settings hold together with 95 %.
         setting: the setting of that value.
         compared: the number of settings compared.
         tolerance: the two ends of the range that the claim gives the statistic; infinite where there is none.
-        finding: why the claim does not hold; empty where it does.
-        holds_for: the nearest settings in which the claim does hold; empty where there are none or none is needed.
+        finding: the reason why the claim does not hold; empty if it holds.
+        holds_for: the nearest settings in which the claim holds; empty if there are none or none is needed.
     """
 
     verdict: str

@@ -1,4 +1,4 @@
-"""The claims of the guarantees paper, and what decides them."""
+"""The claims of the guarantees paper, and the functions that decide them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims of the merit paper. `decisions` decides them."""
+"""The claims of the merit paper; the functions of `decisions` decide them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides the claims of the merit paper: one function per kind of claim."""
+"""The evidence on the claims of the merit paper: each function measures a statistic and returns the verdict on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims of the opportunities paper, and what decides them."""
+"""The claims of the opportunities paper, and the functions that decide them."""
 
 from __future__ import annotations
 
