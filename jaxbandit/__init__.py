@@ -1,4 +1,4 @@
-"""jaxbandit: fair and delayed multi-armed bandits, simulated in batches by compiled JAX programs.
+"""jaxbandit: simulations of multi-armed bandits with fairness constraints and delayed feedback, compiled by JAX.
 
     import jaxbandit as jb
 
@@ -8,32 +8,33 @@
 The public names are those of `__all__`, here and in the public modules. Everything else may change without notice.
 
 Simulate:
-    Problem: means, rewards, delays and fairness constraints of a bandit problem.
-    policy: a policy by its name and parameters.
+    Problem: a bandit problem: means, rewards, delays and fairness constraints.
+    policy: makes a policy from its name and its parameters.
     simulate: runs policies on a problem, or on a grid of problems; returns an xarray dataset.
 
-Evaluate:
-    summary: the results as a text table.
-    grids: tables of results, differences between policies, the best policy of a grid.
+Evaluate (modules):
+    summary: results as text; `jb.summary.table(results)` has one line per policy.
+    grids: results as pandas tables, differences between policies, the best policy of a grid.
     plots: figures of results.
-    metrics: the table of metrics.
+    metrics: `METRICS`, the table of metrics with their formulas.
     bounds: the theorems of the papers as functions.
     tuning: gradients of expected objectives, and tuning by gradient descent.
 
-Built in:
+Built in (modules):
     policies, indices: the classes of the built-in policies and indices.
     instances: problems from the papers' proofs.
 
 Extend:
-    Policy, Index, Rule, Reward, Delay, Merit, Opportunity: base classes of your own components.
+    Policy, Index, Rule, Reward, Delay, Merit, Opportunity: base classes for components of your own.
     RoundView: the counts, feedback and random numbers that a policy sees in a round.
     parameter: declares a parameter of a component, with its range and its meaning.
     struct: a class decorator for the states of policies.
     NEVER: the delay that a `Delay` draws for a reward that does not arrive.
 
 Errors:
-    InputError, ReturnedError: bad input; a value that a method of your class returned and that cannot be used.
-    WriteError: a file that cannot be written.
+    InputError: an argument, a config key or a file cannot be used.
+    ReturnedError: a method of one of your classes returned a value that cannot be used; an `InputError`.
+    WriteError: a file cannot be written.
 """
 
 from __future__ import annotations

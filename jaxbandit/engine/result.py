@@ -19,10 +19,10 @@ class SimulationResult:
         rounds: the recorded rounds, int64.
         metrics: the names of the recorded metrics.
         stacks: the configurations, stacked.
-        statistics: those of each stack.
+        statistics: the statistics of each stack.
         seeds: runs per configuration and instance.
         compile_seconds, run_seconds: the time it took, without interruptions.
-        short: the reason where there are fewer seeds than the stopping rule wants; else None.
+        short: the reason why there are fewer seeds than the stopping rule asks for; None if there are enough.
     """
 
     rounds: np.ndarray

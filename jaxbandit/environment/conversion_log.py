@@ -229,4 +229,4 @@ def _raw(path: str, key: str) -> Iterator[tuple[int, bytes]]:
 
 def _invalid(key: str, path: str, what: str) -> InputError:
     """The error for a file that is not a conversion log; `what` says why."""
-    return InputError(key, path, f"a conversion log, but {what}")
+    return InputError(key, path, f"a conversion log; {what}")

@@ -1,36 +1,39 @@
-"""Results as a labelled dataset, the same from Python and in `results.nc` (netCDF-4, opens with `xarray.open_dataset`).
+"""Results as a labelled dataset, from Python and in `results.nc` (netCDF-4, opens with `xarray.open_dataset`).
 
 Dimensions:
     policy: the configurations, by label.
-    instance, seed, arm: from 0.
-    round: the recorded rounds, the last is T.
-    phase: from 1; only where a policy has phases.
+    instance, seed, arm: numbers from 0.
+    round: the recorded rounds; the last one is T.
+    phase: numbers from 1; only if a policy has phases.
 
-Variables, N_k(T) being the selections of arm k by round T:
-    pulls(policy, instance, seed, arm): N_k(T), int32.
-    <metric>(policy, instance, round): the mean over seeds of each metric, float64.
-    <metric>_stderr(policy, instance, round): the standard error of that mean, float64; NaN for one seed.
+Variables:
+    pulls(policy, instance, seed, arm): N_k(T), the number of selections of arm k in rounds 1 to T, int32.
+    <metric>(policy, instance, round): the mean of each metric over seeds, float64.
+    <metric>_stderr(policy, instance, round): the standard error of this mean, float64; NaN for one seed.
     <metric>_final(policy, instance, seed): the metric of each run at T, float64.
-    max_deficit_ever(policy, instance, seed): the maximum of `max_deficit` over every round, with that metric, float64.
-    phase_rounds(policy, instance, seed, phase): rounds in each phase, int32; -1 for a phase that the policy lacks.
+    max_deficit_ever(policy, instance, seed): the maximum of `max_deficit` over rounds 1 to T, float64; only if
+        `max_deficit` is among the metrics.
+    phase_rounds(policy, instance, seed, phase): the number of rounds in each phase, int32; -1 for a phase that the
+        policy does not have.
     means(instance, arm): the mean rewards, float64.
-    fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, where the problem has them.
+    fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, if the problem has them.
 
-    Where a grid varies `means` or one of the last three, its first dimension is `policy`.
+    If a grid varies `means` or one of the last three, its first dimension is `policy`.
 
 Coordinates along `policy`:
-    family: the label that the points of a grid share; elsewhere the label.
-    kind: the policy's name, with its base's where that is not ucb1 ("fair-learn/thompson").
+    family: the label that all points of a policy's grid share; outside grids, the label.
+    kind: the name of the policy, followed by the name of its index unless that is ucb1 ("fair-learn/thompson").
     phase_name(policy, phase): the names of the phases.
-    Each parameter that a grid varies, by its config key (`policies.eta`, `problem.delay.p`), with the key in the
-    attribute `key`: numbers, NaN where a policy lacks it; or words, "" where a policy lacks it.
+    Each parameter that a grid varies, named by its config key (`policies.eta`, `problem.delay.p`), which is also its
+        attribute `key`. Its values are numbers or words; NaN or "" for a policy that does not have the parameter.
 
 Attributes:
-    config: the config in full, TOML; it gives the same runs again.
-    plays: L, arms per round; a coordinate `problem.plays` holds it where a grid varies it.
-    jaxbandit_version, jax_version, device: what computed the results.
-    compile_seconds, run_seconds, rounds_per_second: times; rounds of all runs and policies over `run_seconds`.
-    files: the files that `jaxbandit run` has written, in `results.nc` only.
+    config: the complete config, in TOML; it gives the same runs again.
+    plays: L, the number of arms selected per round; if a grid varies it, the coordinate `problem.plays` instead.
+    jaxbandit_version, jax_version, device: the versions and the device that computed the results.
+    compile_seconds, run_seconds: the time spent on compilation and on simulation.
+    rounds_per_second: the number of rounds of all runs and policies, divided by `run_seconds`.
+    files: the names of the files that `jaxbandit run` has written; in `results.nc` only.
 """
 
 from __future__ import annotations
@@ -64,12 +67,12 @@ _CURVE = ("policy", "instance", "round")
 
 
 def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) -> xr.Dataset:
-    """The results of a simulation as the dataset that this module's docstring describes.
+    """The results of a simulation as the dataset that the docstring of this module describes.
 
     Args:
-        plan: what was simulated.
-        result: what it gave.
-        config: the config in full, for the attribute `config`.
+        plan: the plan of the simulation.
+        result: its result.
+        config: the complete config, for the attribute `config`.
     """
     pulls = result.each(lambda block: block.pulls)
     about = {"long_name": "selections of each arm by round T"}

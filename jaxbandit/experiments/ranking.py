@@ -53,7 +53,7 @@ def unknown_label(key: str, label: object, labels: Iterable[str]) -> InputError:
     if len(known) <= MOST_SHOWN:
         return unknown_name(key, label, known)
     alike = [name for name in known if str(label).lower() in name.lower()][:5] or known[:5]
-    return InputError(key, label, f"one of {len(known):,} labels, as {', '.join(map(repr, alike))}")
+    return InputError(key, label, f"one of {len(known):,} labels, such as {', '.join(map(repr, alike))}")
 
 
 def ranked_positions(results: xr.Dataset, metric: str | None, positions: np.ndarray) -> np.ndarray:

@@ -57,45 +57,50 @@ def simulate(
     """Simulate policies on a problem.
 
     Args:
-        problem: a `Problem`, or a table (dict) with the keys of a config's `[problem]`, such as
+        problem: a `Problem`, or a table (dict) with the arguments of `Problem`, such as
             `{"means": [0.9, 0.5], "fractions": 0.1}`.
         policies: a name ("ucb1"), a `Policy` (`jb.policy("lfg", eta=10.0)`) or its class, or a table
-            `{"kind": "lfg", "eta": 10.0}`; a list of these; or a mapping from labels to them. A list of values in a
-            table makes a grid: `{"kind": "lfg", "eta": [1.0, 10.0]}` is two policies.
+            `{"kind": "lfg", "eta": 10.0}`; a list of these; or a mapping from labels to these. A list of values in a
+            table makes a grid: `{"kind": "lfg", "eta": [1.0, 10.0]}` gives two policies.
         horizon: T, rounds per run, from 1 to 2^24 (in float64 to 2^31 - 2).
         seeds: runs per policy and instance, from 1 to 2^23.
         key: the only source of randomness, an integer from 0 to 2^64 - 1 or one key of `jax.random`. Run i of instance
-            j draws the same numbers under every policy, whatever the number of runs, the block size or the device.
-        record: the number of recorded rounds, log-spaced and with the last one; "all" for every round; or the rounds
-            themselves, a list, array, Series or range.
+            j gets the same random numbers under every policy, whatever the number of runs, the block size or the
+            device.
+        record: the number of recorded rounds, which are log-spaced and include the last round; "all" for every round;
+            or the rounds themselves, as a list, array, Series or range.
         metrics: names of `jb.metrics.METRICS`; default: all metrics that the problem defines.
-        block: runs simulated together; default: a number that suits the device. Results do not depend on it.
-        grid: a grid over the problem, which must then be a table: lists of values under keys of the problem, as
+        block: the number of runs that are simulated together; default: a number that suits the device. Results do not
+            depend on it.
+        grid: a grid over the problem, which must then be a table: lists of values under keys of the problem, such as
             `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination.
-        until: as "regret_stderr<0.5": seeds are added until the standard error of the metric's mean at T is below the
-            number in every configuration and instance. A warning tells where they would not fit the memory.
+        until: a stopping rule, such as "regret_stderr<0.5". After `seeds` runs per policy and instance, more seeds are
+            added until the standard error of the metric's mean at T is below the number for every policy and every
+            instance. "stderr<0.5" takes the first recorded metric. If the memory is full before, a warning says so.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
-            interruption the same call resumes from them; at its end, it removes the subfolder. A call with other
-            arguments, or with edited code of your classes, is refused.
+            interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
+            call with other arguments, or with edited code of your classes, is refused.
         progress: show a progress bar with rounds done, selections per second and time left.
 
     Returns:
-        An `xarray.Dataset`, the same that `jaxbandit run` writes to `results.nc`:
+        An `xarray.Dataset`, as `jaxbandit run` writes it to `results.nc`. Its variables:
 
-        - `pulls(policy, instance, seed, arm)`: selections of each arm by round T, int32;
-        - `<metric>(policy, instance, round)`: the mean over seeds, and `<metric>_stderr`, its standard error;
+        - `pulls(policy, instance, seed, arm)`: the number of selections of each arm in rounds 1 to T, int32;
+        - `<metric>(policy, instance, round)`: the mean of a metric over seeds; `<metric>_stderr`: its standard error;
         - `<metric>_final(policy, instance, seed)`: the metric of each run at T;
-        - `max_deficit_ever(policy, instance, seed)`, with the metric `max_deficit`: its maximum over every round;
-        - `phase_rounds(policy, instance, seed, phase)`, where policies have phases: rounds in each, -1 for none;
-        - `means`, and `fractions`, `penalties`, `opportunities` where the problem has them, `(instance, arm)`.
+        - `max_deficit_ever(policy, instance, seed)`, if `max_deficit` is a metric: its maximum over rounds 1 to T;
+        - `phase_rounds(policy, instance, seed, phase)`, if policies have phases: the number of rounds in each phase, -1
+          for a phase that the policy does not have;
+        - `means`, and `fractions`, `penalties`, `opportunities` if the problem has them, `(instance, arm)`.
 
-        The coordinate `policy` holds labels, `round` the recorded rounds. Parameters of grids are coordinates along
-        `policy` by their config keys, as `policies.eta`. The attribute `config` is a config, TOML, of the same runs.
+        The coordinate `policy` holds the labels, and `round` the recorded rounds. Each parameter that a grid varies is
+        a coordinate along `policy`, named by its config key, such as `policies.eta`. The attribute `config` is a config
+        in TOML that gives the same runs.
 
     Raises:
-        InputError: naming the argument or the config key at fault, its value and the rule.
-        ReturnedError: an `InputError`; a method of one of your classes returned a value that cannot be used.
-        WriteError: `keep` cannot be written to; what it held before is unchanged.
+        InputError: an argument is invalid; the error names it, its value and the rule.
+        ReturnedError: a method of one of your classes returned a value that cannot be used. It is an `InputError`.
+        WriteError: a file cannot be written to `keep`; the files that were there before are unchanged.
         FloatingPointError: an index is not a number, a metric or a sum of rewards is not finite, or a metric is too
             large for an exact mean. The error names the policy, the round, and the metric or the arm.
 
@@ -169,7 +174,7 @@ def _given_policies(policies: object, horizon: int) -> list[GivenPolicy]:
     if isinstance(policies, Mapping) and policies:
         return [_relabelled(_given_policy(one, horizon), str(label)) for label, one in policies.items()]
     if isinstance(policies, Mapping) or not isinstance(policies, Sequence) or not policies:
-        raise InputError("policies", policies, "a policy, or at least one in a list or in a mapping from labels")
+        raise InputError("policies", policies, "a policy, a list of at least one, or a mapping from labels to policies")
     made: list[GivenPolicy] = []
     taken: set[str] = set()
     for one in policies:
@@ -201,7 +206,7 @@ def _with_free_labels(one: GivenPolicy, taken: set[str]) -> GivenPolicy:
 
 
 def _relabelled(one: GivenPolicy, label: str) -> GivenPolicy:
-    """The policy with another label; the points of a grid keep theirs behind it."""
+    """The policy with another label. In a grid, each label still ends with its point."""
     configurations = [
         dataclasses.replace(
             configuration, label=label + configuration.label.removeprefix(configuration.family), family=label

@@ -49,7 +49,7 @@ def restore_dimensions(results: object) -> xr.Dataset:
         selected = name in ("policy", "instance") and name in results.coords
         if not (name in results.dims or selected) or results.sizes.get(name) == 0:
             example = 'sel(policy=["ucb1"])' if name == "policy" else f"isel({name}=[0])"
-            words = f"the dataset of `simulate` with its dimension {name!r}; results.{example} keeps the dimension"
+            words = f"must have the dimension {name!r} of the dataset of `simulate`; results.{example} keeps it"
             raise InputError("results", tuple(map(str, results.dims)), words)
     for name in ("instance", "policy"):
         if name not in results.dims:

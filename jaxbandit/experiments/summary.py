@@ -38,7 +38,7 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
 
     Args:
         results: as `simulate` returns them.
-        full_table: where all policies are, for the line that says so.
+        full_table: the place of the table of all policies, for the line that refers to it.
 
     Returns:
         The text, without a line break at its end.

@@ -5,9 +5,9 @@
     jb.grids.table(results)
     jb.grids.difference(results, "lfg (eta=10)", "lfg (eta=100)", "regret")
 
-A parameter goes by its config key: `policies.eta` is the key `eta` of a policy's table, `problem.delay.p` the key
-`delay.p` of the problem. Results hold the parameters of grids as coordinates of these names. In labels the prefix
-`policies.` is left out: "lfg (eta=10, problem.delay.p=0.1)".
+A parameter has the name of its config key: `policies.eta` is the key `eta` of a policy's table, `problem.delay.p` the
+key `delay.p` of the problem. Results hold the parameters of grids as coordinates of these names. Labels leave out the
+prefix `policies.`: "lfg (eta=10, problem.delay.p=0.1)".
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def parameters(results: xr.Dataset) -> list[str]:
 
 @checked_results
 def families(results: xr.Dataset) -> list[str]:
-    """The families of policies, in order: the points of a grid share one, every other policy is its own.
+    """The families of policies, in order: all points of a grid are one family, any other policy is a family by itself.
 
     Args:
         results: as `simulate` returns them.
@@ -115,7 +115,7 @@ def varying(results: xr.Dataset) -> dict[str, list[str]]:
 
 
 def parameter_values(values: np.ndarray) -> list[Value]:
-    """The different values of a parameter: numbers sorted, words in order of appearance; missing ones left out."""
+    """The different values of a parameter, without missing ones: numbers sorted, words in order of appearance."""
     different = [value for value in dict.fromkeys(values.tolist()) if not is_missing(value)]
     return sorted(different) if all(isinstance(value, int | float) for value in different) else different
 
@@ -182,7 +182,7 @@ def _round_position(results: xr.Dataset, at: int | None) -> int:
         return len(rounds) - 1
     at = to_python(at)
     if not is_whole_number(at):
-        raise InputError("at", at, f"a recorded round, as {rounds[-1]}")
+        raise InputError("at", at, f"a recorded round, such as {rounds[-1]}")
     found = np.flatnonzero(rounds == at)
     if found.size == 0:
         near = sorted(set(rounds[np.argsort(np.abs(rounds - at), kind="stable")[:4]].tolist()) | {int(rounds[-1])})

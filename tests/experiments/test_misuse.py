@@ -43,7 +43,7 @@ MISUSE = {
     "problems": (lambda: simulate([PROBLEM]), "problem", "one Problem"),
     "no problem": (lambda: simulate(None), "problem", "one Problem"),
     "a word for a problem": (lambda: simulate("quickstart"), "problem", "one Problem"),
-    "no policies": (lambda: simulate(policies={}), "policies", "a policy, or at least one in a list or in a mapping"),
+    "no policies": (lambda: simulate(policies={}), "policies", "a policy, a list of at least one, or a mapping from"),
     "labels twice": (
         lambda: simulate(policies={1: "ucb1", "1": "fucb"}),
         "policies.label",
@@ -81,7 +81,7 @@ MISUSE = {
     ),
     "NaN fractions": (lambda: jb.Problem([0.9], fractions=Decimal("nan")), "problem.fractions", "finite numbers"),
     "infinite fractions": (lambda: jb.Problem([0.9], fractions=Decimal("inf")), "problem.fractions", "finite numbers"),
-    "a ratio by 0": (lambda: jb.Problem([0.9], fractions="1/0"), "problem.fractions", 'ratios as "1/3"'),
+    "a ratio by 0": (lambda: jb.Problem([0.9], fractions="1/0"), "problem.fractions", 'ratios such as "1/3"'),
     "many keys": (lambda: simulate(key=batch(jax.random.key)), "simulation.key", "take one, as key[0]"),
     "many old keys": (lambda: simulate(key=batch(jax.random.PRNGKey)), "simulation.key", "take one, as key[0]"),
     "bounds of no policy": (lambda: bounds_for(PROBLEM, "fair-lern", "r_regret"), "kind", "did you mean 'fair-learn'?"),
@@ -230,7 +230,9 @@ def test_results_of_one_selected_policy_or_instance_are_accepted(results, part):
 
 
 def test_a_missing_dimension_is_asked_for(results):
-    with pytest.raises(jb.InputError, match=r"results = .* its dimension 'round'; results\.isel\(round=\[0\]\) keeps"):
+    with pytest.raises(
+        jb.InputError, match=r"results = .* must have the dimension 'round' .*; results\.isel\(round=\[0\]\) keeps"
+    ):
         jb.grids.table(results.isel(round=-1))
 
 

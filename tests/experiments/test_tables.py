@@ -71,7 +71,7 @@ def test_unknown_names_and_rounds_are_refused(results):
         tables.difference(results, "ucb1", "ucb1", "regrets")
     with pytest.raises(jb.InputError, match=r"second = 'ucb2'.*did you mean 'ucb1'"):
         tables.difference(results, "ucb1", "ucb2", "regret")
-    with pytest.raises(jb.InputError, match=r"first = 'lf': .* 61 labels, as 'lfg .*\(0\)'"):
+    with pytest.raises(jb.InputError, match=r"first = 'lf': .* 61 labels, such as 'lfg .*\(0\)'"):
         tables.difference(crowd(results, {lfg(1, 0.5): 60, "ucb1": 1}), "lf", "ucb1", "regret")
     with pytest.raises(jb.InputError, match=r"family = 'LFG'"):
         tables.best(results, "regret", "LFG")

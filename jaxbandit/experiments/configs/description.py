@@ -1,4 +1,4 @@
-"""From Python to a config: what a user gives in Python's types, and the config that gives the same runs."""
+"""From Python to a config: arguments converted to Python's own types, and the config that gives the same runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GivenPolicy:
 
     Attributes:
         given: a name, a policy or its class, or a table with its values in Python's types.
-        configurations: what is simulated of it.
+        configurations: the configurations that are simulated: one, or one per point of the grid.
     """
 
     given: str | Policy | type[Policy] | Table | Configuration

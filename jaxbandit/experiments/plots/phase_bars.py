@@ -41,7 +41,7 @@ def phases(results: xr.Dataset) -> Figure:
     """
     if "phase_rounds" not in results:
         kinds = results.kind.values.tolist()
-        raise InputError("results", kinds, "must have a policy with phases, as self-regulated")
+        raise InputError("results", kinds, "must have a policy with phases, such as self-regulated")
     results = results.isel(policy=(results.phase_rounds >= 0).any(("instance", "seed", "phase")).values)
     metric = ranking_metric(results)
     shown = representatives(results, metric)

@@ -61,7 +61,7 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
     lines = [family for family, own in varied.items() if own == [x]]
     if not lines:
         held = "; ".join(f"{family}: {', '.join(own)}" for family, own in varied.items())
-        words = f"a parameter that a family varies alone ({held}); select one value of the others first"
+        words = f"the only parameter that some family varies ({held}); select one value of the other parameters first"
         raise InputError("x", x, words)
     level = [family for family in family_names(results) if family not in varied]
     figure, axes = panels(len(names))
