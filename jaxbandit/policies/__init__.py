@@ -1,4 +1,4 @@
-"""Fairness rules and the papers' policies. One file an algorithm; a new one adds its line here."""
+"""Fairness rules and the papers' policies. There is one file per algorithm; a new one adds its line here."""
 
 from jaxbandit.policies.delayed.cucb_d import CUCBD
 from jaxbandit.policies.delayed.opse import OPSE
