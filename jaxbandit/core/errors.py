@@ -31,9 +31,9 @@ class InputError(ValueError):
             "must be", or a clause that begins with "must" or "cannot".
 
     Example:
-        >>> print(InputError("problem.plays", 3, "a whole number from 1 to 2"))
+        >>> print(jb.InputError("problem.plays", 3, "a whole number from 1 to 2"))
         problem.plays = 3: must be a whole number from 1 to 2
-        >>> print(InputError("simulation.seeds", None, "a whole number >= 1"))
+        >>> print(jb.InputError("simulation.seeds", None, "a whole number >= 1"))
         simulation.seeds is missing: must be a whole number >= 1
     """
 

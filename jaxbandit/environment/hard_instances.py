@@ -32,7 +32,7 @@ def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1
     Source: opportunities paper, App. A.3.
 
     Example:
-        >>> lower_bound_family(arms=2, horizon=1000).means.T.round(2).tolist()
+        >>> jb.instances.lower_bound_family(arms=2, horizon=1000).means.T.round(2).tolist()
         [[1.0, 0.55], [1.0, 0.5], [0.55, 1.0], [0.5, 1.0]]
     """
     arms, horizon = to_python(arms), whole_number(horizon, "horizon")

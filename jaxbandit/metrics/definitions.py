@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core.errors import unknown_name
+from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, sum_in_order
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.ground_truth import GroundTruth
@@ -250,7 +250,7 @@ class Metric:
         larger_is_better: True for a gain, False for a loss.
 
     Example:
-        >>> METRICS["unfairness"].summary
+        >>> jb.metrics.METRICS["unfairness"].summary
         'sum_k (tau_k t - N_k)+ (penalties paper, App. A).'
     """
 
@@ -325,8 +325,8 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
         if name not in METRICS:
             raise unknown_name("simulation.metrics", name, METRICS)
         if name not in defined:
-            lacking = " and ".join(f"problem.{key}" for key in METRICS[name].needs)
-            raise unknown_name("simulation.metrics", f"{name} (which needs {lacking})", defined)
+            needs = " and ".join(f"problem.{key}" for key in METRICS[name].needs)
+            raise InputError("simulation.metrics", name, f"one of {', '.join(sorted(defined))}; {name} needs {needs}")
     return list(dict.fromkeys(names))
 
 

@@ -26,7 +26,7 @@ class Objective(Component):
         label: the name that figures show (a class attribute).
 
     Example:
-        >>> class PlaysOfLastArm(Objective, name="plays-of-last-arm"):
+        >>> class PlaysOfLastArm(jb.tuning.Objective, name="plays-of-last-arm"):
         ...     maximised = True
         ...
         ...     def value(self, counts, inputs, measured):

@@ -62,7 +62,7 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
         ({"objective": {"kind": "regret", "most": 1}}, r"unknown key objective\.most; valid keys: kind"),
         (
             {"objective": "utility"},
-            r"objective = 'utility \(which needs problem\.opportunity and problem\.penalties\)'",
+            r"objective = 'utility': must be one of .*; utility needs problem\.opportunity and problem\.pen",
         ),
         ({"objective": {"kind": "budget", "mots": 1.0}}, r"unknown key objective\.mots \(did you mean 'most'\?\)"),
         (

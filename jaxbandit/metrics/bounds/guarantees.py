@@ -35,7 +35,7 @@ def fair_ucb_regret(means: ArrayLike, fractions: ArrayLike, rounds: ArrayLike) -
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> fair_ucb_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
+        >>> jb.bounds.fair_ucb_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
         [[99.87]]
     """
     mu = inputs.means(means)
@@ -61,7 +61,7 @@ def ucb1_regret(means: ArrayLike, rounds: ArrayLike) -> np.ndarray:
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> ucb1_regret([[0.9], [0.5]], [1000]).round(2).tolist()
+        >>> jb.bounds.ucb1_regret([[0.9], [0.5]], [1000]).round(2).tolist()
         [[139.87]]
     """
     return fair_ucb_regret(means, np.zeros((len(np.asarray(means)), 1)), rounds)
@@ -85,7 +85,7 @@ def fair_learn_deficit(fractions: ArrayLike) -> np.ndarray:
         InputError: fractions that differ, or that are 1/K or more.
 
     Example:
-        >>> fair_learn_deficit([[0.2], [0.2], [0.2]]).round(2).tolist()
+        >>> jb.bounds.fair_learn_deficit([[0.2], [0.2], [0.2]]).round(2).tolist()
         [0.6]
     """
     tau = inputs.fractions(fractions, len(np.asarray(fractions)))
@@ -117,7 +117,7 @@ def fair_worst_case_regret(
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> fair_worst_case_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
+        >>> jb.bounds.fair_worst_case_regret([[0.9], [0.5]], [[0.1], [0.1]], [1000]).round(2).tolist()
         [[320.0]]
     """
     mu = inputs.means(means)

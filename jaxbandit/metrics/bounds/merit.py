@@ -51,7 +51,7 @@ def merit_reward_regret(
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5, 0.2], plays=2, delay={"kind": "fixed", "d": 50})
-        >>> merit_reward_regret(problem.delay, problem.means, problem.plays, [10000]).tolist()
+        >>> jb.bounds.merit_reward_regret(problem.delay, problem.means, problem.plays, [10000]).tolist()
         [[400.0]]
     """
     if isinstance(delay, RewardDependent):
@@ -89,7 +89,7 @@ def merit_fairness_regret(
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5, 0.2], merit={"kind": "power", "scale": 2, "exponent": 4})
-        >>> merit_fairness_regret(problem.delay, problem.merit, problem.means, 1, [10000]).round(6).tolist()
+        >>> jb.bounds.merit_fairness_regret(problem.delay, problem.merit, problem.means, 1, [10000]).round(6).tolist()
         [[2400.0]]
     """
     least, slope = merit_constants(merit)
@@ -120,7 +120,7 @@ def op_fcucb_d_reward_regret(
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5, 0.2], plays=2, delay={"kind": "packet-loss", "p": 0.75})
-        >>> op_fcucb_d_reward_regret(problem.delay, problem.means, problem.plays, [10000]).tolist()
+        >>> jb.bounds.op_fcucb_d_reward_regret(problem.delay, problem.means, problem.plays, [10000]).tolist()
         [[5300.0]]
     """
 
@@ -156,7 +156,8 @@ def op_fcucb_d_fairness_regret(
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5, 0.2], merit={"kind": "power", "scale": 2, "exponent": 4})
-        >>> op_fcucb_d_fairness_regret(problem.delay, problem.merit, problem.means, 1, [10000]).round(6).tolist()
+        >>> given = problem.delay, problem.merit, problem.means
+        >>> jb.bounds.op_fcucb_d_fairness_regret(*given, 1, [10000]).round(6).tolist()
         [[2400.0]]
     """
 
@@ -194,7 +195,7 @@ def op_fcts_d_regret(
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5, 0.2], merit={"kind": "power", "scale": 2, "exponent": 4})
-        >>> op_fcts_d_regret(problem.delay, problem.merit, problem.means, 1, [10000]).round(6).tolist()
+        >>> jb.bounds.op_fcts_d_regret(problem.delay, problem.merit, problem.means, 1, [10000]).round(6).tolist()
         [[2400.0]]
     """
 
@@ -217,7 +218,7 @@ def merit_constants(merit: Merit) -> tuple[float, float]:
         lambda and M.
 
     Example:
-        >>> merit_constants(jb.Merit.from_spec({"kind": "power", "scale": 2.0, "exponent": 4.0}, "merit"))
+        >>> jb.bounds.merit_constants(jb.Merit.from_spec({"kind": "power", "scale": 2.0, "exponent": 4.0}, "merit"))
         (1.0, 8.0)
     """
     with jax.enable_x64(True):

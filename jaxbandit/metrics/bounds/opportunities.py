@@ -39,7 +39,7 @@ def etc_utility_regret(arms: int, lipschitz: float, horizons: ArrayLike, constan
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> etc_utility_regret(4, 0.25, [1000]).round(1).tolist()
+        >>> jb.bounds.etc_utility_regret(4, 0.25, [1000]).round(1).tolist()
         [604.6]
     """
     slope = inputs.number(lipschitz, "lipschitz")
@@ -70,7 +70,7 @@ def self_regulated_utility_regret(
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> self_regulated_utility_regret(4, 0.25, [1000]).round(1).tolist()
+        >>> jb.bounds.self_regulated_utility_regret(4, 0.25, [1000]).round(1).tolist()
         [761.8]
     """
     K, slope = _arms(arms), inputs.number(lipschitz, "lipschitz")
@@ -98,7 +98,7 @@ def utility_regret_lower_bound(arms: int, horizons: ArrayLike, scale: float = 1.
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> utility_regret_lower_bound(2, [1000, 8000], scale=2.0, c=1.0).round(3).tolist()
+        >>> jb.bounds.utility_regret_lower_bound(2, [1000, 8000], scale=2.0, c=1.0).round(3).tolist()
         [6.25, 25.0]
     """
     K, slope, distance = _arms(arms), inputs.number(scale, "scale"), inputs.number(c, "c")

@@ -43,7 +43,7 @@ def hard_threshold_regret(
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> hard_threshold_regret([[0.9], [0.5]], [[0.1], [0.1]], [[0.5], [0.5]], [1000]).round(2).tolist()
+        >>> jb.bounds.hard_threshold_regret([[0.9], [0.5]], [[0.1], [0.1]], [[0.5], [0.5]], [1000]).round(2).tolist()
         [[100.16]]
     """
     gap, tau, penalty_rate, t = _checked(means, fractions, penalties, rounds)
@@ -79,7 +79,8 @@ def hard_threshold_pulls(
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> hard_threshold_pulls([[0.9], [0.2]], [[0.1], [0.1]], [[0.3], [0.3]], [1000])[0, 1].round(2).tolist()
+        >>> means, fractions, penalties = [[0.9], [0.2]], [[0.1], [0.1]], [[0.3], [0.3]]
+        >>> jb.bounds.hard_threshold_pulls(means, fractions, penalties, [1000])[0, 1].round(2).tolist()
         [113.78]
     """
     gap, tau, penalty_rate, t = _checked(means, fractions, penalties, rounds)
@@ -115,7 +116,7 @@ def hard_threshold_assumptions_hold(
 
     Example:
         >>> arms = [[0.9], [0.2]], [[0.1], [0.1]], [[0.3], [0.3]]
-        >>> hard_threshold_assumptions_hold(*arms, [1000, 10000]).tolist()
+        >>> jb.bounds.hard_threshold_assumptions_hold(*arms, [1000, 10000]).tolist()
         [[False], [True]]
     """
     gap, tau, penalty_rate, t = _checked(means, fractions, penalties, rounds)
@@ -145,7 +146,7 @@ def hard_threshold_deficits(means: ArrayLike, penalties: ArrayLike, rounds: Arra
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> hard_threshold_deficits([[0.9], [0.5]], [[0.5], [0.7]], [1000])[0].round(1).tolist()
+        >>> jb.bounds.hard_threshold_deficits([[0.9], [0.5]], [[0.5], [0.7]], [1000])[0].round(1).tolist()
         [[1381.6], [3377.1]]
     """
     mu = inputs.means(means)
@@ -185,7 +186,7 @@ def hard_threshold_worst_case_regret(fractions: ArrayLike, penalties: ArrayLike,
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> hard_threshold_worst_case_regret([[0.1], [0.1]], [[0.5], [0.5]], [10000]).round().tolist()
+        >>> jb.bounds.hard_threshold_worst_case_regret([[0.1], [0.1]], [[0.5], [0.5]], [10000]).round().tolist()
         [[6785.0]]
     """
     tau = inputs.fractions(fractions, len(np.asarray(fractions)))
@@ -221,7 +222,7 @@ def hard_threshold_noncritical_lower_bound(
 
     Example:
         >>> arms = [[0.9], [0.0]], [[0.1], [0.1]], [[0.2], [0.2]]
-        >>> hard_threshold_noncritical_lower_bound(*arms, [10000]).round(2).tolist()
+        >>> jb.bounds.hard_threshold_noncritical_lower_bound(*arms, [10000]).round(2).tolist()
         [[13.16]]
     """
     gap, tau, penalty_rate, t = _checked(means, fractions, penalties, rounds)
@@ -255,7 +256,7 @@ def hard_threshold_critical_lower_bound(
 
     Example:
         >>> arms = [[0.7], [0.5]], [[0.01], [0.01]], [[0.4], [0.4]]
-        >>> hard_threshold_critical_lower_bound(*arms, [10000]).round(2).tolist()
+        >>> jb.bounds.hard_threshold_critical_lower_bound(*arms, [10000]).round(2).tolist()
         [[26.05]]
     """
     gap, tau, penalty_rate, t = _checked(means, fractions, penalties, rounds)
@@ -292,7 +293,7 @@ def penalized_regret_lower_bound(
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> penalized_regret_lower_bound([[0.1], [0.1]], [[0.5], [0.5]], [10000]).round(2).tolist()
+        >>> jb.bounds.penalized_regret_lower_bound([[0.1], [0.1]], [[0.5], [0.5]], [10000]).round(2).tolist()
         [[2.6]]
     """
     tau = inputs.fractions(fractions, len(np.asarray(fractions)))

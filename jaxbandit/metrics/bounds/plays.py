@@ -32,7 +32,7 @@ def fair_mmab_deficit(fractions: ArrayLike, plays: int) -> float:
         InputError: a fraction is L/K or more, or L is not below K.
 
     Example:
-        >>> fair_mmab_deficit([[0.3], [0.5], [0.1]], plays=2)
+        >>> jb.bounds.fair_mmab_deficit([[0.3], [0.5], [0.1]], plays=2)
         1.0
     """
     arms = len(np.asarray(fractions))
@@ -61,7 +61,7 @@ def fair_mmab_ucb1_regret(means: ArrayLike, fractions: ArrayLike, plays: int) ->
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> fair_mmab_ucb1_regret([[0.9], [0.5], [0.1]], [[0.4], [0.4], [0.4]], plays=2).round().tolist()
+        >>> jb.bounds.fair_mmab_ucb1_regret([[0.9], [0.5], [0.1]], [[0.4], [0.4], [0.4]], plays=2).round().tolist()
         [12669.0]
     """
     mu, tau, play = _checked(means, fractions, plays)
@@ -92,7 +92,7 @@ def fair_mmab_kl_ucb_regret(means: ArrayLike, fractions: ArrayLike, plays: int, 
         InputError: an argument has another shape or is out of range.
 
     Example:
-        >>> fair_mmab_kl_ucb_regret([[0.9], [0.5], [0.1]], [[0.4], [0.4], [0.4]], plays=2).round().tolist()
+        >>> jb.bounds.fair_mmab_kl_ucb_regret([[0.9], [0.5], [0.1]], [[0.4], [0.4], [0.4]], plays=2).round().tolist()
         [772.0]
     """
     mu, tau, play = _checked(means, fractions, plays)

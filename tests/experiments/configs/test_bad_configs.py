@@ -83,14 +83,14 @@ BAD = [
     (
         {"simulation.metrics": ["unfairness"], "problem.fractions": DROP, **one(kind="ucb1")},
         "simulation.metrics",
-        "unfairness (which needs problem.fractions)",
-        "one of regret",
+        "unfairness",
+        "one of regret; unfairness needs problem.fractions",
     ),
     (
         {"simulation.metrics": ["penalized_regret"], "problem.penalties": DROP},
         "simulation.metrics",
-        "penalized_regret (which needs problem.fractions and problem.penalties)",
-        "one of c_regret, max_deficit, r_regret, regret, unfairness",
+        "penalized_regret",
+        "one of c_regret, max_deficit, r_regret, regret, unfairness; penalized_regret needs problem.fractions",
     ),
     # means and plays
     ({"problem.means": DROP}, "problem.means", None, MEANS),
