@@ -190,5 +190,5 @@ def test_what_is_no_fairness_function_is_refused(spec, says):
 
 
 def test_means_outside_the_unit_interval_are_refused():
-    with pytest.raises(jb.InputError, match=r"problem\.means = .*numbers from 0 to 1, where `opportunity`"):
+    with pytest.raises(jb.InputError, match=r"problem\.means = .*numbers from 0 to 1 in a problem with `opportunity`"):
         jb.Problem([0.5, 1.5], reward="gaussian", opportunity="uniform")

@@ -85,7 +85,7 @@ def test_the_figure_is_drawn_where_a_family_varies_one_parameter_alone(results):
         (
             "policies.exploration",
             None,
-            r"alone \(lfg: policies.eta; both: policies.eta, policies.exploration\); select",
+            r"varies \(lfg: policies.eta; both: policies.eta, policies.exploration\); select",
         ),
         (X, ["r_regret"], "metrics = 'r_regret'"),
         (X, [], "at least one metric"),
