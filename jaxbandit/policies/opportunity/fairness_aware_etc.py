@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     """Fairness-aware ETC: explores all arms, grants opportunities to those that are worth it, then plays the best arm.
 
-    The phases:
+    The phases, in order:
         "exploration": N plays of each arm. m_k is the mean reward of arm k in this phase.
         "opportunities": an arm is worth its opportunities if its estimated gap, max_j m_j - m_k, is below the transfer
             cost lambda_k. Each of these arms is played until it has floor(T f(m)_k) plays, the first N included; f is
