@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from others import cores
 
+from benchmarks.policies.other_libraries.timing import cores
 from jaxbandit.core.provenance import device_name
 
 RESULTS = Path(__file__).parent / "results"

@@ -19,13 +19,13 @@ matplotlib.use("Agg", force=False)
 import matplotlib.pyplot as plt
 import numba
 import numpy as np
-import others
 import xarray as xr
-from loops import Loop, loop_of
-from problems import CASES, Case, untimed
-from report import RESULTS, save, surroundings
 
 import jaxbandit as jb
+from benchmarks.policies.numba_loops import Loop, loop_of
+from benchmarks.policies.other_libraries import timing as others
+from benchmarks.policies.problems import CASES, Case, untimed
+from benchmarks.report import RESULTS, save, surroundings
 from jaxbandit.experiments.plots.figures import STYLE
 
 Row = dict[str, Any]

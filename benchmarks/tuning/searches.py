@@ -19,9 +19,9 @@ import matplotlib
 matplotlib.use("Agg", force=False)
 import matplotlib.pyplot as plt
 import numpy as np
-from report import RESULTS, save
 
 import jaxbandit as jb
+from benchmarks.report import RESULTS, save
 from jaxbandit.experiments.plots.style import STYLE
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.tuning.gradient_program import GradientProgram

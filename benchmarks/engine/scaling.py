@@ -24,10 +24,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
-from problems import CASES
-from report import RESULTS, save
 
 import jaxbandit as jb
+from benchmarks.policies.problems import CASES
+from benchmarks.report import RESULTS, save
 from jaxbandit.experiments.plots.figures import COLOURS, STYLE
 
 Point = dict[str, Any]
@@ -43,7 +43,8 @@ USUAL = {"arms": 10, "plays": 1, "runs": 4096}
 MANY_ARMS = 32  # of the sweep over plays
 DEAR = {"thompson": 20, "kl-ucb": 5}  # how many rounds of ucb1 one of theirs takes, about
 MARKERS = "osD^v"
-QUICKSTART = Path(__file__).parents[1] / "configs" / "quickstart.toml"
+ROOT = Path(__file__).parents[2]
+QUICKSTART = ROOT / "configs" / "quickstart.toml"
 
 
 def main() -> None:
@@ -135,7 +136,9 @@ def compile_times() -> dict[str, float]:
 
 def apart(*arguments: str) -> Any:
     """What this script prints with other arguments, in a process of its own."""
-    done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.engine.scaling", *arguments], cwd=ROOT, capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(arguments)}:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])

@@ -9,7 +9,7 @@ import sys
 from importlib import metadata
 
 import numpy as np
-from others import answer
+from timing import answer
 
 with contextlib.suppress(ImportError):
     import numba

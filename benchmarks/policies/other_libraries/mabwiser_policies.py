@@ -6,7 +6,7 @@ from importlib import metadata
 
 import numpy as np
 from mabwiser.mab import MAB, LearningPolicy
-from others import answer
+from timing import answer
 
 POLICIES = {
     "ucb1": lambda: LearningPolicy.UCB1(alpha=1.0),  # m + alpha sqrt(2 log t / N)

@@ -17,7 +17,7 @@ from typing import Any
 
 Play = Callable[[str, list, int, int], Any]  # (kind, means, horizon, seed): N_k(T) of one run
 
-SCRIPTS = {"MABWiser": "others_mabwiser.py", "SMPyBandits": "others_smpybandits.py"}
+SCRIPTS = {"MABWiser": "mabwiser_policies.py", "SMPyBandits": "smpybandits_policies.py"}
 LONGEST = 2000  # rounds of a run; they simulate thousands of rounds a second
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks, in the folders of the package; run them from the repository: `python -m benchmarks.engine.scaling`."""

@@ -1,0 +1,1 @@
+"""Whole simulations of large grids, from the config to the dataset."""

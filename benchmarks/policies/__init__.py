@@ -1,0 +1,1 @@
+"""Each policy: against Numba loops of the same work, against other libraries, with many arms."""
