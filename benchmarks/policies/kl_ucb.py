@@ -1,8 +1,9 @@
-"""kl-ucb's index: Newton's steps in JAX against parallel bisections in Numba of the same accuracy.
+"""Time the KL-UCB index: Newton's method in JAX against parallel bisections in Numba of the same accuracy.
 
-Two bisections, both with the halvings outside and the lanes inside, so that LLVM may use vector instructions: one in
-float64 with math.log, which is vectorised where Numba finds Intel's SVML only, and one in float32 with a log1p of its
-own, written here to be vectorised everywhere. JAX runs one block of lanes on each of as many threads as Numba has.
+There are two bisections. One uses float64 and math.log, which LLVM vectorises only if Numba finds Intel's SVML. The
+other uses float32 and the function log1p of this file, which is vectorised everywhere. In both, the loop over lanes is
+inside the loop over halvings, so that vector instructions can be used. JAX runs one block of lanes per thread, on as
+many threads as Numba has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -28,18 +29,22 @@ try:
 except ImportError as error:
     raise SystemExit("this benchmark compares with Numba, which is not installed: pip install numba") from error
 
-Sums = Callable[[np.ndarray, np.ndarray, int], Any]  # (mean, divergence, iterations): sums of the indices
+# (mean, divergence, iterations) -> the sum of the indices of each lane over the iterations
+Sums: TypeAlias = Callable[[np.ndarray, np.ndarray, int], np.ndarray | jax.Array]
+
+Prepare: TypeAlias = Callable[[float, float, float], tuple[float, float, float]]
+Surplus: TypeAlias = Callable[[float, float, float, float, float], float]
 
 ARMS = 8
 TOLERANCE = 1e-6
-HALVINGS = 20  # of [mean, 1]; the last gives the midpoint and needs no evaluation, so the error is 2^-20 at most
+HALVINGS = 20  # of [mean, 1], so the error is at most 2^-20; the last halving only takes the midpoint
 CHUNK = 256  # lanes that a Numba thread bisects together
 
 f32, i32 = np.float32, np.int32
 
 
 def draw_arms(runs: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Means S/M and divergences log(t)/M as the simulator has them, float32 `[ARMS, 1, runs]`, and the corners."""
+    """Means S/M and divergences log(t)/M of simulated runs, and some extreme values; float32 `[ARMS, 1, runs]`."""
     samples = np.floor(10 ** rng.uniform(0, 5, (ARMS, 1, runs)))
     rewards = rng.binomial(samples.astype(int), rng.uniform(size=samples.shape))
     rounds = 10 ** rng.uniform(0, 6, samples.shape)
@@ -64,7 +69,10 @@ def reference(mean: np.ndarray, divergence: np.ndarray) -> np.ndarray:
 
 @partial(jax.jit, static_argnums=2)
 def jax_sums(mean: jax.Array, divergence: jax.Array, iterations: int) -> jax.Array:
-    """Sums of the indices of means that alternate with 1-mean and divergences that shrink: no invariants to hoist."""
+    """The sums of the indices; even iterations take the means, odd ones 1 - mean, and the divergences shrink.
+
+    So every iteration has other inputs, and the compiler cannot move the work out of the loop.
+    """
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
         flip, scale = (i % 2).astype(f32), 1 - i.astype(f32) / (2 * iterations)
@@ -73,12 +81,14 @@ def jax_sums(mean: jax.Array, divergence: jax.Array, iterations: int) -> jax.Arr
     return jax.lax.fori_loop(0, iterations, add, jnp.zeros_like(mean))
 
 
-def bisection(real: type, prepare: Callable[..., Any], surplus: Callable[..., Any]) -> Sums:
-    """`jax_sums` by bisection of x = q - mean in arithmetic of type `real`.
+def bisection(real: type, prepare: Prepare, surplus: Surplus) -> Sums:
+    """The same sums by bisection of x = q - mean, computed in the type `real`. Below, room = 1 - mean.
 
     Args:
-        prepare: compiled, of (mean, room, divergence): the lane's two constants, and the least `surplus` admitted.
-        surplus: compiled, of (mean, room, first constant, second constant, x); decreases with x.
+        real: np.float32 or np.float64.
+        prepare: compiled function (mean, room, divergence) -> two constants of the lane, and the smallest value of
+            `surplus` that is allowed.
+        surplus: compiled function (mean, room, first constant, second constant, x), which decreases with x.
     """
     one, half, steps, chunk = real(1), real(0.5), HALVINGS - 1, CHUNK
 
@@ -111,7 +121,7 @@ def bisection(real: type, prepare: Callable[..., Any], surplus: Callable[..., An
 
 
 def bisection_libm() -> Sums:
-    """In float64: mean log q + (1-mean) log(1-q) against its value at the root."""
+    """Bisection in float64: compares mean log q + (1-mean) log(1-q) with its value at the root."""
 
     @njit(fastmath=True)
     def xlogy(x: float, y: float) -> float:
@@ -129,14 +139,17 @@ def bisection_libm() -> Sums:
 
 
 def bisection_log1p() -> Sums:
-    """In float32, as the JAX function: -d = mean log1p(x/mean) + (1-mean) log1p(-x/(1-mean))."""
+    """Bisection in float32, with the formula of the JAX function.
+
+    -d = mean log1p(x/mean) + (1-mean) log1p(-x/(1-mean))
+    """
     one, half, log_2, tiny = f32(1), f32(0.5), f32(math.log(2)), f32(1e-30)
     bits_1, bits_sqrt_half, mantissa, exponent = i32(0x3F800000), i32(0x3F3504F3), i32(0x7FFFFF), i32(23)
-    c0, c1, c2, c3, c4, c5, c6 = (  # minimax in [sqrt(1/2), sqrt(2)] - 1, relative error 3e-8
+    c0, c1, c2, c3, c4, c5, c6 = (  # minimax polynomial on [sqrt(1/2) - 1, sqrt(2) - 1], relative error 3e-8
         f32(c) for c in (0.3333391, -0.25001338, 0.19963063, -0.16577585, 0.14914767, -0.14267486, 0.087004364)
     )
 
-    @njit(fastmath=False)  # said, or the caller's holds; fastmath would take the correction for 0
+    @njit(fastmath=False)  # needed, since fastmath would simplify the correction to 0
     def log1p(y: float) -> float:
         u = f32(one + y)
         correction = y - (u - one)
@@ -158,12 +171,12 @@ def bisection_log1p() -> Sums:
     return bisection(f32, prepare, surplus)
 
 
-def check(contenders: dict[str, Sums], runs: int, rng: np.random.Generator) -> None:
-    """Print the largest error of each; exit where one exceeds the tolerance."""
+def check(methods: dict[str, Sums], runs: int, rng: np.random.Generator) -> None:
+    """Print the largest error of each method; exit if one exceeds the tolerance."""
     mean, divergence = draw_arms(runs, rng)
     exact = reference(mean, divergence)
-    print(f"largest absolute error in {mean.size} arms")
-    errors = {name: float(np.max(np.abs(sums(mean, divergence, 1) - exact))) for name, sums in contenders.items()}
+    print(f"largest absolute error over {mean.size} arms")
+    errors = {name: float(np.max(np.abs(sums(mean, divergence, 1) - exact))) for name, sums in methods.items()}
     for name, error in errors.items():
         print(f"{name:24}{error:12.2e}", flush=True)
     if not all(error <= TOLERANCE for error in errors.values()):  # NaN fails too
@@ -171,7 +184,7 @@ def check(contenders: dict[str, Sums], runs: int, rng: np.random.Generator) -> N
 
 
 def best_times(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """The least seconds of each of the calls, which take turns."""
+    """The shortest time of each call in seconds; the calls run in turns."""
     best = dict.fromkeys(calls, math.inf)
     for repeat in range(repeats + 1):
         for name, call in calls.items():
@@ -183,17 +196,17 @@ def best_times(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str
 
 
 def main() -> None:
-    """Compare the errors, then the times."""
+    """Check the errors, then print the times."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=50_000, help=f"runs of {ARMS} arms whose error is measured")
-    parser.add_argument("--lanes", type=int, default=2048, help="lanes of a thread: arms times runs")
-    parser.add_argument("--iterations", type=int, default=2000, help="indices of each lane in one call")
-    parser.add_argument("--repeats", type=int, default=10, help="calls, of which the fastest counts")
-    parser.add_argument("--seed", type=int, default=0, help="of the arms")
+    parser.add_argument("--runs", type=int, default=50_000, help=f"runs of {ARMS} arms for the errors")
+    parser.add_argument("--lanes", type=int, default=2048, help="lanes per thread (arms times runs)")
+    parser.add_argument("--iterations", type=int, default=2000, help="indices per lane and call")
+    parser.add_argument("--repeats", type=int, default=10, help="timed calls; the fastest counts")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random arms")
     chosen = parser.parse_args()
     rng = np.random.default_rng(chosen.seed)
-    numbas = {"Numba, float64 math.log": bisection_libm(), "Numba, float32 log1p": bisection_log1p()}
-    check({"JAX": jax_sums, **numbas}, chosen.runs, rng)
+    bisections = {"Numba, float64 math.log": bisection_libm(), "Numba, float32 log1p": bisection_log1p()}
+    check({"JAX": jax_sums, **bisections}, chosen.runs, rng)
 
     threads = numba.get_num_threads()
     mean, divergence = draw_arms(threads * (chosen.lanes // ARMS), rng)
@@ -206,10 +219,10 @@ def main() -> None:
         def run_jax() -> None:
             list(pool.map(lambda block: jax_sums(*block, chosen.iterations).block_until_ready(), blocks))
 
-        calls = {name: partial(sums, mean, divergence, chosen.iterations) for name, sums in numbas.items()}
+        calls = {name: partial(sums, mean, divergence, chosen.iterations) for name, sums in bisections.items()}
         seconds = best_times({"JAX": run_jax, **calls}, chosen.repeats)
-    print(f"\n{threads} threads of {chosen.lanes} lanes on {device_name()}, SVML: {numba.config.USING_SVML}")
-    print(f"{'':24}{'ns per index':>14}{'over JAX':>12}")
+    print(f"\n{threads} threads with {chosen.lanes} lanes each on {device_name()}, SVML: {numba.config.USING_SVML}")
+    print(f"{'':24}{'ns per index':>14}{'/ JAX':>12}")
     for name, best in seconds.items():
         print(f"{name:24}{best / (mean.size * chosen.iterations) * 1e9:14.2f}{best / seconds['JAX']:12.2f}")
 

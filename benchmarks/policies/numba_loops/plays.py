@@ -1,37 +1,46 @@
-"""Numba loops of policies that select several arms a round, without delay (003): SPEC.md section 3."""
+"""Numba loops of policies that select several arms per round without delay: the plays paper."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+
+import numpy as np
 
 import jaxbandit as jb
+from benchmarks.policies.numba_loops.common import (
+    Builder,
+    Compiled,
+    f32,
+    inlined,
+    never_selected_first,
+    play_arm,
+    select_by_dependent_rounding,
+    select_highest_score,
+)
+from benchmarks.policies.numba_loops.indices import INDICES
 
-from .common import Compiled, f32, fast, mark_best, pull, rounded, unseen_first
-from .indices import SCORES
+
+@inlined
+def keep_no_queues(arms: np.ndarray, t: int) -> None:
+    """The update of a policy without queues."""
 
 
-@fast
-def no_queues(arms: Any, t: int) -> None:
-    """What a policy renews after a round that keeps no queues."""
-
-
-def several_plays(choose: Compiled, after: Compiled = no_queues) -> Compiled:
-    """`play` of a policy that selects several arms a round.
+def several_arms_per_round(select: Compiled, update: Compiled = keep_no_queues) -> Compiled:
+    """`play` of a policy that selects several arms per round.
 
     Args:
-        choose: of (arms, t), t from 1: sets the fields `selected`, all false before.
-        after: of (arms, t), with `selected` as it was chosen.
+        select: compiled function (arms, t), with t from 1, that sets the fields `selected`; all are false before.
+        update: compiled function (arms, t), called after the selected arms were played.
     """
 
-    @fast
-    def play(arms: Any, horizon: int) -> tuple[float, float]:
+    @inlined
+    def play(arms: np.ndarray, horizon: int) -> tuple[float, float]:
         for t in range(1, horizon + 1):
-            choose(arms, t)
+            select(arms, t)
             for k in range(len(arms)):
                 if arms[k].selected:
-                    pull(arms, k)
-            after(arms, t)
+                    play_arm(arms, k)
+            update(arms, t)
             for k in range(len(arms)):
                 arms[k].selected = False
         return 0.0, 0.0
@@ -39,73 +48,78 @@ def several_plays(choose: Compiled, after: Compiled = no_queues) -> Compiled:
     return play
 
 
-def scoring(index: Any, problem: jb.Problem, horizon: int) -> Compiled:
-    """A function of (arms, t) that writes the indices into the fields `score`."""
-    moment, value = SCORES[index.name](index, problem, horizon)
-    if index.name != "thompson":
-        value = unseen_first(value)
+def scoring(policy: jb.Index, problem: jb.Problem, horizon: int) -> Compiled:
+    """A compiled function (arms, t) that writes the indices to the fields `score`."""
+    shared_term, index = INDICES[policy.name](policy, problem, horizon)
+    if policy.name != "thompson":
+        index = never_selected_first(index)
 
-    @fast
-    def score(arms: Any, t: int) -> None:
-        now = moment(t)
+    @inlined
+    def score(arms: np.ndarray, t: int) -> None:
+        shared = shared_term(t)
         for k in range(len(arms)):
-            arms[k].score = value(arms[k], t, now)
+            arms[k].score = index(arms[k], t, shared)
 
     return score
 
 
-def top(index: Any, problem: jb.Problem, horizon: int) -> Compiled:
-    """The L highest indices."""
-    score, plays = scoring(index, problem, horizon), problem.plays
+def index_policy(policy: jb.Index, problem: jb.Problem, horizon: int) -> Compiled:
+    """The L arms of highest index."""
+    score, plays = scoring(policy, problem, horizon), problem.plays
 
-    @fast
-    def choose(arms: Any, t: int) -> None:
+    @inlined
+    def select(arms: np.ndarray, t: int) -> None:
         score(arms, t)
         for _ in range(plays):
-            mark_best(arms)
+            select_highest_score(arms)
 
-    return several_plays(choose)
+    return several_arms_per_round(select)
 
 
-def fair_mmab(rule: Any, problem: jb.Problem, horizon: int) -> Compiled:
-    """The L-J highest indices, at most J arms that are behind, and indices again."""
-    score, plays = scoring(rule.base, problem, horizon), problem.plays
-    most = max(problem.fractions.flat)
-    spread = next(j for j in range(1, plays + 1) if most * (problem.arms - plays + j) < j)  # J of 003 sec. 4
+def fair_mmab(policy: jb.policies.FairMMAB, problem: jb.Problem, horizon: int) -> Compiled:
+    """The L - J arms of highest index, then up to J arms below their quotas, then again by index."""
+    score, plays = scoring(policy.base, problem, horizon), problem.plays
+    fraction = max(problem.fractions.flat)
+    reserved = next(
+        j for j in range(1, plays + 1) if fraction * (problem.arms - plays + j) < j
+    )  # J: plays paper, sec. 4
 
-    @fast
-    def mark_behind(arms: Any, t: int) -> bool:
-        late, deepest = -1, 0
+    @inlined
+    def select_largest_deficit(arms: np.ndarray, t: int) -> bool:
+        overdue, largest = -1, 0
         for k in range(len(arms)):
             deficit = arms[k].step * (t - 1) - arms[k].pulls * arms[k].unit
-            if not arms[k].selected and deficit > deepest:
-                late, deepest = k, deficit
-        if late >= 0:
-            arms[late].selected = True
-        return late >= 0
+            if not arms[k].selected and deficit > largest:
+                overdue, largest = k, deficit
+        if overdue >= 0:
+            arms[overdue].selected = True
+        return overdue >= 0
 
-    @fast
-    def choose(arms: Any, t: int) -> None:
+    @inlined
+    def select(arms: np.ndarray, t: int) -> None:
         if t == 1:
             for k in range(len(arms)):
                 arms[k].score = f32(0)  # u(0) = 0
         else:
             score(arms, t)
-        for _ in range(plays - spread):
-            mark_best(arms)
-        for _ in range(spread):
-            if not mark_behind(arms, t):
-                mark_best(arms)
+        for _ in range(plays - reserved):
+            select_highest_score(arms)
+        for _ in range(reserved):
+            if not select_largest_deficit(arms, t):
+                select_highest_score(arms)
 
-    return several_plays(choose)
+    return several_arms_per_round(select)
 
 
-def ucb_lp(rule: Any, problem: jb.Problem, horizon: int) -> Compiled:
-    """tau, raised to 1 in order of min(index, 1) while L lasts; L arms with these marginals by dependent rounding."""
-    score, plays = scoring(rule.base, problem, horizon), problem.plays
+def ucb_lp(policy: jb.policies.UCBLP, problem: jb.Problem, horizon: int) -> Compiled:
+    """L arms by dependent rounding, with tau_k or 1 as probabilities.
 
-    @fast
-    def choose(arms: Any, t: int) -> None:
+    The probabilities tau_k are raised to 1 in the order of min(index, 1), as long as they sum to at most L.
+    """
+    score, plays = scoring(policy.base, problem, horizon), problem.plays
+
+    @inlined
+    def select(arms: np.ndarray, t: int) -> None:
         score(arms, t)
         left = float(plays)
         for k in range(len(arms)):
@@ -115,36 +129,41 @@ def ucb_lp(rule: Any, problem: jb.Problem, horizon: int) -> Compiled:
         for _ in range(len(arms)):
             if left <= 0.0:
                 break
-            k = mark_best(arms)
+            k = select_highest_score(arms)
             room = 1.0 - arms[k].chance
             arms[k].chance = min(arms[k].chance + left, 1.0)
             left -= room
-        rounded(arms)
+        select_by_dependent_rounding(arms)
 
-    return several_plays(choose)
+    return several_arms_per_round(select)
 
 
-def ucb_pllp(rule: Any, problem: jb.Problem, horizon: int) -> Compiled:
-    """min(index, 1) + alpha Q / sqrt(t), Q = max(Q + tau + eps / sqrt(t) - [selected], 0)."""
-    score, plays, alpha, eps = scoring(rule.base, problem, horizon), problem.plays, rule.alpha, rule.eps
+def ucb_pllp(policy: jb.policies.UCBPLLP, problem: jb.Problem, horizon: int) -> Compiled:
+    """The L arms of highest min(index, 1) + alpha Q / sqrt(t); Q = max(Q + tau + eps / sqrt(t) - [selected], 0)."""
+    score, plays, alpha, eps = scoring(policy.base, problem, horizon), problem.plays, policy.alpha, policy.eps
 
-    @fast
-    def choose(arms: Any, t: int) -> None:
+    @inlined
+    def select(arms: np.ndarray, t: int) -> None:
         score(arms, t)
         weight = alpha / math.sqrt(t)
         for k in range(len(arms)):
             arms[k].score = f32(min(arms[k].score, f32(1)) + weight * arms[k].queue)
         for _ in range(plays):
-            mark_best(arms)
+            select_highest_score(arms)
 
-    @fast
-    def after(arms: Any, t: int) -> None:
+    @inlined
+    def update(arms: np.ndarray, t: int) -> None:
         slack = eps / math.sqrt(t)
         for k in range(len(arms)):
             grown = arms[k].queue + arms[k].step / arms[k].unit + slack
             arms[k].queue = max(grown - (1.0 if arms[k].selected else 0.0), 0.0)
 
-    return several_plays(choose, after)
+    return several_arms_per_round(select, update)
 
 
-PLAYS = {**dict.fromkeys(SCORES, top), "fair-mmab": fair_mmab, "ucb-lp": ucb_lp, "ucb-pllp": ucb_pllp}
+LOOPS: dict[str, Builder] = {
+    **dict.fromkeys(INDICES, index_policy),
+    "fair-mmab": fair_mmab,
+    "ucb-lp": ucb_lp,
+    "ucb-pllp": ucb_pllp,
+}
