@@ -1,4 +1,4 @@
-"""Where and with what a benchmark ran, and where its results are kept."""
+"""Writes the results of a benchmark, with the date, the machine and the versions of the packages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import datetime
 import json
 import platform
 import re
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import jax
 
@@ -19,8 +20,18 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("jaxbandit", "jax", "jaxlib", "numpy", "numba")
 
 
-def surroundings() -> dict[str, Any]:
-    """The date, the device, the processor with its cores, and versions."""
+class Machine(TypedDict):
+    """When and where a benchmark ran. A package that is not installed has version None."""
+
+    date: str
+    device: str
+    processor: str
+    cores: int
+    versions: dict[str, str | None]
+
+
+def machine() -> Machine:
+    """The date, the device, the processor with its number of cores, and the versions."""
     return {
         "date": datetime.date.today().isoformat(),
         "device": device_name(),
@@ -38,7 +49,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """Its name, and where the system tells them its family and model: one name may stand for several generations."""
+    """The name of the processor, with family and model on Linux: several generations may share one name."""
     info = Path("/proc/cpuinfo")
     text = info.read_text() if info.exists() else ""
     found = [re.search(rf"^{key}\s*: (.*)", text, re.MULTILINE) for key in ("model name", "cpu family", "model")]
@@ -48,11 +59,11 @@ def _processor() -> str:
     return f"{name} (family {family}, model {model})"
 
 
-def save(made: dict[str, Any], folder: Path, name: str = "") -> Path:
-    """Write results with their surroundings as JSON, named by date and device; the path."""
-    about = surroundings()
+def save(results: Mapping[str, object], folder: Path, suffix: str = "") -> Path:
+    """Write results with `machine()` to `FOLDER/DATE-DEVICE-SUFFIX.json`, and return the path."""
+    about = machine()
     kind = re.sub(r"[^a-z0-9]+", "-", jax.devices()[0].device_kind.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{about['date']}-{kind}{name}.json"
-    path.write_text(json.dumps({**about, **made}, indent=1) + "\n")
+    path = folder / f"{about['date']}-{kind}{suffix}.json"
+    path.write_text(json.dumps({**about, **results}, indent=1) + "\n")
     return path

@@ -1,6 +1,6 @@
-"""Two processes on two cores against one process on one core: the same simulation, each process held to its own core.
+"""Compare two processes with one process, for the same simulation; each process runs on one core.
 
-python benchmarks/processes.py [--seeds 20000]
+The two results must be equal bit for bit.
 """
 
 from __future__ import annotations
@@ -37,57 +37,58 @@ kind = "fucb"
 """
 
 
-def start(out: Path, core: int, number: int, processes: int, port: int) -> subprocess.Popen[bytes]:
-    """One process, on one core."""
-    several = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(processes), "--process-id", str(number)]
+def start_process(out: Path, core: int, number: int, processes: int, port: int) -> subprocess.Popen[bytes]:
+    """Start one process of a run on one core."""
+    distributed = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(processes), "--process-id", str(number)]
     return subprocess.Popen(
         [sys.executable, "-m", "jaxbandit", "run", str(out.parent / "config.toml"), "--out", str(out)]
-        + (several if processes > 1 else []),
+        + (distributed if processes > 1 else []),
         stdout=subprocess.DEVNULL,
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
     )
 
 
-def timed(out: Path, cores: list[int]) -> tuple[float, xr.Dataset]:
-    """Seconds from start to end with a process a core, and the results."""
+def timed_run(out: Path, cores: list[int]) -> tuple[float, xr.Dataset]:
+    """Run the command with one process per core; returns the seconds from start to end, and the results."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    begun = time.perf_counter()
-    started = [start(out, core, number, len(cores), port) for number, core in enumerate(cores)]
-    if any(process.wait() for process in started):
+    started_at = time.perf_counter()
+    running = [start_process(out, core, number, len(cores), port) for number, core in enumerate(cores)]
+    if any(process.wait() for process in running):
         raise SystemExit("a process failed")
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started_at
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as results:
         return seconds, results.load()
 
 
 def main() -> None:
+    """Run both, compare the results, and print the times as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--out", type=Path, help="a JSON file")
-    asked = parser.parse_args()
+    parser.add_argument("--seeds", type=int, default=20_000, help="runs of each policy")
+    parser.add_argument("--repeats", type=int, default=2, help="runs of each command; the fastest counts")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    chosen = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))[:2]
-    made: dict[str, list[dict[str, float]]] = {"one": [], "two": []}
+    times: dict[str, list[dict[str, float]]] = {"one": [], "two": []}
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "config.toml").write_text(CONFIG.format(seeds=asked.seeds))
-        for turn in range(asked.repeats):  # in turns: the machine may be busier at times
-            one, alone = timed(Path(folder) / f"one{turn}", cores[:1])
-            two, both = timed(Path(folder) / f"two{turn}", cores)
-            xr.testing.assert_identical(alone.drop_attrs(deep=False), both.drop_attrs(deep=False))
-            for name, wall, results in (("one", one, alone), ("two", two, both)):
-                made[name].append({"run": float(results.attrs["run_seconds"]), "whole": wall})
-    best = {name: min(times, key=lambda t: t["run"]) for name, times in made.items()}
+        (Path(folder) / "config.toml").write_text(CONFIG.format(seeds=chosen.seeds))
+        for turn in range(chosen.repeats):  # in turns, because the load of the machine varies
+            one_seconds, one_process = timed_run(Path(folder) / f"one{turn}", cores[:1])
+            two_seconds, two_processes = timed_run(Path(folder) / f"two{turn}", cores)
+            xr.testing.assert_identical(one_process.drop_attrs(deep=False), two_processes.drop_attrs(deep=False))
+            for name, seconds, results in (("one", one_seconds, one_process), ("two", two_seconds, two_processes)):
+                times[name].append({"run": float(results.attrs["run_seconds"]), "command": seconds})
+    fastest = {name: min(runs, key=lambda run: run["run"]) for name, runs in times.items()}
     report = {
         "date": date.today().isoformat(),
-        "device": alone.attrs["device"],
-        "seconds": made,
-        "times as fast": {part: best["one"][part] / best["two"][part] for part in ("run", "whole")},
+        "device": one_process.attrs["device"],
+        "seconds": times,
+        "speedup": {part: fastest["one"][part] / fastest["two"][part] for part in ("run", "command")},
     }
     print(json.dumps(report, indent=2))
-    if asked.out is not None:
-        asked.out.write_text(json.dumps(report, indent=2) + "\n")
+    if chosen.out is not None:
+        chosen.out.write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Nanoseconds per arm and round of policies that select several arms, from 50 arms to thousands."""
+"""Time policies that select several arms per round, with 50 to 5000 arms, in nanoseconds per arm, round and run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jaxbandit as jb
 from jaxbandit.core.provenance import device_name
 
 POLICIES = ("ucb1", "kl-ucb", "thompson", "fair-learn", "lfg", "fair-mmab", "ucb-lp", "ucb-pllp")
-SIZES = ((50, 1), (50, 5), (500, 5), (5000, 50))  # arms, plays
+SIZES = ((50, 1), (50, 5), (500, 5), (5000, 50))  # (arms, plays)
 
 
 def main() -> None:
@@ -23,19 +23,19 @@ def main() -> None:
     print(f"{chosen.runs} runs of {chosen.horizon} rounds on {device_name()}; ns per arm, round and run")
     print(f"{'policy':14}" + "".join(f"{f'K={arms}, L={plays}':>16}" for arms, plays in SIZES))
     for kind in chosen.policies:
-        times = [cost(kind, arms, plays, chosen.runs, chosen.horizon) for arms, plays in SIZES]
+        times = [shortest_time(kind, arms, plays, chosen.runs, chosen.horizon) for arms, plays in SIZES]
         print(f"{kind:14}" + "".join(f"{time:16.1f}" for time in times), flush=True)
 
 
-def cost(kind: str, arms: int, plays: int, runs: int, horizon: int) -> float:
-    """The least time of three, ns per arm, round and run."""
+def shortest_time(kind: str, arms: int, plays: int, runs: int, horizon: int) -> float:
+    """The shortest of three timings, in nanoseconds per arm, round and run."""
     means = np.random.default_rng(0).uniform(size=arms)
     problem = jb.Problem(means, plays=plays, fractions=0.5 * plays / arms)
     seconds = [
         jb.simulate(problem, kind, horizon=horizon, seeds=runs, record=2, metrics=["regret"]).attrs["run_seconds"]
         for _ in range(3)
     ]
-    return 1e9 * min(seconds) / (arms * runs * horizon)
+    return 1e9 * float(min(seconds)) / (arms * runs * horizon)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One policy of MABWiser, timed in an interpreter that has it; `others.py` calls this."""
+"""Times one policy of MABWiser. `timing.ask` runs this script in an interpreter that has MABWiser."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from mabwiser.mab import MAB, LearningPolicy
 from timing import answer
 
 POLICIES = {
-    "ucb1": lambda: LearningPolicy.UCB1(alpha=1.0),  # m + alpha sqrt(2 log t / N)
+    "ucb1": lambda: LearningPolicy.UCB1(alpha=1.0),  # index m + alpha sqrt(2 log t / N)
     "thompson": LearningPolicy.ThompsonSampling,
     "epsilon-greedy": lambda: LearningPolicy.EpsilonGreedy(epsilon=0.1),
     "uniform-random": LearningPolicy.Random,
 }
 
 
-def play(kind: str, means: list, horizon: int, seed: int) -> np.ndarray:
-    """N_k(T) of one run; each arm once first, since an arm without data counts as 0 there."""
+def simulate_run(kind: str, means: list[float], horizon: int, seed: int) -> np.ndarray:
+    """The number of selections of each arm in one run.
+
+    Each arm is selected once first, since MABWiser gives an arm without data the index 0.
+    """
     rng = np.random.default_rng(seed)
     arms = list(range(len(means)))
     bandit = MAB(arms, POLICIES[kind](), seed=seed)
@@ -31,4 +34,4 @@ def play(kind: str, means: list, horizon: int, seed: int) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    answer(POLICIES, play, metadata.version("mabwiser"))
+    answer(POLICIES, simulate_run, metadata.version("mabwiser"))

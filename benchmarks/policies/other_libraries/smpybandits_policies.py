@@ -1,4 +1,4 @@
-"""One policy of SMPyBandits, timed in an interpreter that has it; `others.py` calls this."""
+"""Times one policy of SMPyBandits. `timing.ask` runs this script in an interpreter that has SMPyBandits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from timing import answer
 with contextlib.suppress(ImportError):
     import numba
 
-    sys.modules.setdefault("numba.decorators", numba)  # where SMPyBandits looks for jit; newer Numba has it elsewhere
+    sys.modules.setdefault("numba.decorators", numba)  # SMPyBandits imports jit from here; newer Numba moved it
 
-with contextlib.redirect_stdout(io.StringIO()):  # it warns of optional modules on standard output
+with contextlib.redirect_stdout(io.StringIO()):  # SMPyBandits prints warnings about optional modules
     from SMPyBandits import Policies
     from SMPyBandits.Arms import Bernoulli
 
-POLICIES = {  # without its EpsilonGreedy, which goes by summed rewards and not by means
-    "ucb1": lambda arms, horizon: Policies.UCBalpha(arms, alpha=4),  # m + sqrt(alpha log t / 2N)
+POLICIES = {  # without EpsilonGreedy, which compares sums of rewards instead of means
+    "ucb1": lambda arms, horizon: Policies.UCBalpha(arms, alpha=4),  # index m + sqrt(alpha log t / 2N)
     "kl-ucb": lambda arms, horizon: Policies.klUCB(arms, tolerance=1e-6),
     "moss": lambda arms, horizon: Policies.MOSSH(arms, horizon=horizon),
     "ucb-v": lambda arms, horizon: Policies.UCBV(arms),
@@ -30,8 +30,8 @@ POLICIES = {  # without its EpsilonGreedy, which goes by summed rewards and not 
 }
 
 
-def play(kind: str, means: list, horizon: int, seed: int) -> np.ndarray:
-    """N_k(T) of one run, by the loop of its own evaluator."""
+def simulate_run(kind: str, means: list[float], horizon: int, seed: int) -> np.ndarray:
+    """The number of selections of each arm in one run, by the same loop as SMPyBandits' own evaluator."""
     random.seed(seed)
     np.random.seed(seed)
     arms = [Bernoulli(mean) for mean in means]
@@ -46,4 +46,4 @@ def play(kind: str, means: list, horizon: int, seed: int) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    answer(POLICIES, play, metadata.version("SMPyBandits"))
+    answer(POLICIES, simulate_run, metadata.version("SMPyBandits"))

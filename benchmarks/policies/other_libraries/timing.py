@@ -1,6 +1,7 @@
-"""MABWiser and SMPyBandits on the same problem, each in an interpreter of its own: they want other NumPy versions.
+"""Time policies of MABWiser and SMPyBandits in other interpreters, since these libraries need other NumPy versions.
 
-This file needs the standard library only, so that those interpreters can import it too.
+`ask` starts a script of this folder in the other interpreter; the script calls `answer`. This file imports only the
+standard library, so that the other interpreters can import it.
 """
 
 from __future__ import annotations
@@ -10,69 +11,94 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-Play = Callable[[str, list, int, int], Any]  # (kind, means, horizon, seed): N_k(T) of one run
+# (kind, means, horizon, seed) -> the number of selections of each arm in one run
+SimulateRun = Callable[[str, list[float], int, int], Sequence[int]]
 
 SCRIPTS = {"MABWiser": "mabwiser_policies.py", "SMPyBandits": "smpybandits_policies.py"}
-LONGEST = 2000  # rounds of a run; they simulate thousands of rounds a second
+LONGEST_RUN = 2000  # rounds; the libraries simulate thousands of rounds per second
 
 
-def ask(library: str, python: str, kind: str, means: list, horizon: int, seconds: float) -> dict | None:
-    """Time a library's policy in another interpreter, one process a core.
+class Question(TypedDict):
+    """What a script is asked to time: a policy, the means of its arms, and how long."""
+
+    kind: str
+    means: list[float]
+    horizon: int
+    seconds: float
+    processes: int
+
+
+class Answer(TypedDict):
+    """What a script measured: rounds and seconds of all processes together, and the mean regret of a run."""
+
+    kind: str
+    version: str
+    rounds: int
+    seconds: float
+    regret: float
+
+
+def ask(library: str, python: str, kind: str, means: list[float], horizon: int, seconds: float) -> Answer | None:
+    """Time a library's policy in another interpreter, with one process per core.
 
     Returns:
-        What `answer` prints; None where the library has no such policy.
+        The answer, or None if the library has no such policy.
 
     Raises:
         RuntimeError: the script failed.
     """
     script = Path(__file__).with_name(SCRIPTS[library])
-    asked = {"kind": kind, "means": means, "horizon": min(horizon, LONGEST), "seconds": seconds, "processes": cores()}
-    done = subprocess.run([python, str(script), json.dumps(asked)], capture_output=True, text=True)
+    rounds = min(horizon, LONGEST_RUN)
+    question: Question = {
+        "kind": kind, "means": means, "horizon": rounds, "seconds": seconds, "processes": cores(),
+    }  # fmt: skip
+    done = subprocess.run([python, str(script), json.dumps(question)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{library}, {kind}: {done.stderr.strip().splitlines()[-1:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    answered: Answer | None = json.loads(done.stdout.splitlines()[-1])
+    return answered
 
 
 def cores() -> int:
-    """The cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def answer(known: Collection[str], play: Play, version: str) -> None:
-    """What a script does: play runs until the time is over, and print one line of JSON.
-
-    It holds the policy's `kind`, the library's `version`, `rounds` and `seconds` of all processes together, and
-    `regret`, the mean over runs; or null where the policy is not `known`.
-
-    Args:
-        known: names of policies.
-        play: plays one run.
-        version: the library's.
-    """
-    asked = json.loads(sys.argv[1])
-    if asked["kind"] not in known:
+def answer(kinds: Collection[str], simulate_run: SimulateRun, version: str) -> None:
+    """The main function of a script: print the `Answer` as one line of JSON, or null for a policy not in `kinds`."""
+    question: Question = json.loads(sys.argv[1])
+    if question["kind"] not in kinds:
         print("null")
         return
-    with ProcessPoolExecutor(asked["processes"]) as pool:
-        jobs = [pool.submit(chunks_of, play, asked, seed) for seed in range(asked["processes"])]
-        made = [job.result() for job in jobs]
-    regrets = [regret for some, _ in made for regret in some]
-    line = {"kind": asked["kind"], "version": version, "rounds": len(regrets) * asked["horizon"]}
-    line["seconds"], line["regret"] = max(seconds for _, seconds in made), sum(regrets) / len(regrets)
-    print(json.dumps(line))
+    with ProcessPoolExecutor(question["processes"]) as pool:
+        tasks = [pool.submit(timed_runs, simulate_run, question, number) for number in range(question["processes"])]
+        timed = [task.result() for task in tasks]
+    regrets = [regret for regrets, _ in timed for regret in regrets]
+    answered: Answer = {
+        "kind": question["kind"],
+        "version": version,
+        "rounds": len(regrets) * question["horizon"],
+        "seconds": max(seconds for _, seconds in timed),
+        "regret": sum(regrets) / len(regrets),
+    }
+    print(json.dumps(answered))
 
 
-def chunks_of(play: Play, asked: dict, process: int) -> tuple:
-    """Regrets of the runs of one process, and the seconds they took; a first, short run warms it up."""
-    kind, means, horizon = asked["kind"], asked["means"], asked["horizon"]
-    play(kind, means, 100, process)
-    regrets, begun = [], time.perf_counter()
-    while not regrets or time.perf_counter() - begun < asked["seconds"]:
-        pulls = play(kind, means, horizon, len(regrets) * asked["processes"] + process)
+def timed_runs(simulate_run: SimulateRun, question: Question, process: int) -> tuple[list[float], float]:
+    """Simulate runs in one process until the time is over; returns their regrets and the seconds they took.
+
+    A short run before the timing warms up the process.
+    """
+    kind, means, horizon = question["kind"], question["means"], question["horizon"]
+    simulate_run(kind, means, 100, process)
+    regrets: list[float] = []
+    started = time.perf_counter()
+    while not regrets or time.perf_counter() - started < question["seconds"]:
+        pulls = simulate_run(kind, means, horizon, len(regrets) * question["processes"] + process)
         regrets.append(sum((max(means) - means[k]) * float(pulls[k]) for k in range(len(means))))
-    return regrets, time.perf_counter() - begun
+    return regrets, time.perf_counter() - started
