@@ -14,7 +14,7 @@ import tomli_w
 from hostile_values import CODE, DATES, HOSTILE, NUMBERS, PATHS, RAW, TUNING, WORDS
 from whole_configs import TUNED, WHOLE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
 
 
