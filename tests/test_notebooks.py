@@ -1,6 +1,7 @@
 """Every notebook installs the package first and stores no outputs. nbmake runs the notebooks."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,9 @@ def test_cells_have_readable_ids(notebook):
 
 def test_it_begins_with_a_title(notebook):
     assert source(notebook["cells"][0]).startswith("# ")
+
+
+def test_only_public_names_are_used(notebook):
+    """Apart from `import jaxbandit as jb`, nothing is imported from the package."""
+    sources = "\n".join(source(cell) for cell in code(notebook))
+    assert not re.search(r"from jaxbandit|import jaxbandit\.|\bjb\._", sources)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_merit
-from harness import ALSO, MERIT, PROPORTIONAL, plain_merit, reference_rounds, trajectory_and_sums
+from harness import MERIT, MERIT_ALIASES, PROPORTIONAL, plain_merit, reference_rounds, trajectory_and_sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ LATE = {
 REGRETS = ("reward_regret", "fairness_regret")
 AWAKE = [0.9, 0.3, 0.7, 0.5, 1.0, 0.2]  # the availability of each arm
 SLOW = ["fcucb-d", "op-fcucb-d"]  # their references maximise over a box
-QUICK = [kind for kind in MERIT if kind not in (*SLOW, *ALSO)]
+QUICK = [kind for kind in MERIT if kind not in (*SLOW, *MERIT_ALIASES)]
 
 
 class Bumpy(Merit):
@@ -107,13 +107,13 @@ def test_one_play(kind):
     assert_same(problem(plays=1), kind, 30 if "ucb" in kind else 250)
 
 
-@pytest.mark.parametrize("kind", ALSO)
+@pytest.mark.parametrize("kind", MERIT_ALIASES)
 def test_fairx_is_another_name(kind):
-    assert jb.policy(kind) == jb.policy(ALSO[kind])
+    assert jb.policy(kind) == jb.policy(MERIT_ALIASES[kind])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in PROPORTIONAL if kind not in ALSO])
+@pytest.mark.parametrize("kind", [kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES])
 @pytest.mark.parametrize("merit", [Bumpy(turns=2.0), Falling(rate=1.2), Power(scale=0.7, exponent=2.0)], ids=str)
 def test_a_users_merit_function(kind, merit):
     assert_same(problem(merit=merit), kind, 30 if kind in SLOW else 250)
@@ -254,7 +254,7 @@ def test_equality_in_assumption_1_is_allowed():
 
 @pytest.mark.parametrize("kind", PROPORTIONAL)
 def test_what_the_policies_need(kind):
-    with pytest.raises(jb.InputError, match=r"problem\.merit is missing: .*" + ALSO.get(kind, kind)):
+    with pytest.raises(jb.InputError, match=r"problem\.merit is missing: .*" + MERIT_ALIASES.get(kind, kind)):
         jb.simulate(problem(merit=None), kind, horizon=10, seeds=1)
     with pytest.raises(jb.InputError, match=r"problem\.reward = 'gaussian': must .*\[0, 1\]"):
         jb.simulate(problem(reward="gaussian"), kind, horizon=10, seeds=1)

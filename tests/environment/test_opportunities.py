@@ -1,4 +1,4 @@
-"""Fairness functions of paper 004: their values, the range over a box, their Lipschitz constants, what is refused."""
+"""The fairness functions: values, the range over a box, Lipschitz constants, and what is refused."""
 
 import itertools
 import math

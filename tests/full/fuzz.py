@@ -1,6 +1,6 @@
 """Simulate and judge thousands of random configs: `python tests/full/fuzz.py --runs 2000 --seed 0 [--state FILE]`.
 
-Exits with 1 where a dataset breaks what SPEC.md says of it, or the program fails other than by refusing a config.
+Exits with 1 if a number of a dataset is wrong, or if the program fails in another way than by refusing a config.
 """
 
 import argparse

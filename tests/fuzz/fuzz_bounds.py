@@ -22,7 +22,8 @@ class Case:
     """A config and its dataset; `of(place)` is one policy of it.
 
     Attributes, arrays by instance and arm: `mu`; `tau` (exact fractions), `price` (A), `awake` (availability), `shares`
-    (p* of 002), `owed_by_merit` (f of 004), each None where the problem has none; `N` by instance, seed and arm.
+    (p* of the merit paper), `owed_by_merit` (f of the opportunities paper), each None where the problem has none; `N`
+    by instance, seed and arm.
     """
 
     def __init__(self, config, results):
@@ -99,7 +100,7 @@ class Case:
         return [f"{name}_final {at} is {held[at]!r}, expected {low[at]!r} to {high[at]!r}"]
 
     def merit_shares(self):
-        """p*_k = L f(mu_k) / sum f(mu) (002 eq. 4) for f = 1 + s mu^c."""
+        """p*_k = L f(mu_k) / sum f(mu) (merit paper, eq. 4) for f = 1 + s mu^c."""
         given = self.problem.get("merit")
         if given is None:
             return None
@@ -110,7 +111,7 @@ class Case:
         return self.L * f / f.sum(axis=1, keepdims=True)
 
     def opportunity_shares(self):
-        """f(mu), [J][K] (004 sec. 2.2): exact fractions, or floats where f is irrational."""
+        """f(mu), [J][K] (opportunities paper, sec. 2.2): exact fractions, or floats where f is irrational."""
         given = self.problem.get("opportunity")
         if given is None:
             return None
@@ -159,7 +160,7 @@ def spread(value, J, K):
 
 
 def chosen_by_index(table):
-    """Whether p_k(t) is the 0/1 selection (SPEC sec. 3: policies that state no chances)."""
+    """Whether p_k(t) is the 0/1 selection: the policy states no probabilities."""
     return table["kind"] in BY_INDEX and table.get("base") not in RANDOM_INDICES
 
 
@@ -167,7 +168,7 @@ def stated_chances(one):
     """p_k, [J, K], of a policy that selects by the same chances in every round, in a list; none of any other."""
     if one.awake is not None:
         return []
-    if one.kind == "fair-random":  # 001 sec. 3.1
+    if one.kind == "fair-random":  # guarantees paper, sec. 3.1
         return [one.tau_float + (1 - one.tau_float.sum(axis=1, keepdims=True)) / one.K]
     if one.kind == "uniform-random":
         return [np.full((one.J, one.K), one.L / one.K)]
@@ -175,7 +176,7 @@ def stated_chances(one):
 
 
 def opportunity_optimum(one):
-    """The utility of the optimum of 004 Lemma 1: two numbers an instance that it lies between.
+    """The utility of the optimum (opportunities paper, Lemma 1): two numbers an instance that it lies between.
 
     Arms worth their opportunities (gap below lambda) get floor(T f_i) plays, the rest goes to the best arms, and lambda
     is paid for what is missed. Three things leave it open: a product T f_i within 1e-9 of a whole number where f is

@@ -311,7 +311,7 @@ class Drawing:
 
     def opportunity(self):
         kind = self.pick(names(Opportunity))
-        if self.home and "penalties" in self.fields:  # the policies of 004 are programs of f
+        if self.home and "penalties" in self.fields:  # policies of the opportunities paper are programs of f
             kind = names(Opportunity)[self.place % len(names(Opportunity))]
         some = {
             "softmax": {"c": [1.0, 0.0, -3.0, 50.0, -50.0, 10.0]},

@@ -1,4 +1,4 @@
-"""An oracle of a dataset: what SPEC section 4 says of its numbers, worked out anew from the config and the pulls.
+"""An oracle of a dataset: its numbers by the definitions of the metrics, computed anew from the config and the pulls.
 
 Fractions and other decimals are exact here. Nothing of the program is asked for, but what a policy is called.
 
@@ -19,7 +19,7 @@ import numpy as np
 from fuzz_bounds import Case, chosen_by_index, opportunity_optimum, reward_sum_faults, stated_chances
 
 EXACT, CHANCES, QUANTUM, ROUNDED = 1e-12, 4e-6, 1e-12, 2e-7
-METRICS = {  # what each needs of the problem (SPEC sec. 4)
+METRICS = {  # the keys of the problem that each needs
     "regret": (),
     "penalized_regret": ("fractions", "penalties"),
     "r_regret": ("fractions",),
@@ -140,25 +140,28 @@ def expected(one):
     best = np.sort(one.mu, axis=1)[:, ::-1]
     top = best[:, :L].sum(axis=1)[:, None]
     largest = np.abs(one.mu).max(axis=1)[:, None] * L * T * one.K
-    made = {"regret": (T * top - (mu * N).sum(axis=-1), largest)}  # 001 eq. 2
+    made = {"regret": (T * top - (mu * N).sum(axis=-1), largest)}  # guarantees paper, eq. 2
     if one.tau is None:
         return made
     owed = one.owed(T)[:, None]  # tau_k T, worked out in exact fractions
     gap = best[:, :1, None] - mu
     short = np.maximum(owed - N, 0)
-    made["r_regret"] = ((gap * (N - owed)).sum(axis=-1), 2 * largest)  # 001 eq. 3
-    made["unfairness"] = (short.sum(axis=-1), T * one.K)  # 000 App. A
-    made["max_deficit"] = ((owed - N).max(axis=-1), T)  # 003 sec. 5
+    made["r_regret"] = ((gap * (N - owed)).sum(axis=-1), 2 * largest)  # guarantees paper, eq. 3
+    made["unfairness"] = (short.sum(axis=-1), T * one.K)  # penalties paper, App. A
+    made["max_deficit"] = ((owed - N).max(axis=-1), T)  # plays paper, sec. 5
     order = np.argsort(-one.mu, axis=1, kind="stable")
     mu_s = np.take_along_axis(one.mu, order, 1)[:, None]
     N_s = np.take_along_axis(N, np.broadcast_to(order[:, None], N.shape), 2)
     floors = np.take_along_axis(one.floors(T), order, 1)[:, None]
     last = mu_s[..., L - 1 : L]
     upper = ((mu_s - last) * (T - N_s))[..., :L].sum(axis=-1)
-    made["c_regret"] = (upper + ((last - mu_s) * (N_s - floors))[..., L:].sum(axis=-1), 2 * largest)  # 003 eq. 7
+    made["c_regret"] = (
+        upper + ((last - mu_s) * (N_s - floors))[..., L:].sum(axis=-1),
+        2 * largest,
+    )  # plays paper, eq. 7
     if one.price is not None:
         A = one.price[:, None]
-        terms = gap * N + A * short - np.minimum(gap, A) * owed  # 000 eq. 10
+        terms = gap * N + A * short - np.minimum(gap, A) * owed  # penalties paper, eq. 10
         scale = largest + (one.price.max(axis=1) * T * one.K)[:, None]
         made["penalized_regret"] = (terms.sum(axis=-1), scale)
     return made
@@ -215,10 +218,10 @@ def ever(one, curve):
 
 
 def proportional(one):
-    """The two regrets of 002 (eq. 5, 6): exact where chances follow from the pulls, else between bounds.
+    """The two regrets of the merit paper (eq. 5, 6): exact where chances follow from the pulls, else between bounds.
 
-    Of a policy that is not 002's and draws at random by chances it knows, SPEC does not say whether p_k(t) is these
-    chances or the 0/1 selection: both are accepted.
+    For a policy of another paper that draws at random with probabilities that it knows, p_k(t) may be these
+    probabilities or the 0/1 selection: both are accepted.
     """
     if one.shares is None:
         return []
@@ -267,7 +270,7 @@ def stated(one, q):
 
 
 def transfer(one):
-    """Utility and its regret (004 eq. 1-2, Lemma 1)."""
+    """Utility and its regret (opportunities paper, eq. 1-2, Lemma 1)."""
     if one.owed_by_merit is None or one.price is None:
         return []
     N, T, A, mu = one.N, one.T, one.price[:, None], one.mu[:, None]
@@ -282,7 +285,7 @@ def transfer(one):
 
 
 def invariants(one):
-    """N_k(t) > tau_k t - 1 in every round (SPEC sec. 5): fair-mmab with its own J, and fucb with equal fractions."""
+    """N_k(t) > tau_k t - 1 in every round: fair-mmab with its own J, and fucb with equal fractions."""
     most = one.values("max_deficit_ever")
     if most is None or one.awake is not None:
         return []

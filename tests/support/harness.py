@@ -23,9 +23,10 @@ from jaxbandit.environment.world import world_of
 from jaxbandit.policies.base import Alias, Policy
 
 ALL = list(Policy.registry)
-# Policies of the merit paper; those that select in proportion to merit need `problem.merit`.
-ALSO = {"fairx-ucb": "fcucb-d", "fairx-ts": "fcts-d"}
-MERIT = [*reference_merit.MERIT, *ALSO]
+# The policies that the aliases of the merit paper stand for
+MERIT_ALIASES = {"fairx-ucb": "fcucb-d", "fairx-ts": "fcts-d"}
+MERIT = [*reference_merit.MERIT, *MERIT_ALIASES]
+# Those that select in proportion to merit need `problem.merit`.
 PROPORTIONAL = [kind for kind in MERIT if kind not in ("cucb-d", "mp-ts-d", "opse")]
 DISTINCT = [kind for kind in ALL if not isinstance(Policy.registry[kind], Alias)]  # an alias runs another's program
 TRANSFER = reference_transfer.TRANSFER  # of the opportunities paper: need `problem.opportunity`
@@ -188,7 +189,7 @@ def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=No
         parameters["opportunity"] = plain_opportunity(problem.opportunity, problem.arms)
     binary = not gaussian and (kind in BINARY or "thompson" in (parameters.get("base"), parameters.get("black_box")))
     policy = reference.make(
-        ALSO.get(kind, kind),
+        MERIT_ALIASES.get(kind, kind),
         K=problem.arms,
         T=horizon,
         tau=None if problem.fractions is None else [Fraction(f) for f in problem.fractions[:, 0]],

@@ -14,7 +14,7 @@ def _metrics_at(names, counts, truth):
 
 
 def judge(names, counts, rounds, facts, quota=None, sums=None):
-    """By name, float64 `[R, C, S]`; the arguments are those of `metrics.truth_of`, and counts `[R, K, C, S]`."""
+    """The metrics of counts `[R, K, C, S]` by name, float64 `[R, C, S]`. See `definitions.metric_inputs`."""
     truth = definitions.metric_inputs(names, rounds, facts, quota, sums)
     with jax.enable_x64(True):
         judged = _metrics_at(tuple(names), counts, truth)

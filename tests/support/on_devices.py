@@ -1,4 +1,4 @@
-"""Simulates the cases of test_devices.py on the devices there are, and writes a file of results for each."""
+"""Simulates the cases of test_sharding.py on the devices there are, and writes a file of results for each."""
 
 import sys
 from pathlib import Path

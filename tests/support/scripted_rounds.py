@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import reference
-from harness import ALSO, BINARY, PROPORTIONAL, TRANSFER, plain_merit, plain_opportunity
+from harness import BINARY, MERIT_ALIASES, PROPORTIONAL, TRANSFER, plain_merit, plain_opportunity
 
 import jaxbandit as jb
 from jaxbandit.core import prng
@@ -226,7 +226,7 @@ def reference_rounds(kind, script, cell, run, key=0, horizon=None, sd=None, **pa
         parameters["opportunity"] = plain_opportunity(problem.opportunity, problem.arms)
     numbers = Numbers(key, script.rewards.shape, cell, run)
     policy = reference.make(
-        ALSO.get(kind, kind),
+        MERIT_ALIASES.get(kind, kind),
         K=problem.arms,
         T=len(script.rewards) if horizon is None else horizon,
         tau=[Fraction(f) for f in problem.fractions[:, cell]],

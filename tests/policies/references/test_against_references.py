@@ -1,6 +1,6 @@
 """Every policy against the plain references, which are written from the papers: the same selections, round by round.
 
-The worlds are those of `scripted_rounds`; `test_reference.py` has the tests with the engine.
+The worlds are those of `scripted_rounds`; `test_references_in_engine.py` has the tests with the engine.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ import pytest
 import reference
 import reference_merit
 import scripted_rounds as world
-from harness import ALL, ALSO, DISTINCT, ONE_PLAY, RULES, TRANSFER
+from harness import ALL, DISTINCT, MERIT_ALIASES, ONE_PLAY, RULES, TRANSFER
 from scripted_rounds import ANY_PLAYS, arguments, compare, is_binary, play, program, standard
 
 import jaxbandit as jb
@@ -59,7 +59,7 @@ def coarse_grid(monkeypatch):
 
 
 def test_every_registered_policy_has_a_reference():
-    assert set(ALL) <= {*reference.POLICIES, *ALSO}
+    assert set(ALL) <= {*reference.POLICIES, *MERIT_ALIASES}
 
 
 @pytest.mark.parametrize("kind", ONE)
