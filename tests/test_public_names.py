@@ -43,8 +43,6 @@ INTERNAL = ["cli", "core", "engine", "environment", "experiments", "papers"]
 HEAVY = ["h5netcdf", "h5py", "matplotlib", "optax", "pandas", "tqdm", "xarray"]
 MODULES = [name for name in NAMES if name.islower() and isinstance(getattr(jb, name), types.ModuleType)]
 CALLABLES = [name for name in NAMES if callable(getattr(jb, name))]
-WITHOUT_EXAMPLE = {"Delay", "Index", "Policy", "ReturnedError", "Reward", "RoundView", "Rule", "WriteError"}
-WITHOUT_EXAMPLE |= {"parameter", "struct"}
 
 
 def test_completion_shows_the_public_names_only():
@@ -101,7 +99,7 @@ def test_public_modules_show_their_public_names_only(name):
 def test_a_public_name_has_a_docstring_with_an_example(name):
     text = inspect.getdoc(getattr(jb, name)) or ""
     assert len(text) > 40
-    assert (">>> " in text) or name in WITHOUT_EXAMPLE
+    assert ">>> " in text
 
 
 def test_what_users_look_for_is_where_they_look():

@@ -74,6 +74,10 @@ class ReturnedError(InputError):
         key: the component and its method: `policy 'mine': value`.
         held: the returned value, in words.
         allowed: the expected value, in words.
+
+    Example:
+        >>> print(jb.ReturnedError("policy 'mine'", "value", "bool [3]", "an index per arm, float [3]"))
+        policy 'mine': value returned bool [3]; expected an index per arm, float [3]
     """
 
     def __init__(self, owner: str, method: str, returned: str, expected: str):
@@ -90,6 +94,10 @@ class WriteError(Exception):
 
     Attributes:
         path: the file.
+
+    Example:
+        >>> print(jb.WriteError(Path("results.nc"), OSError(28, "No space left on device")))
+        results.nc cannot be written: No space left on device
     """
 
     def __init__(self, path: Path, error: OSError):
