@@ -10,7 +10,7 @@ import jaxbandit as jb
 from jaxbandit.engine import rollout
 
 T, SEEDS = 150, 16
-FAST = ["ucb1", "self-regulated"]
+FAST = ["ucb1"]
 # Loops and branches where the host has to ask the device how to go on: until every Gamma draw is accepted, until no
 # share is above 1, and for the box optimum.
 ASKING = {

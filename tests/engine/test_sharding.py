@@ -58,8 +58,8 @@ def test_any_size_of_blocks_gives_the_same(name, block):
 @pytest.mark.parametrize(
     ("name", "blocks"),
     [
-        ("fair exposure", (16,)),
         pytest.param("draws", (16, 32, 48), marks=pytest.mark.slow),
+        pytest.param("fair exposure", (16,), marks=pytest.mark.slow),
         pytest.param("fair exposure", (32, 48), marks=pytest.mark.slow),
         pytest.param("drawn rewards", (16, 32, 48), marks=pytest.mark.slow),
         pytest.param("families", (16,), marks=pytest.mark.slow),

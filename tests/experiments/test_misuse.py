@@ -101,7 +101,9 @@ MISUSE = {
 BOUND = bounds_for(PROBLEM, "fair-learn", "r_regret")[0]
 
 
-@pytest.mark.parametrize("case", MISUSE)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case == "too large steps")) for case in MISUSE]
+)
 def test_a_wrong_argument_is_named(case):
     call, key, allowed = MISUSE[case]
     with pytest.raises(jb.InputError) as caught:

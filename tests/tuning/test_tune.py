@@ -143,6 +143,7 @@ def test_an_objective_that_is_not_finite_raises_an_error_with_the_step_and_the_p
     del Policy.registry["broken-index"]
 
 
+@pytest.mark.slow
 def test_the_examples_of_tuning_run():
     tried = 0
     for name in ("gradients", "objective", "tune"):

@@ -115,14 +115,14 @@ def run_some(made, most, policies):
 
 def test_hundreds_of_damaged_configs(folder):
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    keys, made = through(folder, damaged_configs.damaged(seed=0, count=400))
+    keys, made = through(folder, damaged_configs.damaged(seed=0, count=250))
     assert time.process_time() - begun < 15
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10  # KiB on Linux
-    assert len(made) + keys.total() == 400
+    assert len(made) + keys.total() == 250
     # Of different kinds: no TOML, no log, and most keys that a config has.
-    assert len(made) >= 40
-    assert len(keys) >= 60
-    assert max(keys.values()) < 100
+    assert len(made) >= 25
+    assert len(keys) >= 50
+    assert max(keys.values()) < 60
     assert {key.split(".")[0].split("[")[0] for key in keys} >= {"CONFIG", "simulation", "problem", "policies"}
     for name in ("means", "plays", "reward", "delay", "fractions", "penalties", "merit", "opportunity", "availability"):
         assert any(key.startswith(f"problem.{name}") for key in keys), name
