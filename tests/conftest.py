@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -28,6 +29,8 @@ CACHE = {
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; programs inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # workers have it from here, by the environment
         CACHE["jax_compilation_cache_dir"] = tempfile.mkdtemp(prefix="jaxbandit-tests-")
         for name, value in CACHE.items():

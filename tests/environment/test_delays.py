@@ -87,7 +87,7 @@ def test_a_delay_of_0_is_no_delay():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plays", [1, 2])
-@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "ucb1", "fair-mmab", "f-ts", "ucb-lp"])
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "f-ts"])
 def test_any_delay_of_0_and_no_loss_are_no_delay(kind, plays):
     assert_runs_are_those_without_delay(kind, plays, AT_ONCE.values())
 
