@@ -83,10 +83,10 @@ def test_points_of_a_grid_are_as_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(  # seeds as lanes, and a run a cell
-    ("kind", "seeds"), [*((kind, 20) for kind in DISTINCT), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)]
+@pytest.mark.parametrize(  # seeds as lanes, and a run a cell; of every second policy
+    ("kind", "seeds"), [*((kind, 20) for kind in DISTINCT[::2]), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)]
 )
-def test_points_of_every_policy_are_as_alone(kind, seeds):
+def test_points_of_many_policies_are_as_alone(kind, seeds):
     problem = EVERYTHING
     if kind == "constant-opportunity":
         problem = {**EVERYTHING, "opportunity": {"kind": "constant", "gamma": 0.02}}

@@ -122,7 +122,7 @@ def test_a_users_merit_function(kind, merit):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d"])
 def test_other_rewards_in_the_unit_interval(kind):
-    for reward in ("uniform", "constant", "beta"):
+    for reward in ("uniform", "beta"):
         assert_same(problem(reward=reward), kind, 200)
 
 

@@ -48,13 +48,6 @@ def test_sleeping_arms_and_late_feedback(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAIR)
-@pytest.mark.parametrize("base", ["kl-ucb", "thompson"])
-def test_over_other_indices(kind, base):
-    assert_same(problem(plays=6), kind, seeds=1, base=base, **weights(kind))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FAIR)
 def test_constant_rewards_make_whole_runs_predictable(kind):
     for tau in (0.1, 0.15, [0.0, 0.35, 0.25, 0.125, 0.125, 0.3, 1 / 3, 0.1]):
         assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=800, **weights(kind))
@@ -62,15 +55,14 @@ def test_constant_rewards_make_whole_runs_predictable(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAIR)
-@pytest.mark.parametrize("number", range(2))
-def test_random_instances(kind, number):
-    rng = np.random.default_rng(number)
+def test_a_random_instance(kind):
+    rng = np.random.default_rng(0)
     arms, plays = int(rng.integers(4, 12)), int(rng.integers(2, 8))
     plays = min(plays, arms - 1)
     tau = np.floor(rng.dirichlet(np.ones(arms)) * 1000 * plays * 0.9) / 1000
     tau = np.minimum(tau, np.floor(999 * plays / arms) / 1000)
     world = problem(means=rng.uniform(size=arms), fractions=tau, plays=plays)
-    assert_same(world, kind, horizon=500, key=number, **weights(kind))
+    assert_same(world, kind, horizon=500, **weights(kind))
 
 
 # Uniform fairness (plays paper, Theorem 4.1)
@@ -101,7 +93,7 @@ def assert_fair(policy, arms, plays, tau, number):
     assert (pulls >= np.array(least, int).transpose(0, 2, 1)[..., None]).all()
 
 
-SIZES = [(5, 2), (8, 3), (2, 1), (6, 4), (9, 8), (20, 6)]
+SIZES = [(5, 2), (2, 1), (9, 8), (20, 6)]
 
 
 @pytest.mark.parametrize(
