@@ -127,11 +127,11 @@ class Delay(Component):
             The probabilities, float64 `[n, K or 1, J or 1]`.
 
         Raises:
-            TypeError: the class does not define the method.
+            InputError: the class does not define the method.
 
         Source: merit paper, eq. 2.
         """
-        raise TypeError(f"{type(self).__name__} has no cdf")
+        raise InputError("problem.delay", self.name, "a delay whose class has a method `cdf`")
 
 
 class NoDelay(Delay, name="none"):

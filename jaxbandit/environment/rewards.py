@@ -78,9 +78,9 @@ class Reward(Component):
             means: mu, float64 `[K, J]`.
 
         Returns:
-            The ends of the interval, (low, high); by default minus and plus infinity.
+            The ends of the interval, (low, high); by default 0 and 1 with `zero_one`, else minus and plus infinity.
         """
-        return -np.inf, np.inf
+        return (0.0, 1.0) if self.zero_one else (-np.inf, np.inf)
 
     def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
         """The largest magnitude of a reward, and the parameter that determines it.
@@ -89,8 +89,8 @@ class Reward(Component):
             means: mu, float64 `[K, J]`.
 
         Returns:
-            The name of the parameter and its largest value, or "" and the magnitude; then the magnitude, which is
-            infinite where no bound is known.
+            Three values: the name of the parameter, its largest value, and the magnitude. Without a parameter: "", the
+            magnitude, the magnitude. The magnitude is infinite where no bound is known.
         """
         most = float(np.max(np.abs(self.support(means))))
         return "", most, most

@@ -46,14 +46,14 @@ PolicyState: TypeAlias = Any  # a pytree of arrays; each policy has a type of it
 class Policy(Component):
     """A bandit policy: selects L arms in each round, from the feedback that has arrived.
 
-    A subclass implements `select` (or `choose`), and `init` and `update` if it has a state of its own. Its annotated
+    A subclass implements `select` or `choose`, and `init` and `update` if it has a state of its own. Its annotated
     class attributes are its parameters, `parameter` gives them ranges and documentation, and
     `class Mine(jb.Policy, name="mine")` registers a name for `jb.policy` and configs. All methods are pure and
     traceable by JAX, and work on all runs at once: `RoundView` describes the shapes.
 
     Class attributes that a subclass may set:
-        binary_feedback: rewards in [0, 1] reach the policy as 0 or 1, drawn with the reward as the probability of 1
-            (Agrawal & Goyal 2012). Default False.
+        binary_feedback: a reward r in [0, 1] reaches the policy as 1 with probability r, else as 0 (Agrawal & Goyal
+            2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
         real_counts: the policy works with counts that are not integers, as `jb.tuning` uses them. Default False.
@@ -122,18 +122,22 @@ class Policy(Component):
         Returns:
             A mask, bool `[K, *runs]`; or the numbers of the arms (0 to K-1), int `[L, *runs]`, or `[*runs]` if L = 1.
         """
-        raise TypeError(f"{type(self).__name__} has no select")
+        if type(self).choose is Policy.choose:  # which calls `select`
+            raise TypeError(f"{type(self).__name__} has no select")
+        return checked_choose(self, state, now)[0]
 
     def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
         """The arms to play, and the probability p_k(t) with which each arm was selected (merit paper, sec. 3).
 
-        The merit paper's metrics use these probabilities. By default, the method returns the arms of `select`, with
-        probability 1 for the selected arms and 0 for the others. A policy that draws its arms overrides this method.
+        By default, the arms of `select`, with probability 1 for them and 0 for the others. A policy that draws arms at
+        random should override it; otherwise the merit metrics take 0 and 1 as its probabilities.
 
         Returns:
             The arms as `select` returns them, and the probabilities, float `[K, *runs]`.
         """
-        selected = contracts.selection_mask(self, "select", self.select(state, now), now)
+        if type(self).select is Policy.select:  # which calls `choose`
+            raise TypeError(f"{type(self).__name__} has no select")
+        selected = checked_select(self, state, now)
         return selected, selected.astype(now.deviation.dtype)
 
     def update(self, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
@@ -249,9 +253,8 @@ class Rule(Index):
 
 def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
     """`policy.choose`, its result checked: the selected arms, bool `[K, *runs]`, and their probabilities, float."""
-    selected, chances = contracts.pair(
-        policy, "choose", policy.choose(state, now), "the selected arms and the chances of all"
-    )
+    returned = policy.choose(state, now)
+    selected, chances = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
     what = "a chance per arm as its second result"
     chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
     return contracts.selection_mask(policy, "choose", selected, now), chances
@@ -299,9 +302,9 @@ def policy(kind: str | Mapping[str, object] | type[Policy] | Policy, **parameter
     Args:
         kind: a name that `jaxbandit policies` prints, a `Policy` class, a table `{"kind": name, ...}` of a name and
             parameters, or a `Policy` object, which is returned as it is.
-        **parameters: the parameters of the policy. A rule takes its index as `base`, a policy with a last phase as
-            `black_box`: a name, a class, an object or a table. The parameters of the index are given beside those of
-            the policy.
+        **parameters: the parameters of the policy. A rule takes its index as `base`; `self-regulated` and
+            `constant-opportunity` take it as `black_box`. Both accept a name, a class, an object or a table. The
+            parameters of the index are given beside those of the policy.
 
     Returns:
         The policy, its parameters checked.

@@ -169,7 +169,8 @@ def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metr
         metric: the name of a metric, from `jb.metrics.METRICS`.
 
     Returns:
-        The bounds; an empty list where no theorem applies.
+        The bounds; an empty list where no theorem applies. Bounds of the merit paper need the method `cdf` of the
+        delay; for a user's delay without it, they are left out.
 
     Raises:
         InputError: not a problem, or an unknown policy or metric.
