@@ -76,8 +76,7 @@ REPRODUCE_EXAMPLES = """\
 examples:
   jaxbandit reproduce guarantees --quick
   jaxbandit reproduce --out results/all"""
-POLICIES = """\
-List the policies: what each does, its source, and its parameters with their defaults."""
+POLICIES = "List the policies: what each does, its source, and its parameters with their defaults."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -213,8 +212,8 @@ def _resume(parsed: argparse.Namespace) -> int:
             words = "must hold a run that `jaxbandit run` began; `jb.simulate` began this one and can resume it"
             raise InputError("DIR", str(out), words)
         if about[name] != here:
-            words = f"must hold a run of {name} {here}, the installed version; this one began with {about[name]}"
-            raise InputError("DIR", str(out), f"{words}: resume it with that, or run its config with another --out")
+            words = f"must hold a run of the installed {name} {here}; resume this one with version {about[name]}"
+            raise InputError("DIR", str(out), f"{words}, or run its config with another --out")
     try:
         config = tomllib.loads(about["config"])
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
@@ -253,8 +252,10 @@ def _simulate(config: Table, out: Path, parsed: argparse.Namespace, force: bool)
             print_lines(*lines)
             return 0
         if checkpoint.kept(out):
-            again = "; it will meet this error again:" if isinstance(error, FloatingPointError | ReturnedError) else ""
-            print_error(f"finished blocks are kept; `jaxbandit resume {out}` continues the run{again}")
+            words = f"; `jaxbandit resume {out}` continues the run"
+            if isinstance(error, FloatingPointError | ReturnedError):
+                words = f" in {out / checkpoint.FOLDER}, but `jaxbandit resume` would end with the same error:"
+            print_error(f"finished blocks are kept{words}")
         raise
     checkpoint.forget(out)
     if distributed.number() == 0:

@@ -55,10 +55,10 @@ def parameter(
 
     Example:
         >>> class Optimist(jb.Index):
-        ...     bonus: float = jb.parameter(1.0, low=0, doc="added to the mean of arms that were played once")
+        ...     bonus: float = jb.parameter(1.0, low=0, doc="weight of the bonus")
         ...
         ...     def value(self, state, now):
-        ...         return now.mean + self.bonus / now.received
+        ...         return now.mean + self.bonus / now.samples
         >>> Optimist(bonus=2.0)
         Optimist(bonus=2.0)
     """
@@ -133,9 +133,10 @@ class Component:
         if isinstance(spec, str):
             spec = {"kind": spec}
         if not isinstance(spec, Mapping) or "kind" not in spec:
-            article = "an" if cls.family[:1] in "aeiou" else "a"
+            words = {"merit": "merit function", "opportunity": "fairness function"}.get(cls.family, cls.family)
+            article = "an" if words[:1] in "aeiou" else "a"
             names = ", ".join(sorted(cls.registry))
-            raise InputError(key, spec, f'{article} {cls.family} ({names}), or a table {{ kind = "...", ... }}')
+            raise InputError(key, spec, f'{article} {words} ({names}), or a table {{ kind = "...", ... }}')
         found = cls.registry.get(spec["kind"]) if isinstance(spec["kind"], str) else None
         if found is None:
             raise unknown_name(f"{key}.kind", spec["kind"], cls.registry)

@@ -143,7 +143,11 @@ def _checked(
         if fits(array.dtype) and lengths:
             return array
     first = "n" if owner.family in ("reward", "delay") else "K"  # plays; arms
-    axes = f"[{first}, *runs] = {_shape_text(shape)} (any number of runs)" if len(shape) > 1 else _shape_text(shape)
+    axes = (
+        f"[{first}, *runs] = {_shape_text(shape)} (the numbers of runs are only an example)"
+        if len(shape) > 1
+        else _shape_text(shape)
+    )
     rule = f", that broadcasts to {axes} and has as many axes" if broadcasts else ""
     raise ReturnedError(owner_name(owner), method, _in_words(value), what + rule)
 

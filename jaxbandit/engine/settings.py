@@ -87,7 +87,7 @@ class SimulationSettings:
             more = "; enable float64 (jax_enable_x64) for more" if most == 2**24 else ""
             raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
         if self.seeds > MOST_RUNS:
-            raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS}, up to which means are exact")
+            raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS} (beyond this, means are not exact)")
         if self.metrics is not None:
             check_names(self.metrics, "simulation.metrics")
 

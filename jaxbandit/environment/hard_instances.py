@@ -11,7 +11,9 @@ __all__ = ["lower_bound_family"]
 
 @suggest_keywords
 def lower_bound_family(arms: int, horizon: int, scale: float = 1.0, c: float = 1.0) -> Problem:
-    """A family of instances: on one of them the utility regret of any policy is of order T^(2/3).
+    """A family of hard instances for the utility regret.
+
+    For every policy, the utility regret on at least one of them is at least of order T^(2/3).
 
     One arm, j, has mean 1. The arms of a set S have mean 1/2 and are entitled to no rounds. The other arms have mean
     (1 + eps) / 2 and are entitled to a share L eps / (2 K) of the rounds, where eps = c T^(-1/3). Each missed round to

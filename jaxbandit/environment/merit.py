@@ -30,7 +30,7 @@ class Merit(Component):
 
     Example:
         >>> class Bump(jb.Merit):
-        ...     height: float = jb.parameter(1.0, low=0, doc="four times the largest additional merit")
+        ...     height: float = jb.parameter(1.0, low=0, doc="h in the merit 1 + h mu (1 - mu)")
         ...
         ...     def value(self, mu):
         ...         return 1.0 + self.height * mu * (1.0 - mu)
@@ -58,14 +58,15 @@ class Merit(Component):
         return np.asarray(contracts.broadcast_floats(self, "value", merit, mu.shape, "a merit per mean"), np.float64)
 
     def peak(self, low: Array, high: Array, ratio: Array) -> Array:
-        """The x in [low, high] that maximises f(x) (x - ratio), for `box_optimum`.
+        """The x in [low, high] that maximises f(x) (x - ratio).
 
-        This method works for any f: it takes the best point of a grid, then the maximum of the parabola through it and
-        its neighbours. A subclass may override it with an exact solution.
+        A step of the search for the best means in a confidence region (`box_optimum`). This method works for any f: it
+        takes the best point of a grid, then the maximum of the parabola through it and its neighbours. A subclass may
+        override it with an exact solution.
 
         Args:
             low, high: the ends of the intervals, float `[K, *runs]`.
-            ratio: float, broadcasts to that shape.
+            ratio: the best mean reward per play so far, float, broadcasts to that shape.
 
         Returns:
             x, float `[K, *runs]`.

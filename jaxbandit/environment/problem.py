@@ -43,7 +43,8 @@ class Problem:
     Args:
         means: mu, the mean rewards of the arms: K numbers; J rows of K numbers, one row per instance; a table
             `{"random": "uniform", "arms": K, "instances": J, "low": 0, "high": 1}` for means that are drawn with `key`;
-            or a table `{"conversions": path, "arms": K}` for counts of a conversion log (merit paper, sec. 6).
+            or a table `{"conversions": path, "arms": K}` for means from a conversion log: counts scaled to [0, 1]
+            (merit paper, sec. 6).
         plays: L, the number of arms that are selected per round, from 1 to K. Default: 1.
         reward: the distribution of rewards: a name ("bernoulli", "gaussian", "beta", "uniform", "constant"), a table
             `{"kind": name, parameter: value, ...}`, or a `Reward`. Default: "bernoulli".
@@ -53,9 +54,10 @@ class Problem:
             per arm. Default: 1.
         fractions: tau, the fraction of rounds in which an arm is guaranteed to be selected, from 0 to 1, per arm; they
             sum to at most L. Decimal numbers are used exactly as written. Default: None, no guarantee.
-        penalties: A, the penalty rate: the cost of a round that an arm misses, in units of reward, >= 0, per arm; with
-            `opportunity` the transfer cost. Or a table `{"gap_fraction": x}` for x (max mu - min mu) in each instance
-            (penalties paper, experiment C). Default: None, no penalty.
+        penalties: A, the penalty rate: the cost of a round that an arm misses, in units of reward, >= 0, per arm. In a
+            problem with `opportunity` it is the transfer cost: the cost of each round that arm k is entitled to and
+            does not get. Or a table `{"gap_fraction": x}` for x (max mu - min mu) in each instance (penalties paper,
+            experiment C). Default: None, no penalty.
         merit: the merit function f, where arms are to be selected in proportion to f(mu) (merit paper): a name
             ("power"), a table, or a `Merit`. The means must lie in [0, 1]. Default: None.
         opportunity: the fairness function f, where arm k is to be selected in a share f(mu)_k of the rounds
@@ -219,8 +221,9 @@ class Problem:
         delay = self._component(Delay, value, "delay")
         if delay.needs_zero_one_rewards and not self.reward.zero_one:
             kinds = " or ".join(repr(name) for name, kind in sorted(Reward.registry.items()) if kind.zero_one)
-            allowed = f"{kinds}, or a `jb.Reward` with `zero_one = True`, with the delay {delay.name!r}"
-            raise InputError("problem.reward", self.reward.name, allowed)
+            allowed = f"{kinds}, or a `jb.Reward` with `zero_one = True`"
+            reason = f"because the delay {delay.name!r} needs rewards of 0 and 1"
+            raise InputError("problem.reward", self.reward.name, f"{allowed}, {reason}")
         return delay.prepare(self.means)
 
     def _spread(self, numbers: np.ndarray, name: str, held: Any) -> np.ndarray:

@@ -33,8 +33,10 @@ def __dir__() -> list[str]:
 def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)") -> str:
     """The results at T as text: one line per policy, one column per metric, numbers aligned.
 
-    A number is the mean over instances and runs with the half width of its 95 % confidence interval. Of a group of more
-    than 24 policies (a grid, or policies of one kind) the ten best by one metric are listed, the best first.
+    A number is the mean over instances and runs with the half width of its 95 % confidence interval. If a group (a
+    grid, or policies of one kind) has more than 24 policies, the table lists its ten best, the best first. The ranking
+    metric is the recorded metric that uses most of the problem's keys (`penalized_regret` in a problem with penalties),
+    and a line below the table names it.
 
     Args:
         results: as `simulate` returns them.

@@ -200,7 +200,8 @@ class Difference:
         first, second: the labels of the policies.
         metric: the name of the metric.
         mean: the mean of the metric of `first` minus that of `second`, in the metric's unit.
-        stderr: the standard error of the mean, given the instances; NaN for one seed.
+        stderr: the standard error of the mean for these instances; differences between instances do not count. NaN for
+            one seed.
         sample: the number of instances and runs, in words.
 
     Example:

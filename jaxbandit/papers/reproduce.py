@@ -98,7 +98,7 @@ class Task:
             return False
         except (OSError, checksums.DamagedError) as error:
             problem = str(error) if isinstance(error, checksums.DamagedError) else f"{self.path} cannot be read"
-            warnings.warn(f"{problem}: simulating it again", stacklevel=2)
+            warnings.warn(f"{problem}; its runs are simulated again", stacklevel=2)
             return False
         made_by = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
         return made_by == (tomli_w.dumps(self.experiment.config), version())
@@ -167,7 +167,9 @@ def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = Fa
         made = report.Report([_results(one, tasks[one.paper.name], out, formats) for one in reproductions], sizes.quick)
         report.write(made, out)
     except checksums.DamagedError as error:
-        rule = f"a folder whose files nothing else changes ({error}); run the command again to repeat the simulation"
+        rule = (
+            f"a folder whose files no other program changes ({error}); run the command again to repeat the simulation"
+        )
         raise InputError("--out", str(out), rule) from None
     except OSError as error:
         raise WriteError(Path(error.filename or out), error) from None

@@ -27,20 +27,21 @@ class RoundView:
     of round t included.
 
     The first axis of every array is the arm, the other axes are the runs: the shape is `[K, *runs]`, or `[1, *runs]`
-    for a quantity that does not depend on the arm, and K is `len(now.pulls)`. `runs` is `(cells, seeds)` in
-    `jb.simulate` and `()` for a single run. A method works for both if it reduces over axis 0 with `keepdims=True`.
-    Floats are float32, or float64 where JAX is told to use it (`jax_enable_x64`).
+    for a quantity that does not depend on the arm, and K is `len(now.pulls)`. In `jb.simulate`, `runs` are two axes:
+    instances of configurations, and seeds. For a single run, `runs` is `()`. A method works for both if it reduces over
+    axis 0 with `keepdims=True`. Floats are float32, or float64 where JAX is told to use it (`jax_enable_x64`).
 
     Most policies need only the round `t`, the counts `pulls`, and the statistics of the arrived rewards: the properties
     `mean`, `samples`, `total` and `variance`. The methods `upper`, `log` and `below_quota` compute terms that many
     indices have: a confidence bound, the logarithm of the round, and whether an arm is below its quota.
 
     A `Quota` is the number tau_k s, the rounds that arm k is guaranteed in s rounds, in two parts: `floor`, an integer,
-    and `fraction`, a float in [0, 1). Integers decide comparisons with it, so that they are exact. Pass it to
+    and `fraction`, a float in [0, 1). Comparisons with a quota use integers; therefore they are exact. Pass it to
     `below_quota` to compare it with `pulls`; `quota.floor + quota.fraction` is the number as a float.
 
     Attributes:
-        t: the round, from 1 on; int32 scalar (`[1, *runs]` in a policy whose runs start it in different rounds).
+        t: the round, from 1 on; int32 scalar (`[1, *runs]` in a `black_box`, where each run counts the
+            rounds from its own start).
         horizon: T, the number of rounds of the simulation; int32 scalar.
         pulls: N_k, how often each arm was selected; int32.
         received: M_k, how many rewards of each arm have arrived; int32. Without delay it equals `pulls`.
@@ -49,7 +50,7 @@ class RoundView:
         squares: the sum of the squares of these differences; float. None unless the policy sets
             `needs_squares = True`. Use `variance`.
         centre: the number per arm that is subtracted from its rewards, which keeps sums of many rewards precise; float.
-            None for 0.
+            None means that 0 is subtracted.
         available: whether each arm can be selected in this round; bool.
         quota_before: the quota before the round, tau_k (t - 1), a `Quota`; None if the problem has no fractions.
         quota_now: the quota after the round, tau_k t, a `Quota`; None if the problem has no fractions.

@@ -108,9 +108,9 @@ def value_and_gradient(
             parameters; the objective is the mean over instances.
         policy: a name, a table or a `Policy`.
         parameters: the names of the parameters, such as `["penalties"]` or, for a parameter of the merit function,
-            `["merit.scale"]`: the gradient is taken at the values that the policy has, or else the problem. Or a
-            mapping from names to values, each a number or K numbers. A parameter with one number per arm has K
-            derivatives.
+            `["merit.scale"]`: the gradient is taken at the values of the policy, or, if it has none, at those of the
+            problem. Or a mapping from names to values, each a number or K numbers. A parameter with one number per arm
+            has K derivatives.
         objective: the name of a metric, "reward", "penalized_reward", a table such as
             `{"kind": "budget", "most": 20.0}`, or an `Objective`.
         estimator: the soft policy and its gradient. "relaxed": each arm gets a share of each round; for policies that

@@ -159,10 +159,10 @@ class Budget(Objective, name="budget"):
         limited: the metric that has the budget; default "unfairness".
         most: the budget, in the unit of the limited metric; default 0.
         multiplier: the Lagrange multiplier at the start, >= 0: the cost of one unit above the budget; default 1.
-        integral_gain: how far the multiplier moves per change if the limited metric is twice the budget, >= 0; default
-            0.1.
-        proportional_gain: how far the multiplier moves if the limited metric has risen by the budget since the last
-            change, >= 0; default 1.
+        integral_gain: each change adds this number times (limited - most) / max(|most|, 1) to the multiplier, >= 0;
+            default 0.1.
+        proportional_gain: each change also adds this number times the increase of the limited metric since the last
+            change / max(|most|, 1), >= 0; default 1.
 
     Example:
         >>> budget = jb.tuning.Budget(most=5.0)  # as in `jb.tuning.tune(..., objective=budget)`
@@ -175,10 +175,10 @@ class Budget(Objective, name="budget"):
     most: float = parameter(0.0, doc="the budget, in the limited metric's unit")
     multiplier: float = parameter(1.0, low=0, doc="the Lagrange multiplier at the start")
     integral_gain: float = parameter(
-        0.1, low=0, doc="how far the multiplier moves per change if the limited metric is twice the budget"
+        0.1, low=0, doc="the multiplier moves by this times (limited - most) / max(|most|, 1) per change"
     )
     proportional_gain: float = parameter(
-        1.0, low=0, doc="how far the multiplier moves if the limited metric has risen by the budget"
+        1.0, low=0, doc="the multiplier moves by this times the increase of the limited metric / max(|most|, 1)"
     )
 
     @property

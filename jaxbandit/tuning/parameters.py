@@ -87,17 +87,17 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem
         raise unknown_name("estimator", estimator, ESTIMATORS)
     supported = supported_estimators(prepared)
     if not supported:
-        words = f"a policy with smooth scores or known selection probabilities on this problem: {tunable_policies()}"
+        words = f"a policy that can be tuned on this problem. {tunable_policies()}"
         raise InputError("policy", policy.name, words)
     if estimator not in supported:
-        words = f"'score' for {policy.name}, whose scores or draws need counts that are integers; {tunable_policies()}"
+        words = f"'score' for {policy.name}, whose scores or draws need counts that are integers. {tunable_policies()}"
         raise InputError("estimator", estimator, words)
     if estimator == "relaxed" and not problem.delay.immediate:
         words = "'none' with the estimator 'relaxed'; the estimator 'score' works with any delay"
         raise InputError("problem.delay", problem.delay.name, words)
     if estimator == "score" and isinstance(prepared, MeritPolicy) and problem.plays > 1:
-        words = f"1 for {policy.name} with the estimator 'score', which needs the probability of each set of arms"
-        raise InputError("problem.plays", problem.plays, words)
+        reason = "because the probability of a set of several arms is not known"
+        raise InputError("problem.plays", problem.plays, f"1 for {policy.name} with the estimator 'score', {reason}")
 
 
 def supported_estimators(prepared: Policy) -> tuple[str, ...]:
@@ -128,9 +128,7 @@ def tunable_policies() -> str:
             for estimator in supported_estimators(entry()):
                 names[estimator].append(name)
     only_score = [name for name in names["score"] if name not in names["relaxed"]]
-    return (
-        f"'relaxed' and 'score' can tune {', '.join(names['relaxed'])}; only 'score' can tune {', '.join(only_score)}"
-    )
+    return f"Both estimators can tune {', '.join(names['relaxed'])}; only 'score' can tune {', '.join(only_score)}"
 
 
 def make_tunables(prepared: Policy, parameters: object, constraint: object, arms: int) -> list[Tunable]:

@@ -118,10 +118,11 @@ def tune(
     result is the set of parameters with which the policy itself did best in these simulations.
 
     The objective `{"kind": "budget", "most": B}`, or a `Budget`, minimises one metric, by default regret, while the
-    mean of another, by default unfairness, is to be at most B. It adds to the metric the excess over B times a
-    Lagrange multiplier. The multiplier rises where the policy itself exceeds the budget and falls where it stays below.
+    mean of another (the limited metric), by default unfairness, is to be at most B. It minimises
+    metric + multiplier * (limited metric - B). After each simulation of the policy itself, the multiplier rises with
+    the excess over the budget and with the increase since the last check; negative values lower it, but not below 0.
     The result is the best set of parameters with which the policy itself meets the budget or, if there is none, the
-    set that is nearest to it.
+    set that exceeds the budget least.
 
     An interrupted call leaves no results.
 
@@ -130,8 +131,8 @@ def tune(
             parameters; the objective is the mean over instances.
         policy: a name, a table or a `Policy`.
         parameters: the names of the parameters, such as `["penalties"]` or, for a parameter of the merit function,
-            `["merit.scale"]`: the steps start from the values that the policy has, or else the problem. Or a mapping
-            from names to starting values, each a number or K numbers.
+            `["merit.scale"]`: the steps start from the values of the policy, or, if it has none, from those of the
+            problem. Or a mapping from names to starting values, each a number or K numbers.
         objective: the name of a metric, "reward", "penalized_reward", a table such as
             `{"kind": "budget", "most": 20.0}`, or an `Objective`.
         estimator: the soft policy and its gradient. "relaxed": each arm gets a share of each round; for policies that

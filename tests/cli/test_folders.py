@@ -83,7 +83,7 @@ def test_a_checkpoint_folder_of_another_program_is_refused_and_kept(there, capsy
     before = contents(there)
     assert run() == 2
     line = error_line(capsys)
-    assert f"--out = 'made': must not contain a file or folder '{folder}' that jaxbandit did not make; the " in line
+    assert f"--out = 'made': must be another folder: made/{folder} holds " in line
     assert repr(path.split("/")[0]) in line
     assert contents(there) == before
 
@@ -97,13 +97,10 @@ def test_a_symbolic_link_to_a_checkpoint_folder_is_refused_and_not_followed(ther
     (there / "made" / folder).symlink_to(there / target)
     before = contents(there)
     assert run() == 2
-    words = (
-        f"must not contain a file or folder '{folder}' that jaxbandit did not make; the one in it is a symbolic link"
-    )
-    assert words in error_line(capsys)
+    assert f"made/{folder} is a symbolic link, which jaxbandit did not make" in error_line(capsys)
     assert contents(there) == before
     assert names(there / "made") == [folder]
-    with pytest.raises(jb.InputError, match=r"^keep = .* is a symbolic link$"):
+    with pytest.raises(jb.InputError, match=r"^keep = .* is a symbolic link, which jaxbandit did not make$"):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert cli.main(["resume", "made"]) == 2
     assert names(there / "made") == [folder]
@@ -116,7 +113,7 @@ def test_a_symbolic_link_in_a_checkpoint_folder_is_not_followed(there, capsys):
     (there / "made" / FOLDER).mkdir(parents=True)
     (there / "made" / FOLDER / f"files-{HEX}").symlink_to(there / "elsewhere")
     assert run() == 2
-    assert f"the one in it holds 'files-{HEX}'" in error_line(capsys)
+    assert f"holds 'files-{HEX}', which jaxbandit did not make" in error_line(capsys)
     assert (there / "elsewhere" / "results.nc").read_text() == "precious"
 
 
@@ -155,7 +152,7 @@ def test_a_file_in_the_place_of_a_checkpoint_folder_is_refused(there, capsys, fo
     (there / "made").mkdir()
     (there / "made" / folder).write_text("precious")
     assert run() == 2
-    assert "the one in it is a file" in error_line(capsys)
+    assert f"made/{folder} is a file, which jaxbandit did not make" in error_line(capsys)
     assert (there / "made" / folder).read_text() == "precious"
 
 

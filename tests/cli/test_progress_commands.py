@@ -111,8 +111,8 @@ def test_a_run_without_finished_blocks_leaves_nothing(there, capsys):
 def test_blocks_before_a_failure_are_kept(there, capsys):
     with stopping(2, FloatingPointError("an index was not a number")):
         assert run() == 1
-    kept = KEPT.replace("\n", "; it will meet this error again:\n")
-    assert error_lines(capsys, 2) == kept + "jaxbandit: an index was not a number\n"
+    kept = f"finished blocks are kept in made/{FOLDER}, but `jaxbandit resume` would end with the same error:"
+    assert error_lines(capsys, 2) == f"jaxbandit: {kept}\njaxbandit: an index was not a number\n"
     assert len(blocks(there / "made")) == 2
     assert not (there / "made" / "results.nc").exists()
     assert cli.main(["resume", "made"]) == 0  # here nothing fails a second time
@@ -167,7 +167,7 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     assert run("simulation.key=1") == 2
     text = error_lines(capsys)
     assert "--out = 'made': must not hold the unfinished run of another config" in text
-    assert "`jaxbandit resume made`" in text
+    assert "resume it with the code, version and device that began it (`jaxbandit resume`, or" in text
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
     assert names(there / "made") == ["pulls.png", "results.nc"]
@@ -178,9 +178,9 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     [
         (
             {"jaxbandit": "0.0.1"},
-            "must hold a run of jaxbandit 0.1.0, the installed version; this one began with 0.0.1",
+            "must hold a run of the installed jaxbandit 0.1.0; resume this one with version 0.0.1, or run",
         ),
-        ({"jax": "0.9"}, "this one began with 0.9"),
+        ({"jax": "0.9"}, "resume this one with version 0.9"),
         ({"jaxbandit": None}, "must hold a run that `jaxbandit run` began; `jb.simulate`"),
         ({"config": None}, "must hold an unfinished run with its config"),
         ({"config": 5}, "must hold an unfinished run with its config"),
@@ -220,7 +220,7 @@ def test_a_damaged_checkpoint_folder_is_used_as_far_as_possible(there, regret, c
     damage(held, rng, block)
     assert run() == 0  # the command goes on where `resume` cannot know the config
     text = capsys.readouterr().err
-    lost = f"jaxbandit: note: made/{FOLDER}/{block} is damaged or of another run: simulating it again\n"
+    lost = f"jaxbandit: note: made/{FOLDER}/{block} is damaged or of another run; its runs are simulated again\n"
     assert text == ("" if damage in (gone, link, pipe) else lost)
     assert_same(opened(there / "made"), regret)
 

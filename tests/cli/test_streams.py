@@ -215,7 +215,7 @@ def test_an_unknown_backend_of_matplotlib_is_refused_before_work(there):
 def test_a_missing_platform_is_refused_before_work(there):
     code, out, err = shell("jaxbandit run small.toml --out made", JAX_PLATFORMS="rocm")
     assert (code, out) == (2, "")
-    assert err.startswith("jaxbandit: JAX_PLATFORMS = 'rocm': must be platforms of which JAX finds devices on")
+    assert err.startswith("jaxbandit: JAX_PLATFORMS = 'rocm': must be platforms for which JAX finds devices on")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]
 

@@ -201,7 +201,7 @@ def test_any_byte_that_is_flipped_is_noticed(data):
         damaged = bytearray(held)
         damaged[place] ^= 1 << rng.integers(8)
         data.write_bytes(damaged)
-        with pytest.warns(UserWarning, match=r"seeds-6\.nc is damaged or was altered: simulating it again$"):
+        with pytest.warns(UserWarning, match=r"seeds-6\.nc is damaged or was altered; its runs are simulated again$"):
             assert not task.is_done()
 
 
@@ -209,7 +209,7 @@ def test_any_byte_that_is_flipped_is_noticed(data):
 def test_damaged_data_are_noticed(data, kind):
     DAMAGE[kind](data)
     words = "has no digest beside it" if kind == "no digest" else "is damaged or was altered"
-    with pytest.warns(UserWarning, match=f"^{re.escape(str(data))} {words}: simulating it again$"):
+    with pytest.warns(UserWarning, match=f"^{re.escape(str(data))} {words}; its runs are simulated again$"):
         assert not task_of(data).is_done()
 
 
@@ -217,7 +217,7 @@ def test_damaged_data_are_simulated_again_with_a_note(reproduced, data, capsys):
     before = (reproduced / "claims.json").read_text()
     tripled(data)
     assert cli.main(["reproduce", "tiny", "--quick", "--out", str(reproduced)]) == 0
-    note = f"jaxbandit: note: {data} is damaged or was altered: simulating it again\n"
+    note = f"jaxbandit: note: {data} is damaged or was altered; its runs are simulated again\n"
     assert capsys.readouterr().err == note
     assert (reproduced / "claims.json").read_text() == before
     assert task_of(data).is_done()
@@ -236,7 +236,7 @@ def test_data_that_are_damaged_meanwhile_are_not_drawn(reproduced, data, capsys,
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "seeds-6.nc is damaged or was altered" in error
-    assert "must be a folder whose files nothing else changes" in error
+    assert "must be a folder whose files no other program changes" in error
 
 
 def test_data_without_their_digest_are_simulated_again(data, monkeypatch):

@@ -57,7 +57,7 @@ def test_the_command_writes_a_config_that_runs(config, tmp_path, capsys):
         ("tuning.stepz=3", "unknown key tuning.stepz (did you mean 'steps'?)"),
         ("tuning.rate=0.1", "unknown key tuning.rate (did you mean 'learning_rate'?)"),
         ("tuning.policy=ucb1", "tuning.policy = 'ucb1': must be one of HT, uniform-random"),
-        ("tuning.policy=uniform-random", "tuning.policy = 'uniform-random': must be a policy with smooth scores or"),
+        ("tuning.policy=uniform-random", "tuning.policy = 'uniform-random': must be a policy that can be tuned"),
         ("tuning.temperature=-1", "tuning.temperature = -1: must be a number >= 1e-6"),
         ("tuning.parameters=[]", "tuning.parameters = []: must be a list of names"),
         ("tuning.seeds=0", "tuning.seeds = 0: "),

@@ -133,7 +133,7 @@ def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
     if faults["below_0"] or faults["too_long"]:
         delay, held = stack.world.delay, -faults["below_0"] or faults["too_long"]
         most = stack.world.calendar_rounds - 1
-        words = f"0 to {most} rounds, for which its method `longest` makes room, or `jb.NEVER`"
+        words = f"a delay from 0 to {most} rounds (return more from `longest` to allow longer delays), or `jb.NEVER`"
         return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds, {when}", words)
     return FloatingPointError(f"{policy}: an index was not a number, {when}")
 

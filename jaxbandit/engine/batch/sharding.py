@@ -42,7 +42,7 @@ def check() -> None:
         jax.local_devices()
     except Exception as error:  # of several kinds, some without a word
         reason = f" ({str(error).splitlines()[0]})" if str(error) else ""
-        words = f"platforms of which JAX finds devices on this machine, such as cpu{reason}"
+        words = f"platforms for which JAX finds devices on this machine, such as cpu{reason}"
         raise InputError("JAX_PLATFORMS", config.jax_platforms, words) from None
 
 

@@ -75,7 +75,8 @@ class Checkpoint:
             self.about, self._begun = found, True
         if runs and run not in runs:
             words = "must not hold the unfinished run of another config, code, version or device"
-            ways = f"`jaxbandit resume {out}` finishes that run; remove {self.path} to discard it"
+            ways = "resume it with the code, version and device that began it (`jaxbandit resume`, or the same "
+            ways += f"`jb.simulate` call), or remove {self.path} to discard it"
             raise InputError("--out", str(out), f"{words}; {ways}")
 
     def _runs(self) -> Sequence[object]:
@@ -132,10 +133,10 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except OSError as error:
-            warnings.warn(f"{path} cannot be read ({error.strerror}): simulating it again", stacklevel=2)
+            warnings.warn(f"{path} cannot be read ({error.strerror}); its runs are simulated again", stacklevel=2)
             return None
         except Exception:  # NumPy raises several kinds for damaged arrays
-            warnings.warn(f"{path} is damaged or of another run: simulating it again", stacklevel=2)
+            warnings.warn(f"{path} is damaged or of another run; its runs are simulated again", stacklevel=2)
             return None
         self.seconds = max(self.seconds, seconds)
         return part
@@ -175,22 +176,21 @@ def _check_ours(out: Path) -> None:
         except OSError as error:
             strange = f"cannot be read ({error.strerror})"
         if strange is not None:
-            words = f"must not contain a file or folder {name!r} that jaxbandit did not make; the one in it {strange}"
-            raise InputError("--out", str(out), words)
+            raise InputError("--out", str(out), f"must be another folder: {out / name} {strange}")
 
 
 def _strange(folder: Path) -> str | None:
     """The reason why jaxbandit cannot have made a checkpoint folder; None where it can."""
     if folder.is_symlink():
-        return "is a symbolic link"
+        return "is a symbolic link, which jaxbandit did not make"
     if not folder.is_dir():
-        return "is a file" if folder.exists() else None
+        return "is a file, which jaxbandit did not make" if folder.exists() else None
     for path in sorted(folder.iterdir()):
         if not (_STAGED if is_folder(path) else _FILE).fullmatch(path.name):
-            return f"holds {path.name!r}"
+            return f"holds {path.name!r}, which jaxbandit did not make"
     about = folder / _ABOUT
     if about.is_file() and not _blocks(folder) and not _begins(about):  # a common name
-        return f"holds a {_ABOUT!r} that jaxbandit did not write"
+        return f"holds a file {_ABOUT!r}, which jaxbandit did not write"
     return None
 
 

@@ -61,7 +61,9 @@ def check_replaceable(out: Path, config: Mapping[str, object], plan: Plan, force
     if found is None or force or is_same_run(config, found.config) or _digest(found.config) == fingerprint.digest(plan):
         return
     held = "the results of another config" if found.config is not None else f"a {RESULTS} that cannot be read"
-    words = f"a folder without {held}; `--force` replaces them and removes the other files of the earlier run"
+    words = (
+        f"a folder without {held}; `--force` replaces the old results and removes the other files of the earlier run"
+    )
     raise InputError("--out", str(out), words)
 
 

@@ -34,10 +34,10 @@ _MARKS = ("guaranteed, τT", "optimal")
 def pulls(results: xr.Dataset) -> Figure:
     """Draw the selections of each arm by the horizon: means over runs with 95 % confidence bars.
 
-    Marks show the selections that fairness guarantees to each arm (tau T) and the optimal ones when the means are
-    known. Where a grid varies the problem, marks that differ between its points are left out. With several instances
-    the arms of each are sorted by their means, the best first. Of a group of more than 24 policies the best, the median
-    and the worst are shown.
+    If the problem has fractions, marks show tau T and the selections that would be optimal for known means. Where a
+    grid varies the problem, marks that differ between its points are left out. With several instances the arms of each
+    are sorted by their means, the best first. If a group (a grid, or policies of one kind) has more than 24 policies,
+    the figure shows the best, the median and the worst.
 
     Args:
         results: as `simulate` returns them.

@@ -102,9 +102,16 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
         results: as `simulate` returns them.
 
     Returns:
-        Names and figures, each drawn when the iterator reaches it: `curves`; `pulls`; `tradeoff` where there is a grid;
-        `phases` where a policy has phases; `sweep` where a family varies one parameter alone, or `sweep-<parameter>`
-        for several parameters; `heat-maps` where a family varies two, or `heat-maps-<family>` for several families.
+        Names and figures, each drawn when the iterator reaches it:
+            `curves`, if metrics are recorded in at least two rounds;
+            `pulls`;
+            `tradeoff`, if `regret` and `unfairness` are recorded, and there is a grid of at least three policies or
+            a group of more than 24 policies of one kind;
+            `phases`, if a policy has phases;
+            `sweep`, if metrics are recorded and a family varies one parameter alone, over at least three values; with
+            several such parameters, `sweep-<parameter>`;
+            `heat-maps`, if metrics are recorded and a family varies exactly two parameters; with several such families,
+            `heat-maps-<family>`.
 
     Raises:
         InputError: `results` is not a dataset of `simulate`.

@@ -42,9 +42,10 @@ _LONGEST = 10  # characters of the values of x that stand side by side
 def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | None = None) -> Figure:
     """Draw a metric at T over two parameters of a grid: means over runs and instances.
 
-    Values stand in order and equally far apart, whatever their scale. Light is good. The best cell has a frame; in maps
-    of more than 100 cells, a star. A line surrounds the cells whose difference from the best, run by run, has a 95 %
-    confidence interval that holds 0 (each cell is compared by itself). Cells that the grid leaves out are hatched.
+    Values stand in order and equally far apart, whatever their scale. Lighter cells are better. The best cell has a
+    frame; in maps of more than 100 cells, a star. A line surrounds the cells whose difference from the best, run by
+    run, has a 95 % confidence interval that holds 0 (each cell is compared by itself). Cells that the grid leaves out
+    are hatched.
 
     Args:
         results: as `simulate` returns them.
@@ -54,8 +55,8 @@ def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | Non
 
     Raises:
         InputError: a metric, parameter or family that the results do not hold; a family without these parameters; or
-            a family that varies further parameters: select one value of each first, since a mean over them would
-            belong to no policy.
+            a family that varies further parameters: select one value of each first, since the map does not average
+            over them.
 
     Example:
         >>> lfg = {"kind": "lfg", "eta": [1, 10, 100], "exploration": [0.5, 2.0]}

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def curves(results: xr.Dataset, metrics: Sequence[str] | None = None) -> Figure:
     """Draw metrics against the round: one panel per metric, means over runs with their 95 % confidence bands.
 
-    Of a group of more than 24 policies (a grid, or policies of one kind) each panel shows the best, the median and the
-    worst by its own metric at T, and names the best.
+    If a group (a grid, or policies of one kind) has more than 24 policies, each panel shows the best, the median and
+    the worst by its own metric at T, and names the best.
 
     Args:
         results: as `simulate` returns them.

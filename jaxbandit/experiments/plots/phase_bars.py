@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def phases(results: xr.Dataset) -> Figure:
     """Draw the share of the rounds that each policy spends in each of its phases: one bar per policy, means over runs.
 
-    Of a group of more than 24 policies the best, the median and the worst are shown.
+    If a group (a grid, or policies of one kind) has more than 24 policies, the figure shows the best, the median and
+    the worst.
 
     Args:
         results: as `simulate` returns them, with a policy that has phases.

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     """Draw expected reward against unfairness at T, with a line through the points of each grid.
 
-    A group of more than 24 policies is drawn as a cloud that a parameter colours, with a line through its front: the
-    points that no other one beats in both.
+    If a group (a grid, or policies of one kind) has more than 24 policies, it is drawn as a cloud that a parameter
+    colours, with a line through its front: the points for which no other point has both more reward and less
+    unfairness.
 
     Args:
         results: as `simulate` returns them, with the metrics `regret` and `unfairness`.

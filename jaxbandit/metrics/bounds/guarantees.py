@@ -70,8 +70,8 @@ def ucb1_regret(means: ArrayLike, rounds: ArrayLike) -> np.ndarray:
 def fair_learn_deficit(fractions: ArrayLike) -> np.ndarray:
     """Upper bound on the deficit tau_k t - N_k(t) of every arm in every round and run of `fair-learn` over any index.
 
-    The bound is K tau rounds, which is less than 1, so every arm always has floor(tau t) selections. The paper's
-    definition of fairness allows a deficit of 1.
+    The bound is K tau rounds, which is less than 1, so every arm always has at least floor(tau t) selections. The
+    paper's definition of fairness allows a deficit of 1.
 
     Source: guarantees paper, Theorem 4.
 
@@ -107,8 +107,9 @@ def fair_worst_case_regret(
         means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
         fractions: tau, `[K, J]` or `[K, 1]`, summing to less than 1.
         rounds: t, `[R]`, whole numbers >= 1.
-        missed_rounds: E sum_k (tau_k t - N_k(t))+, the rounds that the policy leaves arms short of their quotas. The
-            theorem assumes none, and this number is added to t (1 - sum tau). It is below 1 per arm under `fucb`.
+        missed_rounds: E sum_k (tau_k t - N_k(t))+, the expected number of rounds that all arms together lack to their
+            quotas. The theorem assumes none, and this number is added to t (1 - sum tau). It is below 1 per arm under
+            `fucb`.
 
     Returns:
         `[R, J]`, float64.

@@ -32,7 +32,8 @@ def merit_reward_regret(
 ) -> np.ndarray:
     """Rate of the expected reward regret of `fcucb-d` and `fcts-d`: min over q of K/q sqrt(t) + L d(q).
 
-    Delays must not depend on rewards. For `fcts-d` the bound is on the average over means that are uniform on [0, 1].
+    d(q) is the smallest delay within which a share q of the rewards of every arm arrives. Delays must not depend on
+    rewards. For `fcts-d` the bound is on the average over means that are uniform on [0, 1].
 
     Source: merit paper, Theorems 6 and 7.
 
@@ -101,7 +102,8 @@ def op_fcucb_d_reward_regret(
 ) -> np.ndarray:
     """Rate of the expected reward regret of `op-fcucb-d`: min over q of L (1-q) t + K d(q) sqrt(t).
 
-    Delays may depend on rewards. A delay d of 0 counts as 1.
+    d(q) is the smallest delay within which a share q of the rewards of every arm arrives; 0 counts as 1. Delays may
+    depend on rewards.
 
     Source: merit paper, Theorem 8.
 
@@ -135,8 +137,9 @@ def op_fcucb_d_fairness_regret(
 ) -> np.ndarray:
     """Rate of the expected fairness regret of `op-fcucb-d`: min over q of M L K / lambda ((1-q) t + d(q) sqrt(t)).
 
-    lambda is the smallest merit and M the steepest slope of the merit function (`merit_constants`). Delays may depend
-    on rewards. A delay d of 0 counts as 1.
+    lambda is the smallest merit and M the steepest slope of the merit function (`merit_constants`). d(q) is the
+    smallest delay within which a share q of the rewards of every arm arrives; 0 counts as 1. Delays may depend on
+    rewards.
 
     Source: merit paper, Theorem 8.
 
@@ -174,8 +177,8 @@ def op_fcts_d_regret(
     """Rate of both regrets of `op-fcts-d`: min over q of M L K / lambda ((1-q) t + d(q)/q sqrt(t)).
 
     The bound is on the average over means that are uniform on [0, 1]. lambda is the smallest merit and M the steepest
-    slope of the merit function (`merit_constants`). Rewards are Bernoulli, and delays may depend on them. A delay d
-    of 0 counts as 1.
+    slope of the merit function (`merit_constants`). d(q) is the smallest delay within which a share q of the rewards of
+    every arm arrives; 0 counts as 1. Rewards are Bernoulli, and delays may depend on them.
 
     Source: merit paper, Theorem 9.
 

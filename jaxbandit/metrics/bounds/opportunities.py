@@ -22,8 +22,8 @@ def etc_utility_regret(arms: int, lipschitz: float, horizons: ArrayLike, constan
     The policy explores with N = 8 (L T)^(2/3) log(T)^(1/3) plays of each arm.
 
     Source: opportunities paper, Theorem 1. The paper prints the rate without L^(-1/3). But the mean of an arm is known
-    to L^(-1/3) T^(-1/3) log(T)^(1/3) only (App. A.2), and the arm is played up to T times. The two rates agree at
-    L = 1/K, the Lipschitz constant of the linear fairness function.
+    only up to an error of order L^(-1/3) T^(-1/3) log(T)^(1/3) (App. A.2), and the arm is played up to T times. The two
+    rates agree at L = 1/K, the Lipschitz constant of the linear fairness function.
 
     Args:
         arms: K.
@@ -54,8 +54,8 @@ def self_regulated_utility_regret(
 
     It holds for the default alpha and beta and for a black box whose own regret is no larger.
 
-    Source: opportunities paper, Theorem 2. The paper prints the rate without the maximum with 1. But phase 1 costs
-    K T beta (App. A.4), which is more where K L < 1.
+    Source: opportunities paper, Theorem 2. The paper prints the rate without the maximum with 1. But phase 1 costs K T
+    beta (App. A.4), which is larger than the printed rate if K L < 1.
 
     Args:
         arms: K.
@@ -80,8 +80,8 @@ def self_regulated_utility_regret(
 def utility_regret_lower_bound(arms: int, horizons: ArrayLike, scale: float = 1.0, c: float = 1.0) -> np.ndarray:
     """Lower bound on the utility regret of any policy on some instance of `jb.instances.lower_bound_family`.
 
-    min((K-1) / (16 c^2), c L / (4 K) - 1 / (16 c^2)) T^(2/3), to leading order, and apart from the chance of 1 in 100
-    (App. A.3) that the samples mislead.
+    min((K-1) / (16 c^2), c L / (4 K) - 1 / (16 c^2)) T^(2/3), to leading order. The bound neglects an event of
+    probability 1/100 (App. A.3) in which the samples mislead.
 
     Source: opportunities paper, Theorem 3 and App. A.3.
 

@@ -27,13 +27,13 @@ def hard_threshold_regret(
     `hard_threshold_assumptions_hold` checks, and on T much larger than K.
 
     Source: penalties paper, Theorem 2, eq. 13. The paper prints 8 log T / gap_k - tau_k T as the term of a critical
-    arm, which is not a regret; gap_k times the theorem's bound on E N_k - tau_k T is meant.
+    arm, which is not a regret. The correct term is gap_k (B_k - tau_k T), where B_k is the theorem's bound on E N_k.
 
     Args:
         means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
         fractions: tau, `[K, J]` or `[K, 1]`, summing to less than 1.
         penalties: the penalty rates A, `[K, J]` or `[K, 1]`, >= 0.
-        rounds: t, `[R]`, whole numbers >= 1; the policy does not know the horizon, so each t is one.
+        rounds: t, `[R]`, whole numbers >= 1; the policy does not know the horizon, so every t can be the horizon.
         constant: stands for the O(1) of each arm, in units of reward.
 
     Returns:
@@ -99,8 +99,10 @@ def hard_threshold_assumptions_hold(
     They are gap_k < A_k for critical and best arms with tau_k A_k > 0, and gap_k - A_k >= sqrt(16 K log t / (c0^2 t))
     for non-critical arms, where c0 = 1 - sum tau.
 
-    Source: penalties paper, Theorem 2 and App. B. The theorem is stated with c_a where its proof needs c0, and the
-    proof has 8 where its last step needs 16: the sum must stay below c0^2 T / 2.
+    Source: penalties paper, Theorem 2 and App. B. The paper's condition for non-critical arms has two errors. In place
+    of c0 it has c_a, its constant with A_k - gap_k >= c_a for critical and best arms; the proof needs c0. In place of
+    16 it has 8; the last step of the proof needs 16, since the sum of 8 log t / (gap_k - A_k)^2 over the non-critical
+    arms must stay below c0^2 t / 2.
 
     Args:
         means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
@@ -129,10 +131,12 @@ def hard_threshold_assumptions_hold(
 def hard_threshold_deficits(means: ArrayLike, penalties: ArrayLike, rounds: ArrayLike) -> np.ndarray:
     """Upper bounds on E max_{s<=t} (tau_k s - N_k(s))+ of each arm under `hard-threshold-ucb`, up to O(1).
 
-    a_j log t for the arm with the j-th largest mu + A. The bounds hold for arms with gap_k < A_k, whatever tau. They
-    are infinite for other arms, and where two arms have the same mu + A.
+    a_j log t for the arm j with the j-th largest mu + A, where a_j = a_1 + ... + a_{j-1} + b_1 + ... + b_j. b_j is the
+    sum of 8 / d_m^2 over the other arms m in this order, where d_m = mu_j + A_j - mu_m for m < j, and
+    d_m = mu_j + A_j - mu_m - A_m for m > j. The bounds hold for arms with gap_k < A_k, whatever tau. They are infinite
+    for other arms, and where two arms have the same mu + A.
 
-    Source: penalties paper, Theorem 3, eq. 14, with the recursion of App. D for a_j, which eq. 33 does not solve.
+    Source: penalties paper, Theorem 3, eq. 14. The recursion for a_j is that of App. D; eq. 33 prints another formula.
 
     Args:
         means: mu, `[K, J]`, from 0 to 1; K arms, J instances.
@@ -273,8 +277,9 @@ def penalized_regret_lower_bound(
 ) -> np.ndarray:
     """Lower bound on the expected penalized regret of any policy for some means, with Gaussian rewards.
 
-    (1 - sum tau) sd sqrt((K - 1) t / 2) / (8 e). The means are those of one of two problems: the best arm at Delta and
-    the others at 0, or one of these at 2 Delta, where Delta = sd sqrt((K - 1) / (2 t)).
+    (1 - sum tau) sd sqrt((K - 1) t / 2) / (8 e). The means are those of one of two problems: the best arm has mean
+    Delta and the others 0; in the second problem, one of these other arms has mean 2 Delta. Here Delta = sd sqrt((K -
+    1) / (2 t)).
 
     Source: penalties paper, Theorem 7 and App. F. The paper prints 1 - 2 max tau in place of 1 - sum tau, which leaves
     out the quotas of all other arms: with tau near 1/K, every policy that plays the arms in turn has hardly any regret.

@@ -43,11 +43,11 @@ def fair_mmab_deficit(fractions: ArrayLike, plays: int) -> float:
 def fair_mmab_ucb1_regret(means: ArrayLike, fractions: ArrayLike, plays: int) -> np.ndarray:
     """Upper bound on the expected c-regret of `fair-mmab` over `ucb1`, in any round.
 
-    It holds for x = 2 and either log_offset (App. D has log(t-1), and its proof has room for log t).
+    It holds for `exploration=2` and either `log_offset` (App. D has log(t-1), and its proof has room for log t).
 
-    Source: plays paper, Theorem 3.5 and App. D. The proof keeps a distance from the next arm below the L-th best one
-    only. But an arm that is short of its quota takes the place of the L-th best arm of the index, so the next arm above
-    matters too: eps is half the smaller gap on either side.
+    Source: plays paper, Theorem 3.5 and App. D. The proof compares the L-th best arm only with the next worse one. The
+    next better one matters, too, since an arm that is short of its quota takes the place of the L-th best arm of the
+    index. Therefore eps is half the smaller of the two gaps.
 
     Args:
         means: mu, `[K, J]`, from 0 to 1; K arms, J instances.

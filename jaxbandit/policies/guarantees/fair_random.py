@@ -20,7 +20,7 @@ class FairRandom(Policy, name="fair-random"):
     """Fair-random: selects arm k with probability tau_k + (1 - sum_j tau_j) / K, and learns nothing.
 
     tau_k is the fraction of arm k, and K the number of arms. If some arms are not available, the others are selected
-    with probabilities in proportion to these. The problem needs `fractions` and one play per round.
+    with probabilities in proportion to these probabilities. The problem needs `fractions` and one play per round.
 
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), sec. 3.1.

@@ -25,8 +25,8 @@ class UCBLP(Rule, name="ucb-lp"):
     The probabilities y maximise sum_k y_k min(index_k, 1) subject to tau_k <= y_k <= 1 and sum_k y_k = L. index_k is
     the index `base` of arm k, tau_k its fraction, and L the number of plays per round. The solution is y_k = tau_k,
     raised to 1 for the arms of highest truncated index as far as the sum allows. The arms are drawn by dependent
-    rounding. Arms that are not available have y_k = 0; if fewer than L arms are available, all of them are played. The
-    problem needs `fractions`.
+    rounding (exactly L arms, arm k with probability y_k). Arms that are not available have y_k = 0; if fewer than L
+    arms are available, all of them are played. The problem needs `fractions`.
 
     Source: Liu, Xu, Wang & Fang (2022), "Combinatorial bandits with linear constraints: beyond knapsacks and
     fairness"; plays paper, App. G.1.

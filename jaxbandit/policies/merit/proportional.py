@@ -24,8 +24,9 @@ class MeritPolicy(Policy):
     """A policy that selects L arms with the probabilities p_k = L f(x_k) / sum_j f(x_j), in proportion to merit.
 
     x are the means that a subclass estimates, in its method `estimate`. f is the merit function of the policy or, if it
-    has none, of the problem. The L arms are drawn by dependent rounding. Where p_k would exceed 1, because few arms are
-    available, it is 1, and the remaining plays are divided among the other arms. Rewards must lie in [0, 1].
+    has none, of the problem. The L arms are drawn by dependent rounding (exactly L arms, arm k with probability p_k).
+    Where p_k would exceed 1, because few arms are available, it is 1, and the remaining plays are divided among the
+    other arms. Rewards must lie in [0, 1].
     """
 
     merit: Any = parameter(None, doc="f, the merit function: a name, a table or a `Merit`; default: the problem's")

@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
 
 class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
-    """Fairness-aware ETC: explores all arms, grants opportunities to those that are worth it, then plays the best arm.
+    """Fairness-aware ETC: explores all arms, grants opportunities to some of them, then plays the best arm.
 
-    The phases, in order:
+    It gives their opportunities to the arms whose estimated gap is below the transfer cost. The phases, in order:
         "exploration": N plays of each arm. m_k is the mean reward of arm k in this phase.
-        "opportunities": an arm is worth its opportunities if its estimated gap, max_j m_j - m_k, is below the transfer
-            cost lambda_k. Each of these arms is played until it has floor(T f(m)_k) plays, the first N included; f is
-            the fairness function.
+        "opportunities": each arm whose estimated gap, max_j m_j - m_k, is below the transfer cost lambda_k is played
+            until it has floor(T f(m)_k) plays, the first N included; f is the fairness function.
         "commitment": the arm of highest m_k in all remaining rounds.
 
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
