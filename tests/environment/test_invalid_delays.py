@@ -45,6 +45,6 @@ def test_bad_delays_are_refused(delay, message):
 
 
 def test_a_delay_that_depends_on_the_reward_needs_rewards_of_0_and_1():
-    words = r"problem\.reward = 'gaussian': must be 'bernoulli', or a `jb\.Reward` with `zero_one = True`, because the delay"
+    words = r"problem\.reward = 'gaussian': must be 'bernoulli', or a `jb\.Reward` with `zero_one = True`, because the"
     with pytest.raises(jb.InputError, match=words):
         jb.Problem(MEANS, reward="gaussian", delay={"kind": "reward-dependent"})
