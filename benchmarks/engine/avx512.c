@@ -1,6 +1,6 @@
 /* The limit of the machine: hard-threshold-ucb on ten Bernoulli arms, written by hand in AVX-512.
 
-   cc -O3 -march=native -fopenmp -o /tmp/avx512 benchmarks/engine/avx512.c -lm && /tmp/avx512 [runs] [rounds]
+   cc -O3 -march=native -fopenmp -o avx512 benchmarks/engine/avx512.c -lm && ./avx512 [runs] [rounds]
 
    A vector holds 16 runs, and its counts and sums stay in registers for all rounds. The problem is FRACTIONS of
    policies/problems.py: means 0.9 to 0.1, tau = 0.05, A = 0.45, exploration 2. The random numbers are one

@@ -15,7 +15,7 @@ def fairness_function(problem: jb.Problem) -> tuple[Compiled, Compiled]:
     """Compiled functions share(means, k) = f_k(means), and its range over a box, share_bounds(low, high, k)."""
     name, arms = problem.opportunity.name, problem.arms
     if name not in ("uniform", "softmax"):
-        raise NotImplementedError(f"there is no loop for the fairness function {name}")
+        raise ValueError(f"problem.opportunity = {name!r}: must be 'uniform' or 'softmax', which have loops")
     c = float(problem.opportunity.c) if name == "softmax" else 0.0
 
     @inlined

@@ -209,5 +209,6 @@ def recorded_rounds(horizon: int, record: int | str | list[int]) -> np.ndarray:
     rounds = [1]
     for left in range(count - 1, 0, -1):
         step = (horizon / rounds[-1]) ** (1 / left)
-        rounds.append(max(rounds[-1] + 1, round(rounds[-1] * step)))  # at most horizon - left + 1
+        # At most horizon - left + 1, by Bernoulli's inequality
+        rounds.append(max(rounds[-1] + 1, round(rounds[-1] * step)))
     return np.array(rounds)
