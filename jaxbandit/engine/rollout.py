@@ -67,6 +67,23 @@ class State:
     misdelayed: Array | None
 
 
+@struct
+class RoundEvents:
+    """What happened in a round.
+
+    Attributes:
+        selected: the selected arms, bool `[K, *runs]`.
+        chances: p_k(t), float `[K, *runs]`; None where they were not computed.
+        sent: the rewards of the selected arms and their delays.
+        arrived: the feedback that arrived at the end of the round, per arm `[K, *runs]`.
+    """
+
+    selected: Array
+    chances: Array | None
+    sent: Sent
+    arrived: Feedback
+
+
 def begin(
     policy: Policy, world: World, shape: tuple[int, ...], max_deficit_ever: bool, asked: tuple[str, ...] = ()
 ) -> State:
@@ -136,14 +153,19 @@ def play(
     quota_before: Quota | None,
     quota_now: Quota | None,
     key: Keys,
-) -> State:
-    """Round t of every run: select, draw, deliver, update. Pure; the quotas are tau (t-1) and tau t."""
+    with_chances: bool = False,
+) -> tuple[State, RoundEvents]:
+    """Round t of every run: select, draw, deliver, update. Pure; the quotas are tau (t-1) and tau t.
+
+    Args:
+        with_chances: whether to compute p_k(t) even if no sum of the state needs it.
+    """
     random = Stream(key, t.astype(jnp.uint32), POLICY)
     now = observe(state, world, t, horizon, quota_before, quota_now, random)
-    asked = CHANCES.intersection(state.sums)
+    needs_chances = with_chances or bool(CHANCES.intersection(state.sums))
 
     def choose() -> tuple[Array, Array | None, Array | None]:
-        if asked:
+        if needs_chances:
             mask, chances = checked_choose(policy, state.policy, now)
         else:
             mask, chances = checked_select(policy, state.policy, now), None
@@ -172,7 +194,9 @@ def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Arra
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
 
 
-def settle(policy: Policy, world: World, state: State, now: RoundView, choice: Array, chances: Array | None) -> State:
+def settle(
+    policy: Policy, world: World, state: State, now: RoundView, choice: Array, chances: Array | None
+) -> tuple[State, RoundEvents]:
     """Draw rewards, deliver feedback and update the state after a selection.
 
     Args:
@@ -203,7 +227,8 @@ def settle(policy: Policy, world: World, state: State, now: RoundView, choice: A
         misdelayed=misdelayed,
     )
     after = observe(state, world, t, horizon, quota_before, quota_now, random)
-    return dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
+    state = dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
+    return state, RoundEvents(selected, chances, sent, arrived)
 
 
 def _offered(now: RoundView) -> Array:
@@ -283,7 +308,7 @@ def play_on(
         quota_before = quota_now = None
         if quotas is not None:
             quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
-        return play(policy, world, state, before + 1, horizon, quota_before, quota_now, key)
+        return play(policy, world, state, before + 1, horizon, quota_before, quota_now, key)[0]
 
     def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, dict[str, Array]]]:
         before, state = carry

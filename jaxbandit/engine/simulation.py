@@ -207,7 +207,7 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
             return None
         if any(chunk.faults.values()):
             names = " or ".join(map(repr, plan.labels(stack)[:3]))
-            raise failure(f"policy {names}", chunk, stack)
+            raise failure(f"policy {names}", chunk.faults, chunk.last, stack.world)
         recorder.take(chunk)
         bar.add((chunk.last - before) * block.runs)
         before = chunk.last

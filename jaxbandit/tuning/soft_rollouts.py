@@ -225,7 +225,7 @@ def run_sampled(
         if sums:
             share = policy.chances(now) if isinstance(policy, MeritPolicy) else selected.astype(log_of_draw.dtype)
             sums = {name: total + _sum_term(name, world, share) for name, total in sums.items()}
-        after = rollout.settle(policy, world, state, now, feedback.drawing_form(world, selected), None)
+        after, _ = rollout.settle(policy, world, state, now, feedback.drawing_form(world, selected), None)
         return (after, log_chance + log_of_draw, sums), None
 
     state = rollout.begin(policy, world, shape, False, drawn_sums)

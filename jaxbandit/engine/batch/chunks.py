@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.ground_truth import instance_columns
+from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
 
 
@@ -120,9 +121,9 @@ def chunks_of(
         first, index = last, index + len(recorded)
 
 
-def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
-    """The error for the faults of a chunk. `policy` names the policy in it."""
-    faults, plays, when = chunk.faults, stack.world.plays, f"in round {chunk.last} or before"
+def failure(policy: str, faults: Mapping[str, int], last: int, world: World) -> Exception:
+    """The error for the faults of some runs in the rounds up to `last`. `policy` names their policy in it."""
+    plays, when = world.plays, f"in round {last} or before"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
         returned = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
@@ -131,8 +132,8 @@ def failure(policy: str, chunk: Chunk, stack: Stack) -> Exception:
             policy, "select", f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
         )
     if faults["below_0"] or faults["too_long"]:
-        delay, held = stack.world.delay, -faults["below_0"] or faults["too_long"]
-        most = stack.world.calendar_rounds - 1
+        delay, held = world.delay, -faults["below_0"] or faults["too_long"]
+        most = world.calendar_rounds - 1
         words = f"a delay from 0 to {most} rounds (return more from `longest` to allow longer delays), or `jb.NEVER`"
         return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds, {when}", words)
     return FloatingPointError(f"{policy}: an index was not a number, {when}")

@@ -110,7 +110,7 @@ def digest(
         policy: Policy, world: World, key: rollout.Keys, quota: Quota | None, t: Array, horizon: Array
     ) -> object:
         state = rollout.begin(policy, world, (arms, cells, lanes), max_deficit_ever, asked)
-        state = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
+        state, _ = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
         return state, policy.phase_rounds(state.policy, t) if policy.phases else None
 
     one = jnp.asarray(1, jnp.int32)
