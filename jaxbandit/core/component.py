@@ -212,6 +212,12 @@ class Component:
             if isinstance(value, Component):
                 yield from value.components()
 
+    def numbers(self) -> dict[str, Any]:
+        """The parameters that are given and are not static, by name: those that programs take as arrays."""
+        fields = self.parameters()
+        given = {name: getattr(self, name) for name in fields if not fields[name].metadata.get("static")}
+        return {name: value for name, value in given.items() if value is not None}
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]

@@ -83,7 +83,7 @@ class Delay(Component):
         """
         self.check(key)
         arms, instances = means.shape
-        spread = {name: per_arm(getattr(self, name), arms, instances, f"{key}.{name}") for name in self.parameters()}
+        spread = {name: per_arm(value, arms, instances, f"{key}.{name}") for name, value in self.numbers().items()}
         return self.replace(**spread)
 
     def device_model(self) -> Delay:

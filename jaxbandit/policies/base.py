@@ -92,11 +92,10 @@ class Policy(Component):
         if problem.plays > 1 and not self.many_plays:
             raise InputError("problem.plays", problem.plays, f"1 with {self.name}, which selects one arm per round")
         spread: dict[str, object] = {}
-        for name in self.parameters():
-            value = getattr(self, name)
+        for name, value in self.numbers().items():
             if isinstance(value, Policy):
                 spread[name] = value.prepare(problem, horizon)
-            elif value is not None:
+            else:
                 spread[name] = per_arm(value, problem.arms, problem.instances, f"policies.{name}")
         return self.replace(**spread)
 
