@@ -98,6 +98,33 @@ def run_keys(key: object, instances: np.ndarray, seeds: np.ndarray) -> tuple[np.
     return k0, k1
 
 
+def traced_run_keys(key: object, instances: Array, seeds: Array) -> tuple[Array, Array]:
+    """`run_keys` of arguments that JAX may trace: two uint32 arrays of the shape to which they broadcast.
+
+    Args:
+        key: as for `key_as_integer`; if it is traced, a key of `jax.random` or an integer of 32 bits.
+        instances, seeds: integer arrays.
+    """
+    j, i = jnp.broadcast_arrays(instances.astype(jnp.uint32), seeds.astype(jnp.uint32))
+    return threefry2x32(_traced_words(key), (j, i), rounds=20)
+
+
+def _traced_words(key: object) -> tuple[Array, Array]:
+    """`key_words` of a key that JAX may trace, uint32 scalars."""
+    if not isinstance(key, jax.core.Tracer):
+        known = key_words(key)
+        return jnp.asarray(known[0][0]), jnp.asarray(known[1][0])
+    if is_key(key):
+        key = jax.random.key_data(key)
+    if key.ndim == 0:
+        return jnp.zeros((), jnp.uint32), key.astype(jnp.uint32)
+    first, *more = key.reshape(-1, 2)
+    high, low = first[0], first[1]
+    for pair in more:
+        high, low = threefry2x32((high, low), (pair[0], pair[1]), rounds=20)
+    return high, low
+
+
 def uniform_table(key: object, instances: int, arms: int) -> np.ndarray:
     """Uniform numbers in [0, 1), float64 `[instances, arms]`, for means that are drawn at random."""
     j, k = np.meshgrid(np.arange(instances, dtype=np.uint32), np.arange(arms, dtype=np.uint32), indexing="ij")

@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -138,6 +138,18 @@ class Problem:
             if (values := getattr(self, name)) is not None:
                 table[name] = _rows(values)
         return table
+
+    def replace(self, **values: Any) -> Self:
+        """A problem with other values of some arguments.
+
+        Args:
+            **values: arguments of `Problem`. Means that were drawn or read from a log are kept as numbers.
+
+        Example:
+            >>> jb.Problem([0.9, 0.5], fractions=0.1).replace(plays=2).plays
+            2
+        """
+        return type(self)(**(self.as_table() | self._given | values))
 
     @property
     def gaps(self) -> np.ndarray:

@@ -82,6 +82,10 @@ class Reward(Component):
         """
         return (0.0, 1.0) if self.zero_one else (-np.inf, np.inf)
 
+    def at_means(self, means: Any) -> Reward:
+        """A prepared distribution for other means, `[K, J or 1]`, which JAX may trace; they are not checked."""
+        return self
+
     def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
         """The largest magnitude of a reward, and the parameter that determines it.
 
@@ -105,12 +109,9 @@ class Reward(Component):
             InputError: a parameter is invalid, or the means do not suit the distribution.
         """
         self.check("problem.reward")
-        values = {name: getattr(self, name) for name in self.parameters()}
         arms, instances = means.shape
         spread = {
-            name: per_arm(value, arms, instances, f"problem.reward.{name}")
-            for name, value in values.items()
-            if value is not None
+            name: per_arm(value, arms, instances, f"problem.reward.{name}") for name, value in self.numbers().items()
         }
         return self.replace(**spread)
 
@@ -137,7 +138,10 @@ class Bernoulli(Reward, name="bernoulli"):
 
     def prepare(self, means: np.ndarray) -> Reward:
         _check_unit_interval(self, means)
-        return self.replace(threshold=np.rint(means * 2**30).astype(np.int32))
+        return self.at_means(means)
+
+    def at_means(self, means: Any) -> Reward:
+        return self.replace(threshold=(means * 2**30).round().astype(np.int32))
 
 
 class Gaussian(Reward, name="gaussian"):
@@ -184,18 +188,23 @@ class Uniform(Reward, name="uniform"):
         None, low=0, doc="length of the interval, a number or one per arm; default: 2 min(mu, 1 - mu)"
     )
 
+    length: Any = derived()  # of the interval
+
     def draw(self, mean: Array, random: Stream) -> Array:
-        return mean + self.width * (random.uniform(mean.shape[0]) - 0.5)
+        return mean + self.length * (random.uniform(mean.shape[0]) - 0.5)
 
     def prepare(self, means: np.ndarray) -> Reward:
-        if self.width is not None:
-            return super().prepare(means)
-        _check_unit_interval(self, means)
-        return self.replace(width=2 * np.minimum(means, 1 - means))
+        if self.width is None:
+            _check_unit_interval(self, means)
+        return super().prepare(means).at_means(means)
+
+    def at_means(self, means: Any) -> Reward:
+        minimum = jnp.minimum if isinstance(means, Array) else np.minimum
+        return self.replace(length=2 * minimum(means, 1 - means) if self.width is None else self.width)
 
     def largest_magnitude(self, means: np.ndarray) -> tuple[str, float, float]:
         _, _, most = super().largest_magnitude(means)
-        return "width", float(np.max(self.width)), most
+        return "width", float(np.max(self.length)), most
 
     def support(self, means: np.ndarray) -> tuple[float, float]:
         half = np.asarray(self.width if self.width is not None else 2 * np.minimum(means, 1 - means)) / 2

@@ -1,0 +1,250 @@
+"""`Simulator`: the runs of a simulation, round by round, as pure functions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxbandit.core import prng
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import is_whole_number, to_python
+from jaxbandit.core.struct import struct
+from jaxbandit.engine import rollout
+from jaxbandit.engine.settings import SimulationSettings
+from jaxbandit.engine.stepping.all_runs import final_states
+from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device
+from jaxbandit.engine.stepping.quota_schedule import quota_schedule
+from jaxbandit.engine.stepping.replacement import check_names, with_numbers, with_parameters
+from jaxbandit.engine.stepping.selected_arms import selected_arms
+from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.world import World, world_of
+from jaxbandit.metrics.exact_range import check_exact_range
+from jaxbandit.policies import base
+from jaxbandit.policies.base import Policy
+
+
+@struct
+class SimulatorState:
+    """The state of one run between two rounds.
+
+    Attributes:
+        t: the number of rounds played, int32 scalar.
+        instance: the run's instance of the problem, int32 scalar.
+        key: the two words of the run's key, uint32 `[2]`.
+        run: counts, sums, feedback that has not arrived, and the state of the policy, arrays `[K, 1]`.
+    """
+
+    t: Array
+    instance: Array
+    key: Array
+    run: rollout.State
+
+    @property
+    def pulls(self) -> Array:
+        """N_k(t), the selections of each arm, int32 `[K]`."""
+        return self.run.pulls[..., 0]
+
+    @property
+    def policy(self) -> Any:
+        """The state of the policy, a pytree of arrays that broadcast to `[K, 1]`."""
+        return self.run.policy
+
+
+@struct
+class Arrived:
+    """The rewards that arrived at the end of a round, as the policy received them.
+
+    Attributes:
+        count: their number per arm, int32 `[K]`.
+        total: their sum per arm, float `[K]`.
+    """
+
+    count: Array
+    total: Array
+
+
+@struct
+class StepInfo:
+    """What happened in a round.
+
+    Attributes:
+        arms: the selected arms in increasing order, int32 `[L]`; -1 in the last places where fewer were available.
+        rewards: the rewards of these arms, float `[L]`; 0 for arm -1.
+        delays: the delays of these rewards in rounds, int32 `[L]`. A reward with delay 0 arrives at the end of its own
+            round; one with delay `jb.NEVER` or more never arrives.
+        chances: p_k(t), the probability with which each arm was selected, float `[K]`. It is 1 or 0 unless the policy
+            selects by probabilities that it knows.
+        arrived: the rewards that arrived at the end of the round.
+    """
+
+    arms: Array
+    rewards: Array
+    delays: Array
+    chances: Array
+    arrived: Arrived
+
+
+class Simulator:
+    """A policy on a problem, round by round: pure functions for your own `jax.jit`, `jax.vmap` and `jax.lax.scan`.
+
+    The run of `init(key, instance=j, seed=i)` is run i of instance j of `jb.simulate(..., key=key)`, selection by
+    selection.
+
+    Args:
+        problem: a `Problem`, or a table (dict) with the keys of a config's `[problem]`.
+        policy: a name ("ucb1"), a table (`{"kind": "lfg", "eta": 10.0}`), a `Policy` or its class.
+        horizon: T, the rounds of a run, from 1 to 2^24 (in float64 to 2^31 - 2).
+
+    Raises:
+        InputError: an argument is invalid, or the policy does not suit the problem.
+
+    Example:
+        >>> problem = jb.Problem(means=[0.9, 0.8, 0.5], fractions=0.1)
+        >>> simulator = jb.Simulator(problem, "fair-learn", horizon=200)
+        >>> state = simulator.init(key=0)
+        >>> final, info = jax.lax.scan(lambda state, _: simulator.step(state), state, length=200)
+        >>> info.arms.shape, int(final.pulls.sum())
+        ((200, 1), 200)
+        >>> results = jb.simulate(problem, "fair-learn", horizon=200, seeds=1, key=0)
+        >>> final.pulls.tolist() == results.pulls[0, 0, 0].values.tolist()
+        True
+    """
+
+    def __init__(self, problem: Problem | Mapping[str, Any], policy: Any, horizon: int):
+        try:
+            SimulationSettings(horizon, 1).check()
+        except InputError as error:
+            raise error.with_key("horizon") from None
+        self.problem = problem if isinstance(problem, Problem) else Problem(**problem)
+        self.policy: Policy = base.policy(policy)
+        self.horizon = int(to_python(horizon))
+        check_exact_range(self.problem, self.horizon, True)
+        prepared = self.policy.prepare(self.problem, self.horizon)
+        world = world_of(self.problem, prepared.wants_binary_feedback, self.horizon)
+        self._policy, self._world = on_device((prepared, world))
+        fractions = self.problem.fractions
+        self._quotas = None if fractions is None else quota_schedule(fractions, self.horizon)
+
+    def __repr__(self) -> str:
+        return f"Simulator({self.problem!r}, {self.policy!r}, horizon={self.horizon})"
+
+    def init(self, key: Any, instance: Any = 0, seed: Any = 0) -> SimulatorState:
+        """The state of a run before round 1. Each argument may be traced, so `jax.vmap` maps over it.
+
+        Args:
+            key: an integer from 0 to 2^64 - 1 (from 0 to 2^31 - 1 where it is traced), or one key of `jax.random`.
+            instance: the index of the instance, from 0 to J - 1.
+            seed: the index of the run among the runs of its instance, >= 0.
+
+        Raises:
+            InputError: an argument that is not traced is out of range.
+        """
+        self._check_index("instance", instance, self.problem.instances)
+        self._check_index("seed", seed, 1 << 31)
+        which = jnp.asarray(instance, jnp.int32)
+        words = jnp.stack(prng.traced_run_keys(key, which, jnp.asarray(seed, jnp.int32)))
+        policy, world = columns_of((self._policy, self._world), which)
+        run = rollout.begin(policy, world, (self.problem.arms, 1), False)
+        return SimulatorState(jnp.zeros((), jnp.int32), which, words, jax.tree.map(jnp.asarray, run))
+
+    def step(self, state: SimulatorState) -> tuple[SimulatorState, StepInfo]:
+        """Play the next round of a run.
+
+        Args:
+            state: the state before the round, of fewer than `horizon` rounds.
+
+        Returns:
+            The state after the round, and what happened in it.
+        """
+        t = state.t + 1
+        policy, world = columns_of((self._policy, self._world), state.instance)
+        quota_before = quota_now = None
+        if self._quotas is not None:
+            quotas = self._quotas.at(state.t), self._quotas.at(t)
+            quota_before, quota_now = columns_of(quotas, state.instance)
+        key = state.key[0].reshape(1, 1), state.key[1].reshape(1, 1)
+        horizon = jnp.asarray(self.horizon, jnp.int32)
+        run, events = rollout.play(policy, world, state.run, t, horizon, quota_before, quota_now, key, True)
+        info = jax.tree.map(lambda leaf: leaf[:, 0], _info(world, events))
+        return SimulatorState(t, state.instance, state.key, run), info
+
+    def rollout(self, key: Any, seeds: int) -> SimulatorState:
+        """The states of all runs after `horizon` rounds, played by the compiled rounds that `jb.simulate` uses.
+
+        Args:
+            key: as for `init`.
+            seeds: the number of runs per instance.
+
+        Returns:
+            A state whose arrays have the leading axes `[J, seeds]`: `pulls` is int32 `[J, seeds, K]`.
+
+        Raises:
+            InputError: `seeds` is not a whole number >= 1.
+            FloatingPointError, ReturnedError: as for `jb.simulate`; not within a transformation of JAX.
+        """
+        if not is_whole_number(to_python(seeds)):
+            raise InputError("seeds", seeds, "a whole number >= 1")
+        shape = self.problem.arms, self.problem.instances, int(to_python(seeds))
+        words, runs = final_states(self._policy, self._world, self._quotas, self.horizon, key, shape)
+        which = jnp.broadcast_to(jnp.arange(shape[1], dtype=jnp.int32)[:, None], shape[1:])
+        return SimulatorState(jnp.full(shape[1:], self.horizon, jnp.int32), which, words, runs)
+
+    def replace(self, **values: Any) -> Self:
+        """A simulator with other numbers. They may be traced, so that many numbers share one compilation.
+
+        Args:
+            **values: `means`, `penalties` or `availability` of the problem, or parameters of the policy that are
+                numbers; each a number, K numbers, or J rows of K numbers. Penalty rates of the problem reach the
+                policy. Values that are traced are not checked.
+
+        Raises:
+            InputError: a name that does not exist, or that cannot be replaced because shapes or code depend on it
+                (make another `Simulator` for these); or a value out of range.
+
+        Example:
+            >>> simulator = jb.Simulator(jb.Problem([0.9, 0.5], fractions=0.2, penalties=0.1), "hard-threshold-ucb", 50)
+            >>> pulls = jax.vmap(lambda rate: simulator.replace(penalties=rate).rollout(key=0, seeds=4).pulls)
+            >>> pulls(jnp.array([0.0, 0.5, 2.0])).shape
+            (3, 1, 4, 2)
+        """
+        check_names(self._policy, self.problem, values)
+        if is_traced(values):
+            made = copy.copy(self)
+            made._policy, made._world = with_numbers(self._policy, self._world, self.problem, values)
+            return made
+        own = {name: value for name, value in values.items() if getattr(self.problem, name, None) is not None}
+        problem = self.problem.replace(**own) if own else self.problem
+        return type(self)(problem, with_parameters(self.policy, values), self.horizon)
+
+    def _check_index(self, name: str, index: Any, count: int) -> None:
+        if is_traced(index):
+            return
+        held = np.asarray(index)
+        if held.ndim or held.dtype.kind not in "iu" or not 0 <= held < count:
+            raise InputError(name, index, f"a whole number from 0 to {count - 1}")
+
+
+def _info(world: World, events: rollout.RoundEvents) -> StepInfo:
+    """The events of one run, arrays `[n, 1]`."""
+    sent, arms = events.sent, selected_arms(events.selected, world.plays)
+    rounds = jnp.zeros_like(sent.arm) if sent.rounds is None else jnp.broadcast_to(sent.rounds, sent.arm.shape)
+    reward = jnp.broadcast_to(sent.reward, sent.arm.shape)
+    if len(sent.arm) == len(events.selected):  # the round drew rewards of all arms
+        reward, rounds = (jnp.take_along_axis(x, arms, axis=0, mode="clip") for x in (reward, rounds))
+    count, total = events.arrived.count, events.arrived.total
+    if world.centre is not None:
+        total = total + world.centre * count.astype(total.dtype)
+    none = jnp.zeros((), rounds.dtype)
+    return StepInfo(
+        arms,
+        jnp.where(arms >= 0, reward, jnp.zeros((), reward.dtype)),
+        jnp.where(arms >= 0, rounds, none),
+        events.chances,  # type: ignore[arg-type]
+        Arrived(count, total),
+    )
