@@ -1,0 +1,289 @@
+"""`Agent`: a policy that selects arms in the real world, where rewards come whenever they come."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxbandit.core import prng
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import whole_number
+from jaxbandit.core.prng import BINARISE, POLICY, Stream
+from jaxbandit.core.struct import struct
+from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
+from jaxbandit.engine.stepping.placement import is_traced, on_device
+from jaxbandit.engine.stepping.quota_schedule import quota_schedule
+from jaxbandit.engine.stepping.selected_arms import selected_arms
+from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.world import world_of
+from jaxbandit.policies import base
+from jaxbandit.policies.base import checked_choose, checked_init, checked_update
+from jaxbandit.policies.round_view import RoundView
+
+_NO_HORIZON = (1 << 31) - 2
+
+
+@struct
+class AgentState:
+    """The state of an agent: all of it is arrays, so that it can be saved, copied, and passed through JAX.
+
+    Attributes:
+        t: the rounds in which the agent has selected, int32 scalar.
+        key: the two words of the key, uint32 `[2]`.
+        counts: the selections of each arm, int32 `[K, 1]`.
+        received_counts: the rewards of each arm that came back, int32 `[K, 1]`.
+        sums, squares: the sums of these rewards and of their squares, float `[K, 1]`; `squares` is None where the
+            policy does not use it.
+        selected, available: the arms that were selected and available in round t, bool `[K, 1]`.
+        policy: the policy's state at the end of round t - 1.
+    """
+
+    t: Array
+    key: Array
+    counts: Array
+    received_counts: Array
+    sums: Array
+    squares: Array | None
+    selected: Array
+    available: Array
+    policy: Any  # a pytree of the policy's choice
+
+    @property
+    def pulls(self) -> Array:
+        """The selections of each arm so far, int32 `[K]`."""
+        return self.counts[..., 0]
+
+    @property
+    def received(self) -> Array:
+        """The rewards of each arm that came back so far, int32 `[K]`."""
+        return self.received_counts[..., 0]
+
+    @property
+    def total(self) -> Array:
+        """The sum of these rewards, float `[K]`."""
+        return self.sums[..., 0]
+
+
+class Agent:
+    """A policy for the real world: it selects arms, and it is told rewards when they come back.
+
+    In a round the policy sees the rewards that were observed before, whichever rounds they belong to. Late rewards
+    therefore need nothing special: observe them when they come, in any order and any number. The methods are pure
+    functions of a state. They are compiled when they are first called, and they can be used in your own `jax.jit`,
+    `jax.vmap` and `jax.lax.scan`.
+
+    If it is told the rewards of a run of `jb.Simulator`, each in the round in which it arrives there, the agent selects
+    the arms of that run. (Rewards that are not 0 or 1 are summed without a centre, so that ties may be broken
+    differently. A policy that turns such rewards into 0 or 1 draws the same numbers where no reward is delayed.)
+
+    Args:
+        policy: a name ("ucb1"), a table (`{"kind": "lfg", "eta": 10.0}`), a `Policy` or its class.
+        arms: K, the number of arms.
+        plays: L, the number of arms to select in a round. Default: 1.
+        fractions, penalties, merit, opportunity: the fairness requirements, as for `Problem`. Default: None.
+        reward: the kind of rewards, as for `Problem`. Default: "bernoulli", rewards of 0 and 1.
+        horizon: T, the number of rounds. Only policies that use T need it. Default: None.
+
+    Raises:
+        InputError: an argument is invalid, or the policy needs an argument that is not given.
+
+    Example:
+        >>> agent = jb.Agent("fair-learn", arms=3, fractions=0.2)
+        >>> state = agent.init(key=0)
+        >>> state, arms, chances = agent.select(state)
+        >>> arms.tolist()
+        [0]
+        >>> state = agent.observe(state, arms, rewards=[1.0])
+        >>> state.pulls.tolist(), state.total.tolist()
+        ([1, 0, 0], [1.0, 0.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        arms: int,
+        plays: int = 1,
+        *,
+        fractions: Any = None,
+        penalties: Any = None,
+        merit: Any = None,
+        opportunity: Any = None,
+        reward: Any = "bernoulli",
+        horizon: int | None = None,
+    ):
+        self.arms = whole_number(arms, "arms")
+        self.policy, self.horizon = base.policy(policy), None if horizon is None else whole_number(horizon, "horizon")
+        rounds = _NO_HORIZON if self.horizon is None else self.horizon
+        try:
+            # No policy sees the means, which are not known. With a delay, received rewards have their own count.
+            self._problem = Problem(
+                [0.5] * self.arms, plays=plays, reward=reward, delay={"kind": "fixed", "d": 1},
+                fractions=fractions, penalties=penalties, merit=merit, opportunity=opportunity,
+            )  # fmt: skip
+            if self.horizon is None:
+                check_horizon_is_not_used(self.policy, self._problem)
+            prepared = self.policy.prepare(self._problem, rounds)
+        except InputError as error:
+            raise error.with_key(error.key.removeprefix("problem.")) from None
+        self.plays = self._problem.plays
+        world = world_of(self._problem, prepared.wants_binary_feedback, rounds)
+        self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None)))
+        exact = self._problem.fractions
+        self._quotas = None if exact is None else quota_schedule(exact, self.horizon)
+        self._rounds = np.int32(rounds)
+        self._select, self._observe = jax.jit(self._selected), jax.jit(self._observed)
+
+    def __repr__(self) -> str:
+        return f"Agent({self.policy!r}, arms={self.arms}, plays={self.plays})"
+
+    def init(self, key: Any) -> AgentState:
+        """The state before round 1.
+
+        Args:
+            key: the source of the policy's random numbers: an integer from 0 to 2^64 - 1 (from 0 to 2^31 - 1 where it
+                is traced), or one key of `jax.random`.
+
+        Raises:
+            InputError: another key.
+        """
+        zero, shape = jnp.zeros((), jnp.int32), (self.arms, 1)
+        counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
+        everywhere = jnp.ones(shape, bool)
+        return AgentState(
+            t=zero,
+            key=jnp.stack(prng.traced_run_keys(key, zero, zero)),
+            counts=counts,
+            received_counts=counts,
+            sums=sums,
+            squares=sums if self._policy.wants_squares else None,
+            selected=~everywhere,
+            available=everywhere,
+            policy=jax.tree.map(jnp.asarray, checked_init(self._policy, self._world, shape)),
+        )
+
+    def select(self, state: AgentState, available: Any = None) -> tuple[AgentState, Array, Array]:
+        """Select the arms of the next round.
+
+        Args:
+            state: the state that `init`, `select` or `observe` returned.
+            available: K booleans, whether each arm can be selected. Default: all arms.
+
+        Returns:
+            The state of the round, the selected arms in increasing order, int32 `[L]` (-1 where fewer than L arms are
+            available), and the probability with which each arm was selected, float `[K]`.
+
+        Raises:
+            InputError: `available` has another shape or another type.
+        """
+        if available is None:
+            available = np.ones(self.arms, bool)
+        elif not is_traced(available):
+            available = np.asarray(available)
+            if available.shape != (self.arms,) or available.dtype != bool:
+                raise InputError("available", available, f"{self.arms} booleans, one per arm")
+        return self._select(state, available)
+
+    def observe(self, state: AgentState, arms: Any, rewards: Any, chances: Any = None) -> AgentState:
+        """Tell the agent rewards that came back.
+
+        Args:
+            state: the state that `init`, `select` or `observe` returned.
+            arms: the arms that the rewards belong to: any number of arms, or one arm; -1 for none.
+            rewards: the reward of each of these arms.
+            chances: the probabilities that `select` returned when it selected these arms, for policies that weigh
+                rewards by them. No built-in policy does.
+
+        Returns:
+            The state with these rewards. The next `select` uses them.
+
+        Raises:
+            InputError: arms that do not exist, or rewards that are not those of the agent's kind of rewards. Values
+                that are traced are not checked.
+        """
+        if not is_traced((arms, rewards)):
+            arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
+        return self._observe(state, arms, rewards)
+
+    def _checked(self, arms: np.ndarray, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Arms and rewards, padded to a power of 2: so few lengths are compiled."""
+        whole = arms.ndim == 1 and (arms.dtype.kind in "iu" or not arms.size)
+        if not whole or ((arms < -1) | (arms >= self.arms)).any():
+            raise InputError("arms", arms, f"whole numbers from 0 to {self.arms - 1}, or -1 for none")
+        if rewards.shape != arms.shape:
+            raise InputError("rewards", rewards, f"{len(arms)} numbers, one per arm observed")
+        if rewards.dtype.kind not in "biuf" or not np.isfinite(rewards).all():
+            raise InputError("rewards", rewards, "finite numbers")
+        kind = self._problem.reward
+        if kind.zero_one and not np.isin(rewards, (0, 1)).all():
+            raise InputError("rewards", rewards, f"0 or 1, as rewards of kind {kind.name!r} are")
+        if self._world.binarised and ((rewards < 0) | (rewards > 1)).any():
+            raise InputError("rewards", rewards, f"numbers from 0 to 1 with {self.policy.name}")
+        pad = 0, (1 << max(len(arms) - 1, 0).bit_length()) - len(arms)
+        return np.pad(arms.astype(np.int32), pad, constant_values=-1), np.pad(rewards.astype(float), pad)
+
+    def _view(self, state: AgentState, t: Array, available: Array) -> RoundView:
+        before = now = None
+        if self._quotas is not None:
+            before, now = self._quotas.at(t - 1), self._quotas.at(t)
+        return RoundView(
+            t=t,
+            horizon=jnp.asarray(self._rounds),
+            pulls=state.counts,
+            received=state.received_counts,
+            deviation=state.sums,
+            squares=state.squares,
+            centre=None,
+            available=available,
+            quota_before=before,
+            quota_now=now,
+            fractions=self._world.fractions,
+            penalties=self._world.penalties,
+            random=Stream(_words(state), t.astype(jnp.uint32), POLICY),
+            plays=self.plays,
+        )
+
+    def _selected(self, state: AgentState, available: Array) -> tuple[AgentState, Array, Array]:
+        """Finish the last round with the rewards that came since, and select the arms of the next one."""
+        policy = self._policy
+        after = self._view(state, state.t, state.available)
+        updated = checked_update(policy, state.policy, after, state.selected)
+        own = jax.tree.map(lambda new, old: jnp.where(state.t > 0, new, old), updated, state.policy)
+        t = state.t + 1
+        now = self._view(state, t, jnp.asarray(available, bool)[:, None])
+        mask, chances = checked_choose(policy, own, now)
+        mask = mask & now.available
+        state = dataclasses.replace(
+            state, t=t, counts=state.counts + mask.astype(jnp.int32), selected=mask, available=now.available, policy=own
+        )
+        return state, selected_arms(mask, self.plays)[:, 0], chances[:, 0]
+
+    def _observed(self, state: AgentState, arms: Array, rewards: Array) -> AgentState:
+        real = state.sums.dtype
+        arm, reward = jnp.asarray(arms, jnp.int32), jnp.asarray(rewards).astype(real)
+        if self._world.binarised:  # Agrawal & Goyal 2012, Alg. 2
+            earlier = jnp.tril(arm[:, None] == arm[None, :], -1).sum(axis=1, dtype=jnp.int32)
+            number = state.received_counts[arm, 0] + earlier
+            numbers = Stream(_words(state), number[:, None].astype(jnp.uint32), POLICY)
+            coins = numbers.for_play(number[:, None], arm[:, None], self.arms).for_purpose(BINARISE)
+            reward = (coins.uniform(len(arm))[:, 0] < reward).astype(real)
+        place = jnp.where(arm < 0, self.arms, arm)
+
+        def add(total: Array, values: Array) -> Array:
+            return total.at[place, 0].add(values, mode="drop")
+
+        return dataclasses.replace(
+            state,
+            received_counts=add(state.received_counts, jnp.ones(len(arm), jnp.int32)),
+            sums=add(state.sums, reward),
+            squares=None if state.squares is None else add(state.squares, reward**2),
+        )
+
+
+def _words(state: AgentState) -> tuple[Array, Array]:
+    """The words of the key, uint32 `[1, 1]`."""
+    return state.key[0].reshape(1, 1), state.key[1].reshape(1, 1)
