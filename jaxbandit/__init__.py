@@ -20,6 +20,11 @@ Evaluate (modules):
     bounds: the theorems of the papers as functions.
     tuning: gradients of expected objectives, and tuning by gradient descent.
 
+Round by round:
+    Simulator: a policy on a problem as pure functions, `init` and `step`.
+    Agent: a policy for the real world, `select` and `observe`.
+    save, load: files of their states.
+
 Built in (modules):
     policies, indices: the classes of the built-in policies and indices.
     instances: problems from the papers' proofs.
@@ -58,6 +63,7 @@ from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit import metrics, tuning
+    from jaxbandit.engine.stepping import Agent, Simulator, load, save
     from jaxbandit.experiments import summary
     from jaxbandit.experiments import tables as grids
     from jaxbandit.experiments.plots import figures as plots
@@ -68,6 +74,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEVER",
+    "Agent",
     "Delay",
     "Index",
     "InputError",
@@ -79,17 +86,20 @@ __all__ = [
     "Reward",
     "RoundView",
     "Rule",
+    "Simulator",
     "WriteError",
     "__version__",
     "bounds",
     "grids",
     "indices",
     "instances",
+    "load",
     "metrics",
     "parameter",
     "plots",
     "policies",
     "policy",
+    "save",
     "simulate",
     "struct",
     "summary",
@@ -105,6 +115,7 @@ _LAZY_MODULES = {
     "summary": "jaxbandit.experiments.summary",
     "tuning": "jaxbandit.tuning",
 }
+_STEPPING = ("Agent", "Simulator", "load", "save")
 
 
 def __getattr__(name: str) -> object:
@@ -113,6 +124,8 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(_LAZY_MODULES[name])
     if name == "simulate":
         return importlib.import_module("jaxbandit.experiments.simulate").simulate
+    if name in _STEPPING:
+        return getattr(importlib.import_module("jaxbandit.engine.stepping"), name)
     if name == "__version__":
         return importlib.import_module("jaxbandit.core.provenance").version()
     import difflib
