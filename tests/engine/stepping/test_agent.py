@@ -1,0 +1,164 @@
+"""`jb.Agent`: fed the rewards of a simulation, it selects what the simulation selects."""
+
+import itertools
+from collections import defaultdict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from harness import DISTINCT
+from stepping import ARMS, DELAYS, PROBLEM, one_case_per_policy, problem_for, scanned
+
+import jaxbandit as jb
+
+T = 100
+FAST = [("hard-threshold-ucb", 1, "geometric"), ("fair-mmab", 3, "none"), ("f-ts", 1, "reward-dependent")]
+FAIRNESS = {name: PROBLEM[name] for name in ("fractions", "penalties", "merit", "opportunity")}
+
+
+def agent_for(kind, plays=1, horizon=T, **changes):
+    return jb.Agent(kind, ARMS, plays, **{**FAIRNESS, "horizon": horizon, **changes})
+
+
+def due_rewards(info):
+    """By round, the arms and rewards that arrive at its end."""
+    due = defaultdict(list)
+    for t, (arms, rewards, delays) in enumerate(zip(info.arms, info.rewards, info.delays, strict=True)):
+        for arm, reward, delay in zip(arms.tolist(), rewards.tolist(), delays.tolist(), strict=True):
+            due[t + delay].append((arm, reward))
+    return due
+
+
+def assert_selects_as(agent, key, info):
+    """The agent selects the simulated arms if it observes the simulated rewards, each when it is due, shuffled."""
+    state, due, rng = agent.init(key), due_rewards(info), np.random.default_rng(0)
+    for t, expected in enumerate(info.arms):
+        state, arms, chances = agent.select(state)
+        np.testing.assert_array_equal(arms, expected, err_msg=f"round {t + 1}")
+        np.testing.assert_allclose(chances, info.chances[t], atol=1e-5)
+        now = due.pop(t, [])
+        rng.shuffle(now)
+        for part in np.array_split(np.array(now).reshape(-1, 2), rng.integers(1, 4)):
+            if len(part):
+                state = agent.observe(state, part[:, 0].astype(int), part[:, 1])
+    return state
+
+
+@pytest.mark.parametrize(
+    ("kind", "plays", "delay"),
+    [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in one_case_per_policy())],
+)
+def test_an_agent_selects_what_the_simulation_selects(kind, plays, delay):
+    simulator = jb.Simulator(problem_for(plays=plays, delay=DELAYS[delay]), kind, horizon=T)
+    final, info = scanned(simulator, simulator.init(8), T)
+    state = assert_selects_as(agent_for(kind, plays), 8, info)
+    np.testing.assert_array_equal(state.pulls, final.pulls)
+    assert state.t == T
+
+
+def test_rewards_that_are_not_0_or_1_are_binarised_as_in_a_simulation():
+    simulator = jb.Simulator(jb.Problem(PROBLEM["means"], reward="beta"), "mp-ts-d", horizon=T)
+    _, info = scanned(simulator, simulator.init(2), T)
+    assert_selects_as(jb.Agent("mp-ts-d", ARMS, reward="beta"), 2, info)
+
+
+def test_arms_that_are_not_available_are_not_selected():
+    agent, rng = agent_for("lfg", plays=3), np.random.default_rng(1)
+    state = agent.init(0)
+    for _ in range(20):
+        available = rng.random(ARMS) < 0.6
+        state, arms, _ = agent.select(state, available)
+        chosen = arms[arms >= 0].tolist()
+        assert set(chosen) <= set(np.flatnonzero(available).tolist())
+        assert len(chosen) == min(3, available.sum())
+
+
+def test_counts_and_sums_are_those_of_the_observed_rewards():
+    agent = jb.Agent("ucb1", 3)
+    state = agent.init(0)
+    state, (arm,), _ = agent.select(state)
+    state = agent.observe(state, [2, 0, 2], [1.0, 0.0, 1.0])
+    state = agent.observe(state, [-1, 1], [1.0, 1.0])
+    state = agent.observe(state, [], [])
+    state = agent.observe(state, 1, 0.0)
+    assert state.received.tolist() == [1, 2, 2]
+    assert state.total.tolist() == [0.0, 1.0, 2.0]
+    assert state.pulls.tolist() == [int(k == arm) for k in range(3)]
+
+
+def test_an_agent_runs_in_programs_of_ones_own():
+    """200 agents at once, in one scan; each selects what it selects alone."""
+    agent = jb.Agent("thompson", 3)
+    means = jnp.array([0.2, 0.9, 0.5])
+
+    def one(key):
+        def play(state, number):
+            state, arms, _ = agent.select(state)
+            reward = jax.random.bernoulli(jax.random.fold_in(key, number), means[arms]).astype(float)
+            return agent.observe(state, arms, reward), (arms[0], reward[0])
+
+        return jax.lax.scan(play, agent.init(key), jnp.arange(50))
+
+    keys = jax.random.split(jax.random.key(0), 200)
+    final, (arms, rewards) = jax.jit(jax.vmap(one))(keys)
+    assert final.pulls[:, 1].mean() > 25
+    state = agent.init(keys[7])
+    for arm, reward in itertools.islice(zip(arms[7].tolist(), rewards[7].tolist(), strict=True), 20):
+        state, selected, _ = agent.select(state)
+        assert selected.tolist() == [arm]
+        state = agent.observe(state, arm, reward)
+
+
+# Some of their defaults or of their scores depend on T.
+NEED_THE_HORIZON = (
+    *("explore-then-commit", "moss", "successive-elimination", "opse", "naive", "t-fucb", "fcucb-d", "op-fcucb-d"),
+    *("constant-opportunity", "fairness-aware-etc", "self-regulated"),
+)
+
+
+def test_policies_that_use_the_horizon_ask_for_it():
+    for kind in DISTINCT:
+        if kind in NEED_THE_HORIZON:
+            words = rf"^horizon is missing: must be given, the number of rounds: {kind} uses it$"
+            with pytest.raises(jb.InputError, match=words):
+                agent_for(kind, horizon=None)
+        else:
+            agent_for(kind, horizon=None)
+
+
+def test_quotas_are_exact_without_a_horizon():
+    """Of fractions with a short common denominator, in a round far from the first."""
+    agent = jb.Agent("fair-learn", 3, fractions=["1/3", "1/7", 0.1])
+    with_horizon = jb.Agent("fair-learn", 3, fractions=["1/3", "1/7", 0.1], horizon=1000)
+    state, other = agent.init(0), with_horizon.init(0)
+    for t in range(500):
+        state, arms, _ = agent.select(state)
+        other, others, _ = with_horizon.select(other)
+        assert arms.tolist() == others.tolist()
+        state, other = agent.observe(state, arms, [t % 2]), with_horizon.observe(other, others, [t % 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a: jb.Agent("ucb1", 0), r"^arms = 0: must be a whole number >= 1$"),
+        (lambda a: jb.Agent("ucb1", 3, 4), r"^plays = 4: must be a whole number from 1 to the number of arms, 3$"),
+        (lambda a: jb.Agent("fair-learn", 3), r"^fractions is missing: must be given .*fair-learn needs it$"),
+        (lambda a: jb.Agent("fair-learn", 3, fractions=0.5), r"^fractions = 0.5: must sum to at most plays = 1"),
+        (lambda a: jb.Agent("ucb1", 3, horizon=-1), r"^horizon = -1: must be a whole number >= 1$"),
+        (lambda a: jb.Agent("kl-ucb", 3, reward="gaussian"), r"^reward = 'gaussian': must give rewards in \[0, 1\]"),
+        (lambda a: a.observe(a.init(0), [0, 1], [1.0]), r"^rewards = .*: must be 2 numbers, one per arm observed$"),
+        (lambda a: a.observe(a.init(0), [3], [1.0]), r"^arms = .*: must be whole numbers from 0 to 2, or -1 for none$"),
+        (lambda a: a.observe(a.init(0), [0.5], [1.0]), r"^arms = .*: must be whole numbers from 0 to 2"),
+        (lambda a: a.observe(a.init(0), [0], [jnp.nan]), r"^rewards = .*: must be finite numbers$"),
+        (
+            lambda a: a.observe(a.init(0), [0], [0.5]),
+            r"^rewards = .*: must be 0 or 1, as rewards of kind 'bernoulli' are",
+        ),
+        (lambda a: a.select(a.init(0), [True, False]), r"^available = .*: must be 3 booleans, one per arm$"),
+    ],
+)
+def test_invalid_input_is_refused(call, words):
+    with pytest.raises(jb.InputError, match=words):
+        call(jb.Agent("ucb1", 3))

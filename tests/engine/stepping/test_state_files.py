@@ -1,0 +1,79 @@
+"""`jb.save` and `jb.load`: a state goes on where it was, and a file of something else is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+
+
+def played(agent, state, rounds, rng):
+    """The arms that the agent selects in some rounds, and its state after them."""
+    selected = []
+    for _ in range(rounds):
+        state, arms, _ = agent.select(state)
+        selected += arms.tolist()
+        state = agent.observe(state, arms, rng.integers(0, 2, len(arms)))
+    return selected, state
+
+
+@pytest.mark.parametrize("kind", ["thompson", "lfg", "fairx-ts"])
+def test_an_agent_goes_on_where_it_was_saved(kind, tmp_path):
+    def made():
+        return jb.Agent(kind, 4, fractions=0.1, merit="power")
+
+    _, state = played(made(), made().init(5), 20, np.random.default_rng(0))
+    jb.save(state, tmp_path / "new" / "agent.npz")
+    again = jb.load(tmp_path / "new" / "agent.npz", like=made().init(0))
+    jax.tree.map(lambda one, other: np.testing.assert_array_equal(one, other, strict=True), state, again)
+    rng, same = np.random.default_rng(1), np.random.default_rng(1)
+    assert played(made(), again, 20, rng)[0] == played(made(), state, 20, same)[0]
+
+
+def test_any_tree_of_arrays_is_kept(tmp_path):
+    tree = {"a": [jnp.arange(3), np.float64(0.1)], "key": jax.random.key(3), "flags": (True, jnp.zeros((0, 2)))}
+    jb.save(tree, tmp_path / "tree.npz")
+    again = jb.load(str(tmp_path / "tree.npz"), like=tree)
+    assert jax.tree.structure(again) == jax.tree.structure(tree)
+    assert again["a"][0].tolist() == [0, 1, 2]
+    assert jax.random.key_data(again["key"]).tolist() == [0, 3]
+    with np.load(tmp_path / "tree.npz", allow_pickle=False) as file:
+        assert sorted(file.files) == ["['a'][0]", "['a'][1]", "['flags'][0]", "['flags'][1]", "['key']"]
+
+
+def test_a_file_of_another_state_is_refused(tmp_path):
+    path = tmp_path / "agent.npz"
+    jb.save(jb.Agent("ucb1", 4).init(0), path)
+    with pytest.raises(jb.InputError, match=r"where '\.counts' is int32 of shape \(5, 1\); the file has .* \(4, 1\)$"):
+        jb.load(path, like=jb.Agent("ucb1", 5).init(0))
+    with pytest.raises(jb.InputError, match=r"it lacks '\.squares'$"):
+        jb.load(path, like=jb.Agent("ucb-v", 4).init(0))
+    jb.save(jb.Agent("ucb-v", 4).init(0), path)
+    with pytest.raises(jb.InputError, match=r"which has no '\.squares'$"):
+        jb.load(path, like=jb.Agent("ucb1", 4).init(0))
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\3\4", b"not a state"])
+def test_a_file_that_cannot_be_read_is_refused(content, tmp_path):
+    path = tmp_path / "state.npz"
+    words = "no such file"
+    if content is not None:
+        path.write_bytes(content)
+        words = r"not a file of `jb\.save`"
+    with pytest.raises(jb.InputError, match=rf"^cannot read .*state.npz: {words}"):
+        jb.load(path, like=jnp.zeros(3))
+
+
+def test_nothing_that_can_be_executed_is_read_or_written(tmp_path):
+    with pytest.raises(jb.InputError, match=r"^state = .*: must be a pytree of arrays of numbers; \['a'\] is not one$"):
+        jb.save({"a": print}, tmp_path / "state.npz")
+    np.savez(tmp_path / "state.npz", **{"['a']": np.array([print], object)})
+    with pytest.raises(jb.InputError, match=r"not a file of `jb\.save`"):
+        jb.load(tmp_path / "state.npz", like={"a": jnp.zeros(1)})
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(jb.WriteError, match="cannot be written"):
+        jb.save(jnp.zeros(3), tmp_path / "file" / "state.npz")
