@@ -8,8 +8,8 @@ import jaxbandit
 
 ROOT = Path(jaxbandit.__file__).parent
 # Each folder imports only from itself and from what stands before it.
-ORDER = ["core", "environment", "policies", "metrics", "engine", "experiments", "tuning", "papers"]
-OUTSIDE = ["cli", "__init__", "__main__"]
+ORDER = ["core", "environment", "policies", "metrics", "engine", "experiments", "tuning", "papers", "cli"]
+OUTSIDE = ["__init__", "__main__"]
 
 
 def imports(path):

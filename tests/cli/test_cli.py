@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import tempfile
 import tomllib
 from importlib import metadata
 
@@ -222,7 +223,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(there, capsys, monkeypatc
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cli.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     assert run("--out", "made") == 2
     message = "jaxbandit: --out = 'made': must be a folder that can be written to (Permission denied)\n"
     assert capsys.readouterr().err == message

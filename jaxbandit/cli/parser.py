@@ -1,0 +1,128 @@
+"""The arguments of the commands, and the texts of `--help`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from jaxbandit.cli.policies import policies_command
+from jaxbandit.cli.reproduce import reproduce_command
+from jaxbandit.cli.run import resume_command, run_command
+from jaxbandit.cli.tune import tune_command
+from jaxbandit.core.provenance import version
+from jaxbandit.papers import PAPERS
+
+RUN = """\
+Simulate the policies of a config, print a summary table, and write the results and figures to DIR.
+
+Finished blocks of runs are saved in DIR/unfinished until DIR/results.nc is written. After an interruption
+(Ctrl-C, a kill, a power cut), `jaxbandit resume DIR` or the same command again continues the run."""
+RUN_EXAMPLES = """\
+examples:
+  jaxbandit run configs/quickstart.toml
+  jaxbandit run my.toml --out results/long --set simulation.horizon=100000 simulation.seeds=1000
+  jaxbandit run my.toml --set policies.0.eta=[1,10,100] grid.problem.penalties=[0.1,0.4]
+  jaxbandit run my.toml --until "regret_stderr<0.5"
+"""
+RESUME = """\
+Continue an interrupted run. It ends as `jaxbandit run` would have, with the same results."""
+RESUME_EXAMPLES = """\
+example:
+  jaxbandit resume results/my"""
+TUNE = """\
+Tune the policy that the table [tuning] of a config names, by gradients of an expected objective. Write the tuned
+config, the trajectory and a figure to DIR: tuned.toml, tuning.nc, tuning.png and tuning.pdf.
+
+An interrupted tuning starts again from the beginning."""
+TUNE_EXAMPLES = """\
+examples:
+  jaxbandit tune my.toml
+  jaxbandit tune my.toml --set tuning.steps=500 && jaxbandit run results/my/tuned.toml"""
+REPRODUCE = """\
+Simulate the experiments of the papers, draw their figures, decide their claims, and write a report to DIR:
+report.html, report.md and claims.json.
+
+After an interruption the same command runs only the simulations that are missing."""
+REPRODUCE_EXAMPLES = """\
+examples:
+  jaxbandit reproduce guarantees --quick
+  jaxbandit reproduce --out results/all"""
+POLICIES = "List the policies: what each does, its source, and its parameters with their defaults."
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line; `command` of the parsed arguments is the function to call."""
+    about = "Simulate fair and delayed multi-armed bandits in batches. `jaxbandit COMMAND --help` explains a command."
+    parser = argparse.ArgumentParser(prog="jaxbandit", description=about)
+    parser.add_argument("--version", action="version", version=f"jaxbandit {version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    def add(
+        name: str, function: Callable[[argparse.Namespace], int], summary: str, about: str, examples: str = ""
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=about,
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.set_defaults(command=function)
+        return command
+
+    run = add("run", run_command, "simulate the policies of a config", RUN, RUN_EXAMPLES)
+    resume = add("resume", resume_command, "continue an interrupted run", RESUME, RESUME_EXAMPLES)
+    tune = add("tune", tune_command, "tune a policy's parameters by gradients", TUNE, TUNE_EXAMPLES)
+    papers = "\n".join(f"  {name:15}{paper.citation}" for name, paper in PAPERS.items())
+    reproduce = add(
+        "reproduce", reproduce_command, "reproduce the papers", REPRODUCE, f"papers:\n{papers}\n\n{REPRODUCE_EXAMPLES}"
+    )
+    add("policies", policies_command, "list the policies and their parameters", POLICIES)
+    for command in (run, tune):
+        _add_config_arguments(command)
+    run.add_argument(
+        "--until", metavar="METRIC_stderr<X", help="add seeds until the standard error of the metric's mean is below X"
+    )
+    run.add_argument("--force", action="store_true", help="replace the results of another config in DIR")
+    resume.add_argument("out", type=Path, metavar="DIR", help="the output directory of the interrupted run")
+    for command in (run, resume):
+        _add_process_arguments(command)
+    reproduce.add_argument("paper", nargs="?", metavar="PAPER", help=f"{', '.join(PAPERS)} (default: all)")
+    reproduce.add_argument("--quick", action="store_true", help="run smaller problems and fewer seeds")
+    reproduce.add_argument(
+        "--out", type=Path, metavar="DIR", help="the output directory (default: results/reproduction[-quick])"
+    )
+    reproduce.add_argument(
+        "--conversion-log",
+        type=Path,
+        metavar="FILE",
+        help="the conversion log for figure 3 of the merit paper, which is skipped without it",
+    )
+    return parser
+
+
+def _add_config_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the commands that read a config."""
+    command.add_argument("config", type=Path, metavar="CONFIG.toml", help="the config, described in README.md")
+    command.add_argument(
+        "--out", type=Path, metavar="DIR", help="the output directory (default: results/<config name>)"
+    )
+    command.add_argument(
+        "--set",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change keys of the config, as simulation.seeds=200 or policies.0.eta=[1,10]; a value is TOML or a word",
+    )
+
+
+def _add_process_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the commands that several processes can run together."""
+    group = command.add_argument_group(
+        "several processes", "Start the same command in each process, with its own --process-id."
+    )
+    group.add_argument("--coordinator", metavar="HOST:PORT", help="the address of process 0")
+    group.add_argument("--processes", type=int, metavar="N", help="the number of processes")
+    group.add_argument("--process-id", type=int, metavar="I", help="the number of this process, from 0 to N - 1")
