@@ -100,7 +100,7 @@ def _of_few(world: World, arms: int) -> bool:
 
 
 def arrivals(
-    under_way: Calendar | None, sent: Sent, selected: Array, t: Array, squares: bool
+    under_way: Calendar | None, sent: Sent, selected: Array, t: Array, squares: bool, uncentred: bool
 ) -> tuple[Calendar | None, Feedback]:
     """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`.
 
@@ -110,13 +110,15 @@ def arrivals(
         selected: the selected arms, bool `[K, *runs]`.
         t: the round.
         squares: whether to sum the squares of the rewards' deviations, too.
+        uncentred: whether to sum the rewards themselves, too.
     """
     here = sent.here
     if under_way is None and sent.rounds is not None:
         here = here & (sent.rounds == 0)  # now or never
     total = jnp.where(here, sent.deviation, 0.0)
     squared = jnp.where(here, sent.deviation**2, 0.0) if squares else None
-    feedback = Feedback(here.astype(jnp.int32), total, squared)
+    rewards = jnp.where(here, sent.reward, 0.0) if uncentred else None
+    feedback = Feedback(here.astype(jnp.int32), total, squared, rewards)
     if under_way is None:
         return None, _of_all(feedback, sent.arm, selected)
     return deliver(under_way, feedback, sent.arm, sent.rounds, t)

@@ -27,7 +27,7 @@ from jaxbandit.engine.feedback import Sent, arrivals, draw, drawing_form
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
-from jaxbandit.policies.round_view import RoundView, deficit
+from jaxbandit.policies.round_view import Arrived, RoundView, deficit
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
 
@@ -102,7 +102,11 @@ def begin(
         received=None if world.delay.immediate else counts,
         deviation=totals,
         squares=squares,
-        under_way=empty_calendar(Feedback(counts, totals, squares), world.calendar_rounds, world.zero_one),
+        under_way=empty_calendar(
+            Feedback(counts, totals, squares, totals if _uncentred(policy, world) else None),
+            world.calendar_rounds,
+            world.zero_one,
+        ),
         policy=checked_init(policy, world, shape),
         offered=None if world.availability is None else counts[:1],
         sums={name: sums.zeros((1, *shape[1:])) for name in asked},
@@ -210,7 +214,8 @@ def settle(
     if world.plays == 1:  # from `sent`: XLA sees that the draw reads counts first, and updates them in place
         selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
-    under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None)
+    uncentred = _uncentred(policy, world)
+    under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None, uncentred)
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
         state,
@@ -227,8 +232,16 @@ def settle(
         misdelayed=misdelayed,
     )
     after = observe(state, world, t, horizon, quota_before, quota_now, random)
+    if policy.update_is_users:  # no other policy reads them
+        total = arrived.rewards if uncentred else arrived.total
+        after = dataclasses.replace(after, arrived=Arrived(arrived.count, total))
     state = dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
     return state, RoundEvents(selected, chances, sent, arrived)
+
+
+def _uncentred(policy: Policy, world: World) -> bool:
+    """Whether to sum the arriving rewards beside their deviations: the policy may read them in `update`."""
+    return world.centre is not None and policy.update_is_users
 
 
 def _offered(now: RoundView) -> Array:

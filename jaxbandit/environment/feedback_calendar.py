@@ -20,11 +20,13 @@ class Feedback:
         count: the number of rewards, int32.
         total: the sum of the rewards, each less the centre of the reward distribution, float.
         squares: the sum of the squares of these differences, float; None unless the policy needs it.
+        rewards: the sum of the rewards themselves, float; None where `total` is that sum, or where no policy reads it.
     """
 
     count: Array
     total: Array
     squares: Any = None  # an array, or None
+    rewards: Any = None  # an array, or None
 
 
 def calendar_length(longest: float, horizon: int) -> int:
@@ -65,7 +67,7 @@ def empty_calendar(sent: Feedback, length: int, zero_one: bool = False) -> Calen
     if length == 1:
         return None
     fits = length < _HALF // 2  # of each earlier round in the calendar, at most one reward arrives in one round
-    pages: Calendar = PackedFeedback(sent.count) if zero_one and fits and sent.squares is None else sent
+    pages: Calendar = PackedFeedback(sent.count) if zero_one and fits and sent.squares is sent.rewards is None else sent
     return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
 
 

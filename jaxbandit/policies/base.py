@@ -9,14 +9,6 @@ values of the index, or how arms are selected by them. Every rule works with eve
 delay model. Most policies work with every reward model. The exceptions check the rewards when the simulation starts:
 `kl-ucb` and the policies of `policies/merit/` need rewards in [0, 1]; `thompson` needs rewards in [0, 1] or Gaussian
 rewards, or the parameter `sd`.
-
-To add a policy, write one class. An index needs one method:
-
-    class Optimist(jb.Index, name="optimist"):
-        bonus: float = 1.0
-
-        def value(self, state, now):
-            return now.mean + self.bonus / now.samples
 """
 
 from __future__ import annotations
@@ -144,7 +136,8 @@ class Policy(Component):
 
         Args:
             state: the state before the round.
-            after: the view at the end of the round, with its counts and the feedback that arrived in it.
+            after: the view at the end of the round, with its counts and the feedback that arrived in it;
+                `after.arrived` has the rewards that arrived in this round alone.
             selected: the arms that were played, bool `[K, *runs]`.
 
         Returns:
@@ -165,6 +158,11 @@ class Policy(Component):
     def wants_squares(self) -> bool:
         """Whether the engine sums squares for the policy: the policy, or one that it wraps, asks for it."""
         return any(part.needs_squares for part in self.nested_policies())
+
+    @property
+    def update_is_users(self) -> bool:
+        """Whether `update` of the policy, or of one that it wraps, is a user's."""
+        return any(is_user_defined(type(part).update) for part in self.nested_policies())
 
     @property
     def selection_is_users(self) -> bool:

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 
 @struct
+class Arrived:
+    """The rewards that arrived at the end of a round, as the policy receives them.
+
+    Attributes:
+        count: their number per arm, int32 `[K, *runs]`.
+        total: their sum per arm, float `[K, *runs]`. Where one reward of an arm arrived, it is exactly this reward.
+    """
+
+    count: Array
+    total: Array
+
+
+@struct
 class RoundView:
     """What a policy sees in round t.
 
@@ -59,6 +72,8 @@ class RoundView:
         random: the random numbers of this round for this policy: `random.uniform(n)` and `random.normal(n)` return
             `[n, *runs]`, and `random.beta(a, b)` an array of the shape of `a`.
         plays: L, the number of arms to select; int.
+        arrived: the rewards that arrived at the end of this round, `arrived.count` and `arrived.total` per arm; only in
+            `update`, None elsewhere.
 
     Example:
         >>> class Optimist(jb.Index):
@@ -82,6 +97,7 @@ class RoundView:
     penalties: Array | Any
     random: Stream
     plays: int = static(1)
+    arrived: Arrived | Any = None
 
     @property
     def samples(self) -> Array:

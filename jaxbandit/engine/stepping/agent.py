@@ -23,7 +23,7 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies import base
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
-from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.round_view import Arrived, RoundView
 
 _NO_HORIZON = (1 << 31) - 2
 
@@ -40,6 +40,7 @@ class AgentState:
         sums, squares: the sums of these rewards and of their squares, float `[K, 1]`; `squares` is None where the
             policy does not use it.
         selected, available: the arms that were selected and available in round t, bool `[K, 1]`.
+        arrived: the rewards that came back since round t was selected; None where the policy does not use them.
         policy: the policy's state at the end of round t - 1.
     """
 
@@ -51,6 +52,7 @@ class AgentState:
     squares: Array | None
     selected: Array
     available: Array
+    arrived: Arrived | None
     policy: Any  # a pytree of the policy's choice
 
     @property
@@ -163,6 +165,7 @@ class Agent:
             squares=sums if self._policy.wants_squares else None,
             selected=~everywhere,
             available=everywhere,
+            arrived=Arrived(counts, sums) if self._policy.update_is_users else None,
             policy=jax.tree.map(jnp.asarray, checked_init(self._policy, self._world, shape)),
         )
 
@@ -250,15 +253,16 @@ class Agent:
     def _selected(self, state: AgentState, available: Array) -> tuple[AgentState, Array, Array]:
         """Finish the last round with the rewards that came since, and select the arms of the next one."""
         policy = self._policy
-        after = self._view(state, state.t, state.available)
+        after = dataclasses.replace(self._view(state, state.t, state.available), arrived=state.arrived)
         updated = checked_update(policy, state.policy, after, state.selected)
         own = jax.tree.map(lambda new, old: jnp.where(state.t > 0, new, old), updated, state.policy)
         t = state.t + 1
         now = self._view(state, t, jnp.asarray(available, bool)[:, None])
         mask, chances = checked_choose(policy, own, now)
         mask = mask & now.available
+        counts, none = state.counts + mask.astype(jnp.int32), jax.tree.map(jnp.zeros_like, state.arrived)
         state = dataclasses.replace(
-            state, t=t, counts=state.counts + mask.astype(jnp.int32), selected=mask, available=now.available, policy=own
+            state, t=t, counts=counts, selected=mask, available=now.available, arrived=none, policy=own
         )
         return state, selected_arms(mask, self.plays)[:, 0], chances[:, 0]
 
@@ -276,11 +280,13 @@ class Agent:
         def add(total: Array, values: Array) -> Array:
             return total.at[place, 0].add(values, mode="drop")
 
+        ones, arrived = jnp.ones(len(arm), jnp.int32), state.arrived
         return dataclasses.replace(
             state,
-            received_counts=add(state.received_counts, jnp.ones(len(arm), jnp.int32)),
+            received_counts=add(state.received_counts, ones),
             sums=add(state.sums, reward),
             squares=None if state.squares is None else add(state.squares, reward**2),
+            arrived=arrived and Arrived(add(arrived.count, ones), add(arrived.total, reward)),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +14,7 @@ from jaxbandit.core.rationals import Quota
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_update
-from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.round_view import Arrived, RoundView
 
 
 def check_horizon_is_not_used(policy: Policy, problem: Problem) -> None:
@@ -46,7 +48,8 @@ def uses_horizon(policy: Policy, problem: Problem) -> bool:
             random=Stream(key, t.astype(jnp.uint32), POLICY), plays=problem.plays,
         )  # fmt: skip
         mask, chances = checked_choose(one, state, view)
-        return mask, chances, checked_update(one, state, view, mask)
+        after = dataclasses.replace(view, arrived=Arrived(counts, sums) if one.update_is_users else None)
+        return mask, chances, checked_update(one, state, after, mask)
 
     traced = jax.make_jaxpr(round_of)(jnp.int32(9), jnp.int32(9)).jaxpr
     return any(traced.invars[0] is variable for equation in traced.eqns for variable in equation.invars)

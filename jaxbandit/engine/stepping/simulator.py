@@ -27,6 +27,7 @@ from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
 from jaxbandit.policies import base
 from jaxbandit.policies.base import Policy
+from jaxbandit.policies.round_view import Arrived
 
 
 @struct
@@ -57,19 +58,6 @@ class SimulatorState:
 
 
 @struct
-class Arrived:
-    """The rewards that arrived at the end of a round, as the policy received them.
-
-    Attributes:
-        count: their number per arm, int32 `[K]`.
-        total: their sum per arm, float `[K]`.
-    """
-
-    count: Array
-    total: Array
-
-
-@struct
 class StepInfo:
     """What happened in a round.
 
@@ -80,7 +68,8 @@ class StepInfo:
             round; one with delay `jb.NEVER` or more never arrives.
         chances: p_k(t), the probability with which each arm was selected, float `[K]`. It is 1 or 0 unless the policy
             selects by probabilities that it knows.
-        arrived: the rewards that arrived at the end of the round.
+        arrived: the rewards that arrived at the end of the round: their number `arrived.count`, int32 `[K]`, and their
+            sum `arrived.total`, float `[K]`.
     """
 
     arms: Array
@@ -237,9 +226,9 @@ def _info(world: World, events: rollout.RoundEvents) -> StepInfo:
     reward = jnp.broadcast_to(sent.reward, sent.arm.shape)
     if len(sent.arm) == len(events.selected):  # the round drew rewards of all arms
         reward, rounds = (jnp.take_along_axis(x, arms, axis=0, mode="clip") for x in (reward, rounds))
-    count, total = events.arrived.count, events.arrived.total
+    count, total, exact = events.arrived.count, events.arrived.total, events.arrived.rewards
     if world.centre is not None:
-        total = total + world.centre * count.astype(total.dtype)
+        total = total + world.centre * count.astype(total.dtype) if exact is None else exact
     none = jnp.zeros((), rounds.dtype)
     return StepInfo(
         arms,
