@@ -98,6 +98,11 @@ class Plan:
             for block in cover(stack.rows, seeds, one, self.shards)
         ]
 
+    def seed_range(self, start: int, stop: int) -> slice:
+        """The seeds of the runs number `start` to `stop` - 1 of the plan."""
+        first = self.settings.first_seed
+        return slice(first + start, first + stop)
+
     def count_rounds(self, seeds: slice) -> int:
         """The rounds of all runs of a seed range."""
         return sum(stack.rows for stack in self.stacks) * (seeds.stop - seeds.start) * self.settings.horizon
@@ -105,7 +110,7 @@ class Plan:
     @property
     def blocks(self) -> list[Block]:
         """All blocks of the planned seeds."""
-        return [task.block for task in self.tasks(slice(0, self.settings.seeds))]
+        return [task.block for task in self.tasks(self.seed_range(0, self.settings.seeds))]
 
     @property
     def result_shapes(self) -> list[ResultShape]:

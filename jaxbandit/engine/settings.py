@@ -52,6 +52,7 @@ class SimulationSettings:
         metrics: names of metrics; None for all that the problem defines.
         block: runs simulated together; None for a number that suits the device. Results do not depend on it.
         until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
+        first_seed: the number of the first run; the runs are `first_seed`, `first_seed` + 1, ...
     """
 
     horizon: int
@@ -61,9 +62,11 @@ class SimulationSettings:
     metrics: list[str] | None = None
     block: int | None = None
     until: str | None = None
+    first_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("horizon", "seeds", "record", "metrics", "block"):  # NumPy's and JAX's numbers among them
+        # NumPy's and JAX's numbers among them
+        for name in ("horizon", "seeds", "first_seed", "record", "metrics", "block"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
         object.__setattr__(self, "key", prng.key_as_integer(self.key))
 
@@ -77,6 +80,8 @@ class SimulationSettings:
             value = getattr(self, name)
             if not (name == "block" and value is None) and not is_whole_number(value):
                 raise InputError(f"simulation.{name}", value, "a whole number >= 1")
+        if not is_whole_number(self.first_seed, 0):
+            raise InputError("simulation.first_seed", self.first_seed, "a whole number >= 0")
         listed = isinstance(self.record, list) and all(is_whole_number(t) and t <= self.horizon for t in self.record)
         if not (listed or self.record == "all" or is_whole_number(self.record)):
             words = f'a whole number >= 1, "all", or a list of rounds from 1 to {self.horizon}'
@@ -88,6 +93,9 @@ class SimulationSettings:
             raise InputError("simulation.horizon", self.horizon, f"at most {most} rounds{more}")
         if self.seeds > MOST_RUNS:
             raise InputError("simulation.seeds", self.seeds, f"at most {MOST_RUNS} (beyond this, means are not exact)")
+        if self.first_seed + self.seeds > MOST_RUNS:
+            words = f"at most {MOST_RUNS - self.seeds}, so that no seed is beyond {MOST_RUNS - 1}"
+            raise InputError("simulation.first_seed", self.first_seed, words)
         if self.metrics is not None:
             check_names(self.metrics, "simulation.metrics")
 

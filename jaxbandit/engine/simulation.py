@@ -60,7 +60,7 @@ def run(
         if checkpoint is not None:
             checkpoint.since = compiled
         if isinstance(progress, bool):
-            total = plan.count_rounds(slice(0, plan.settings.seeds))
+            total = plan.count_rounds(plan.seed_range(0, plan.settings.seeds))
             progress = Progress(total, plan.problem.plays, shown=progress and distributed.number() == 0)
         with progress as bar:
             statistics, seeds, short = _until_stopped(_Run(plan, pool, checkpoint, bar))
@@ -116,11 +116,11 @@ def _until_stopped(run: _Run) -> tuple[list[BlockStatistics], int, str | None]:
         The statistics of each stack, the number of seeds, and the reason where these are fewer than wanted.
     """
     plan, seeds = run.plan, run.plan.settings.seeds
-    statistics = _simulate_seeds(run, slice(0, seeds))
+    statistics = _simulate_seeds(run, plan.seed_range(0, seeds))
     while (wanted := _wanted_seeds(plan, statistics, seeds)) > seeds:
         if (short := _no_room(plan, seeds, wanted)) is not None:
             return statistics, seeds, short
-        added = slice(seeds, wanted)
+        added = plan.seed_range(seeds, wanted)
         run.bar.more(plan.count_rounds(added))
         parts = zip(statistics, _simulate_seeds(run, added), strict=True)
         statistics, seeds = [before.append_seeds(more) for before, more in parts], wanted

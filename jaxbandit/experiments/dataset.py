@@ -2,7 +2,7 @@
 
 Dimensions:
     policy: the configurations, by label.
-    instance, seed, arm: numbers from 0.
+    instance, seed, arm: numbers from 0; `seed` from `first_seed`, if the config has one.
     round: the recorded rounds; the last one is T.
     phase: numbers from 1; only if a policy has phases.
 
@@ -88,7 +88,7 @@ def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) 
             "family": ("policy", [configuration.family for configuration in plan.configurations]),
             "kind": ("policy", [kind_of(configuration.policy) for configuration in plan.configurations]),
             "instance": np.arange(plan.problem.instances),
-            "seed": np.arange(result.seeds),
+            "seed": plan.settings.first_seed + np.arange(result.seeds),
             "arm": np.arange(plan.problem.arms),
             "round": result.rounds,
             **coordinates,

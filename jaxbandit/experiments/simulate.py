@@ -51,6 +51,7 @@ def simulate(
     block: int | None = None,
     grid: Mapping[str, object] | None = None,
     until: str | None = None,
+    first_seed: int = 0,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -77,6 +78,8 @@ def simulate(
         until: a stopping rule, such as "regret_stderr<0.5". After `seeds` runs per policy and instance, more seeds are
             added until the standard error of the metric's mean at T is below the number for every policy and every
             instance. "stderr<0.5" takes the first recorded metric. If the memory is full before, a warning says so.
+        first_seed: the number of the first run, from 0. `seeds=100, first_seed=100` gives runs 100 to 199, which
+            `jb.combine` joins with runs 0 to 99.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
             interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
             call with other arguments, or with edited code of your classes, is refused.
@@ -110,7 +113,7 @@ def simulate(
         100
     """
     show = boolean(progress, "progress")
-    settings = SimulationSettings(horizon, seeds, key, record, metrics, block, until)  # type: ignore[arg-type]
+    settings = SimulationSettings(horizon, seeds, key, record, metrics, block, until, first_seed)  # type: ignore[arg-type]
     settings.check()
     folder = _checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)

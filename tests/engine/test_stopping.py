@@ -143,3 +143,14 @@ def test_where_more_do_not_fit_the_results_are_kept(tmp_path, capsys, monkeypatc
     with xr.open_dataset(tmp_path / "out" / "results.nc") as data:
         assert data.sizes["seed"] == 160
     assert not (tmp_path / "out" / "unfinished").exists()
+
+
+def test_runs_from_a_first_seed_on_are_those_of_the_whole_simulation(enough):
+    some = simulate(3, first_seed=7, until="regret_stderr<2")
+    assert some.sizes["seed"] > 3
+    assert some.seed.values.tolist() == list(range(7, 7 + some.sizes["seed"]))
+    assert "first_seed = 7" in some.attrs["config"]
+    runs = [name for name in enough if "seed" in enough[name].dims]
+    shared = np.intersect1d(some.seed, enough.seed)
+    assert len(shared) > 3
+    xr.testing.assert_equal(some[runs].sel(seed=shared), enough[runs].sel(seed=shared))

@@ -31,7 +31,8 @@ def digest(plan: Plan) -> str:
     about = (
         *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),
         *(str(jnp.result_type(float)), [int(word[0]) for word in prng.key_words(settings.key)]),
-        *(settings.horizon, settings.seeds, asked, labels, [stack.configurations for stack in plan.stacks]),
+        *(settings.horizon, settings.first_seed, settings.seeds, asked, labels),
+        [stack.configurations for stack in plan.stacks],
     )
     made = hashlib.sha256(repr(about).encode())
     for stack in plan.stacks:

@@ -53,6 +53,8 @@ def config_of(
     simulation["metrics"] = plan.metrics
     if settings.until is not None:
         simulation["until"] = settings.until
+    if settings.first_seed:
+        simulation["first_seed"] = settings.first_seed
     config: Table = {"simulation": simulation}
     config["problem"] = problem.as_table() if isinstance(problem, Problem) else to_toml(problem)
     if grid is not None:
