@@ -11,6 +11,7 @@ Simulate:
     Problem: a bandit problem: means, rewards, delays and fairness constraints.
     policy: makes a policy from its name and its parameters.
     simulate: runs policies on a problem, or on a grid of problems; returns an xarray dataset.
+    combine: joins two such datasets: more policies, or more runs.
 
 Evaluate (modules):
     summary: results as text; `jb.summary.table(results)` has one line per policy.
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from jaxbandit.engine.stepping import Agent, Simulator, load, save
     from jaxbandit.experiments import summary
     from jaxbandit.experiments import tables as grids
+    from jaxbandit.experiments.joining.combine import combine
     from jaxbandit.experiments.plots import figures as plots
     from jaxbandit.experiments.simulate import simulate
     from jaxbandit.metrics import bounds
@@ -90,6 +92,7 @@ __all__ = [
     "WriteError",
     "__version__",
     "bounds",
+    "combine",
     "grids",
     "indices",
     "instances",
@@ -122,6 +125,8 @@ def __getattr__(name: str) -> object:
     """Import a lazy name. An unknown name raises an AttributeError that suggests the nearest one."""
     if name in _LAZY_MODULES:
         return importlib.import_module(_LAZY_MODULES[name])
+    if name == "combine":
+        return importlib.import_module("jaxbandit.experiments.joining.combine").combine
     if name == "simulate":
         return importlib.import_module("jaxbandit.experiments.simulate").simulate
     if name in _STEPPING:

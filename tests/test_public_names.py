@@ -28,6 +28,7 @@ NAMES = [
     "WriteError",
     "__version__",
     "bounds",
+    "combine",
     "grids",
     "indices",
     "instances",

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of simulate, tables, the summary and figures run and print what they say."""
+"""The examples in the docstrings of simulate, combine, tables, the summary and figures run and print what they say."""
 
 import doctest
 import importlib
@@ -8,7 +8,7 @@ import pytest
 
 import jaxbandit as jb
 
-MODULES = ["simulate", "tables", "summary"]
+MODULES = ["simulate", "tables", "summary", "joining.combine", "joining.pooling"]
 PLOTS = ["figures", "lines", "style", "arms", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
 
 

@@ -204,7 +204,7 @@ def _on_problem(configuration: Configuration, at: ProblemPoint) -> Configuration
     """A policy on a problem of a grid. Its label shows the point in the policy's grid and in the problem's grid."""
     point = {**configuration.point, **at.point}
     name = configuration.family if configuration.point else configuration.label
-    return dataclasses.replace(configuration, label=f"{name} ({point_text(point)})", problem=at.problem, point=point)
+    return dataclasses.replace(configuration, label=label_at(name, point), problem=at.problem, point=point)
 
 
 def policy_configurations(tables: object, horizon: int) -> list[Configuration]:
@@ -248,7 +248,7 @@ def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configurati
     if label is not None and not isinstance(label, str):
         raise InputError(f"{key}.label", label, "a string")
     label = label or _default_label(kind, given)
-    lists = {name: value for name, value in given.items() if isinstance(value, list)}
+    lists = _lists(given)
     for name, values in lists.items():
         if not values:
             raise InputError(f"{key}.{name}", values, "must have at least one value")
@@ -261,7 +261,31 @@ def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configurati
         except InputError as error:
             raise error.with_key(error.key.replace("policies", key, 1)) from None
         point = {f"policies.{name}": value for name, value in varied.items() if len(lists[name]) > 1}
-        yield Configuration(f"{label} ({point_text(point)})" if point else label, made, label, point=point)
+        yield Configuration(label_at(label, point), made, label, point=point)
+
+
+def _lists(given: Mapping[str, object]) -> dict[str, list[Any]]:
+    """The lists of a policy's table, of which each makes an axis of its grid."""
+    return {name: value for name, value in given.items() if isinstance(value, list)}
+
+
+def labels_of_policy(given: Mapping[str, Any], points: Sequence[Point]) -> list[str]:
+    """The labels of the configurations of a policy's table, which is valid, at the points of a grid over the problem.
+
+    No policy is made, so that its class need not be known.
+    """
+    label = given.get("label") or _default_label(str(given.get("kind")), given)
+    lists = {name: values for name, values in _lists(given).items() if len(values) > 1}
+    own = [
+        {f"policies.{name}": value for name, value in zip(lists, chosen, strict=True)}
+        for chosen in itertools.product(*lists.values())
+    ]
+    return [label_at(label, {**point, **at}) for point in own for at in points]
+
+
+def label_at(family: str, point: Mapping[str, object]) -> str:
+    """The label of a configuration at a point of a grid, which is empty outside grids."""
+    return f"{family} ({point_text(point)})" if point else family
 
 
 def point_text(point: Mapping[str, object]) -> str:

@@ -1,0 +1,1 @@
+"""Datasets of several simulations, joined into one."""
