@@ -36,6 +36,7 @@ Extend:
     parameter: declares a parameter of a component, with its range and its meaning.
     struct: a class decorator for the states of policies.
     NEVER: the delay that a `Delay` draws for a reward that does not arrive.
+    check_policy: checks whether a policy keeps the rules that simulations rely on.
 
 Errors:
     InputError: an argument, a config key or a file cannot be used.
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from jaxbandit.experiments import tables as grids
     from jaxbandit.experiments.joining.combine import combine
     from jaxbandit.experiments.plots import figures as plots
+    from jaxbandit.experiments.policy_checks.check import check_policy
     from jaxbandit.experiments.simulate import simulate
     from jaxbandit.metrics import bounds
 
@@ -92,6 +94,7 @@ __all__ = [
     "WriteError",
     "__version__",
     "bounds",
+    "check_policy",
     "combine",
     "grids",
     "indices",
@@ -118,6 +121,11 @@ _LAZY_MODULES = {
     "summary": "jaxbandit.experiments.summary",
     "tuning": "jaxbandit.tuning",
 }
+_LAZY_FUNCTIONS = {
+    "check_policy": "jaxbandit.experiments.policy_checks.check",
+    "combine": "jaxbandit.experiments.joining.combine",
+    "simulate": "jaxbandit.experiments.simulate",
+}
 _STEPPING = ("Agent", "Simulator", "load", "save")
 
 
@@ -125,10 +133,8 @@ def __getattr__(name: str) -> object:
     """Import a lazy name. An unknown name raises an AttributeError that suggests the nearest one."""
     if name in _LAZY_MODULES:
         return importlib.import_module(_LAZY_MODULES[name])
-    if name == "combine":
-        return importlib.import_module("jaxbandit.experiments.joining.combine").combine
-    if name == "simulate":
-        return importlib.import_module("jaxbandit.experiments.simulate").simulate
+    if name in _LAZY_FUNCTIONS:
+        return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
     if name in _STEPPING:
         return getattr(importlib.import_module("jaxbandit.engine.stepping"), name)
     if name == "__version__":

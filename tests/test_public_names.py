@@ -28,6 +28,7 @@ NAMES = [
     "WriteError",
     "__version__",
     "bounds",
+    "check_policy",
     "combine",
     "grids",
     "indices",

@@ -1,0 +1,155 @@
+"""Checks of whole runs: in batches, in `simulate`, in a `Simulator` and in an `Agent`, and how often they compile."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.engine import rollout
+from jaxbandit.engine.stepping.agent import Agent
+from jaxbandit.experiments import simulate as public
+from jaxbandit.experiments.policy_checks.cases import HORIZON
+from jaxbandit.experiments.policy_checks.subject import (
+    RUNS,
+    SETTINGS,
+    DoesNotHoldError,
+    NotApplicableError,
+    Subject,
+    arms_in_words,
+    engine_rounds,
+)
+from jaxbandit.policies.base import Policy
+
+
+def batch(subject: Subject) -> None:
+    """A run does not depend on the runs beside it."""
+    for run in subject_runs(subject):
+        alone = engine_rounds(subject.policy, subject.instances, run)[:, :, 0, 0]
+        together = subject.engine_batch[:, :, run[0], run[1]]
+        words = "run {run}: beside other runs {one}, and alone {other}: reduce over axis 0 only, the arms, and take "
+        _compare(together, alone, run, words + "random numbers from `now.random` only")
+
+
+def simulator(subject: Subject) -> None:
+    """A simulator's runs are those of the engine."""
+    for run in subject.single_runs:
+        words = (
+            "run {run}: `jb.Simulator` selected {one}, and `jb.simulate` {other}: a run of a simulator has arrays "
+            "[K, 1], a simulation [K, n, m]; do not depend on the number of axes (axis 0 is the arms)"
+        )
+        _compare(subject.arms_of_run(run), subject.engine_batch[:, :, run[0], run[1]], run, words)
+
+
+def simulate(subject: Subject) -> None:
+    """`simulate` runs the policy and keeps its progress."""
+    with tempfile.TemporaryDirectory() as folder:
+        keep = Path(folder) / "kept"
+        try:
+            results = public.simulate(
+                subject.instances, subject.policy, horizon=HORIZON, seeds=RUNS, keep=keep, **SETTINGS
+            )
+        except InputError as error:
+            raise DoesNotHoldError(f"`jb.simulate(..., keep=...)` raised: {error}") from error
+    pulls = results.pulls.values[0].transpose(2, 0, 1)
+    expected = subject.engine_batch.sum(axis=0)
+    if (pulls != expected).any():
+        raise DoesNotHoldError("two simulations with the same key selected different arms: call nothing outside of JAX")
+
+
+def compilations(subject: Subject) -> None:
+    """Other numbers do not compile another program."""
+    _ = subject.engine_batch
+    for what, play in _changes(subject):
+        before = _programs()
+        try:
+            play()
+        except InputError:  # the policy does not take the other number
+            continue
+        if _programs() != before:
+            raise DoesNotHoldError(
+                f"another value of {what} compiled the policy again: numbers that do not set shapes are parameters "
+                "without `static=True`, and `prepare` does not turn them into Python values"
+            )
+
+
+def agent(subject: Subject) -> None:
+    """An agent that is told the rewards of a run selects the arms of this run."""
+    problem, run = subject.instances, (0, 0)
+    if not problem.reward.zero_one:
+        raise NotApplicableError("sums of rewards that are not 0 or 1 are rounded in another way by `jb.Agent`")
+    given = {name: subject.table.get(name) for name in ("fractions", "penalties", "merit", "opportunity", "reward")}
+    made = Agent(
+        subject.policy,
+        problem.arms,
+        horizon=HORIZON,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    info, state, selected = subject.single_runs[run], made.init(0), []
+    for rewards in info.rewards:
+        state, arms, _ = made.select(state)
+        state = made.observe(state, arms, rewards)
+        selected.append((np.asarray(arms)[:, None] == np.arange(problem.arms)).any(axis=0))
+    words = (
+        "`jb.Agent` selected {one}, and the simulation {other}, with the same rewards: use only what is known in the "
+        "real world, so neither `world.means` nor `world.delay`"
+    )
+    _compare(np.array(selected), subject.arms_of_run(run), run, words)
+
+
+def subject_runs(subject: Subject) -> list[tuple[int, int]]:
+    """The first and the last run, and one between them: instance and seed."""
+    return [(0, 0), (1, 1), (subject.instances.instances - 1, RUNS - 1)]
+
+
+def _changes(subject: Subject) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Simulations with another number each, and what is another in them."""
+    policy, problem = subject.policy, subject.instances
+    other = problem.replace(means=(problem.means.T * 0.5 + 0.1).tolist())
+    yield "the means", lambda: engine_rounds(policy, other)
+    yield "the horizon", lambda: engine_rounds(policy, problem, horizon=HORIZON + 16)
+    yield "the key", lambda: engine_rounds(policy, problem, key=1)
+    yield "the number of seeds", lambda: engine_rounds(policy, problem, runs=RUNS + 1)
+    for name, changed in _other_parameters(policy):
+        yield f"the parameter `{name}`", lambda changed=changed: engine_rounds(changed, problem)  # type: ignore[misc]
+
+
+def _other_parameters(policy: Policy) -> Iterator[tuple[str, Policy]]:
+    """The policy with another value of each parameter that is a number, and of those of the policies inside it."""
+    for name, value in policy.numbers().items():
+        if isinstance(value, Policy):
+            for inner, changed in _other_parameters(value):
+                yield inner, policy.replace(**{name: changed})
+        elif type(value) in (int, float):
+            for other in (0.5 * value, value + 0.25, value - 0.25):
+                changed = policy.replace(**{name: other})
+                if other != value and _is_valid(changed):
+                    yield name, changed
+                    break
+
+
+def _is_valid(policy: Policy) -> bool:
+    try:
+        policy.check("policies")
+    except InputError:
+        return False
+    return True
+
+
+def _programs() -> int:
+    """The number of programs of rounds that are compiled so far."""
+    made: Any = rollout.compiled()._cache_size()
+    return int(made)
+
+
+def _compare(one: np.ndarray, other: np.ndarray, run: tuple[int, int], words: str) -> None:
+    """Masks `[T, K]` are equal; else an error with `words`, in which `{run}`, `{one}` and `{other}` are filled in."""
+    differ = (one != other).any(axis=1)
+    if differ.any():
+        t = int(np.argmax(differ))
+        found = {"one": arms_in_words(one[t]), "other": arms_in_words(other[t])}
+        raise DoesNotHoldError(f"in round {t + 1}, " + words.format(run=f"{run[1]} of instance {run[0]}", **found))

@@ -1,0 +1,150 @@
+"""Users' code in reports: the line at fault, errors in plain words, and the Python objects that methods can change."""
+
+from __future__ import annotations
+
+import linecache
+import random
+import re
+import sysconfig
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+
+import jax
+import jaxlib
+import numpy as np
+
+from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.errors import InputError
+from jaxbandit.policies.base import Policy
+
+_LIBRARIES = (*(str(Path(module.__file__ or "").parent) for module in (jax, jaxlib, np)), "<frozen")
+_STANDARD = sysconfig.get_path("stdlib")
+_PACKAGE = str(Path(__file__).parents[2])
+
+_SHAPE = "a parameter that sets a shape is declared with `jb.parameter(..., static=True)`"
+_HINTS: list[tuple[type[Exception], str]] = [
+    (
+        jax.errors.TracerBoolConversionError,
+        "arrays have no values while a program is compiled: use `jnp.where` or `lax.cond` instead of Python's `if`, "
+        "`and`, `or`, `not` and `while`",
+    ),
+    (jax.errors.TracerIntegerConversionError, f"arrays have no values while a program is compiled; {_SHAPE}"),
+    (jax.errors.TracerArrayConversionError, "use the functions of `jax.numpy` instead of those of NumPy"),
+    (jax.errors.NonConcreteBooleanIndexError, "use `jnp.where(mask, x, y)` instead of `x[mask]`"),
+    (
+        jax.errors.ConcretizationTypeError,
+        f"arrays have no values while a program is compiled: do not use `int`, `float`, `bool` or `.item()`; {_SHAPE}",
+    ),
+    (
+        jax.errors.UnexpectedTracerError,
+        "a method kept an array of an earlier call in an attribute, a global variable or a cache: keep it in the state",
+    ),
+]
+
+
+def error_in_words(error: BaseException) -> str:
+    """An error as a sentence: what it says, what to do about it, and the line of the user's code that raised it."""
+    where = _place(error)
+    at = f" (at {where})" if where else ""
+    if isinstance(error, InputError):
+        return f"{error}{at}"
+    for kind, hint in _HINTS:
+        if isinstance(error, kind):
+            return f"{type(error).__name__}{at}: {hint}"
+    text = " ".join(str(error).split("\n\n", maxsplit=1)[0].split())
+    hint = f"; {_SHAPE}" if "concrete values" in text else ""
+    return f"{type(error).__name__}{at}: {text[:300]}{hint}"
+
+
+def _place(error: BaseException) -> str:
+    """The last line of the user's code in the traceback, as `line 7 of mine.py, in select: `...``; "" without one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [frame for frame in frames if not _is_library(frame.filename)]
+    if not users:
+        return ""
+    frame = users[-1]
+    text = (linecache.getline(frame.filename, frame.lineno or 0) or frame.line or "").strip()
+    name = frame.filename if frame.filename.startswith("<") else Path(frame.filename).name
+    return f"line {frame.lineno} of {name}, in {frame.name}" + (f": `{text}`" if text else "")
+
+
+def _is_library(file: str) -> bool:
+    in_standard_library = file.startswith(_STANDARD) and "site-packages" not in file
+    return in_standard_library or file.startswith((*_LIBRARIES, _PACKAGE))
+
+
+def python_state(policy: Policy) -> dict[str, str]:
+    """What Python objects that a policy's methods can reach contain, by name, to see afterwards which have changed.
+
+    These are the attributes of the policy and of its classes, and the variables, globals and defaults of its methods,
+    as far as they are the user's; and the random generators of Python and NumPy.
+    """
+    found = {"the generator of `random`": repr(random.getstate()), "the generator of `np.random`": _numpy_generator()}
+    for part in policy.nested_policies():
+        for name, value in _reachable(part):
+            try:
+                content = _content(value)
+            except Exception:  # an object that cannot be printed
+                continue
+            if content is not None:
+                found[name] = content
+    return found
+
+
+def _numpy_generator() -> str:
+    kind, words, *others = np.random.get_state(legacy=True)  # noqa: NPY002  users may draw from it
+    return repr((kind, np.asarray(words).tolist(), others))
+
+
+def _reachable(policy: Policy) -> Iterator[tuple[str, object]]:
+    for name, value in vars(policy).items():
+        yield f"self.{name}", value
+    for cls in type(policy).__mro__:
+        if cls.__module__ == "builtins" or not is_user_defined(cls):
+            continue
+        for name, value in vars(cls).items():
+            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if isinstance(function, FunctionType):
+                yield from _variables(function)
+            elif not name.startswith("__"):
+                yield f"{cls.__name__}.{name}", value
+
+
+def _variables(function: FunctionType) -> Iterator[tuple[str, object]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    for name in _names(function.__code__):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+    for value in function.__defaults__ or ():
+        yield f"a default of {function.__name__}", value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _names(const)
+
+
+def _content(value: object, depth: int = 2) -> str | None:
+    """The content of an object that can change, without addresses; None for modules, functions and the like."""
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if isinstance(value, np.ndarray):
+        array = np.asarray(value)
+        return repr((array.shape, array.tobytes() if array.size < 1 << 20 else array.size))
+    if isinstance(value, ModuleType | type | Policy):
+        return None
+    if isinstance(value, list | tuple | set | frozenset | dict | deque | bytearray | str | int | float | None):
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    if depth and is_user_defined(type(value)) and hasattr(value, "__dict__") and not callable(value):
+        parts = {name: _content(part, depth - 1) for name, part in vars(value).items()}
+        return repr({name: part for name, part in parts.items() if part is not None})
+    return None

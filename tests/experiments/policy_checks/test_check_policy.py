@@ -1,0 +1,133 @@
+"""`jb.check_policy`: every built-in policy holds, and each check finds the fault that is planted for it."""
+
+import doctest
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+from faulty_policies import CLASSES, PLANTED, Branching, Counting, Faulty
+from harness import DISTINCT
+
+import jaxbandit as jb
+from jaxbandit.experiments.policy_checks import check, report
+
+FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
+FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
+FAST_POLICIES = ["lfg"]
+SENTENCES = {  # what a report says of the fault
+    "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise ValueError\(.*\): no table for",
+    "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",
+    "scan": r"^policy '.*': update returned .* expected a state like|^`init` returned the state of shape \[7, 5, 4\]",
+    "pure": r"^a method changed (`Counting.calls`|the generator of `np.random`): ",
+    "dtypes": r"^in float64 \(`jax_enable_x64` is True\): policy 'Half': update returned float64",
+    "numbers": r"^a chance was NaN in round 5 of run 0: guard",
+    "arms": r"^in round 9 of run 0 the policy selected 0 of the available arms \(arms 0, 1, 2, 3 available\): select 1",
+    "sleeping arms": r"^in round \d of run \d+ the policy selected 0 of the available arms .* where `now.available` is",
+    "two arms": r"^in round \d of run \d+ the policy selected 0 of the available arms",
+    "several plays": r"^with 2 plays: policy 'OneOfSeveral': select returned int32 .* set `many_plays = False`",
+    "chances": r"^arm \d was selected \d+ times in 1024 rounds, but its chances summed to 256.0: return",
+    "zero delay": r"^in round \d the policy selected arm \d where every delay was 0, and arm \d without a delay model",
+    "late rewards": r"^a chance was NaN in round \d+ of run \d+: rewards arrive late",
+    "batch": r"^in round \d, run 0 of instance 0: beside other runs arm \d, and alone arm \d: reduce over axis 0 only",
+    "simulate": r"^`jb.simulate\(..., keep=...\)` raised: policies = 'CallingBack': .* without callbacks to Python",
+    "compilations": r"^another value of the horizon compiled the policy again",
+    "Simulator": r"^in round \d, run 0 of instance 0: `jb.Simulator` selected arm \d, and `jb.simulate` arm \d: a run",
+    "vmap": r"^in round \d a run under `jax.vmap` selected arm \d, and alone arm \d: a function",
+    "Agent": r"^in round \d, `jb.Agent` selected arm \d, and the simulation arm \d, with the same rewards: use",
+}
+
+
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("kind", [kind if kind in FAST_POLICIES else slow(kind) for kind in DISTINCT])
+def test_built_in_policies_hold(kind):
+    found = jb.check_policy(kind)
+    assert found.ok, found
+    assert [result.name for result in found.results] == list(check.CHECKS)
+    one_play = not jb.policy(kind).many_plays
+    expected = [*(["several plays"] if one_play else []), *([] if kind.endswith(MERIT) else ["chances"])]
+    assert [result.name for result in found.results if result.holds is None] == expected
+
+
+MERIT = ("fcts-d", "fcucb-d", "fgreedy-d")  # and the optimistic-pessimistic ones, which end with these
+
+
+def test_a_policy_without_fault_holds():
+    found = jb.check_policy(Faulty)
+    assert found.ok, found
+    assert [result.name for result in found.results if result.holds is None] == ["several plays"]
+
+
+def test_every_check_has_a_planted_fault():
+    assert {name for name, _ in FAULTS} == set(check.CHECKS) == set(SENTENCES)
+
+
+@pytest.mark.parametrize("every", [False, slow(True)])
+@pytest.mark.parametrize(("name", "policy"), FAULTS, ids=lambda part: part if isinstance(part, str) else "")
+def test_a_planted_fault_fails_its_check_and_no_other(name, policy, every):
+    Counting.calls.clear()
+    found = jb.check_policy(policy, None if every else [name])
+    assert found.failed == [name], found
+    assert not found.ok
+    assert re.search(SENTENCES[name], found[name].sentence), found[name].sentence
+    later = [result for result in found.results if result.sentence.startswith("not checked: needs")]
+    assert all(result.holds is None for result in later)
+    Counting.calls.clear()
+
+
+def test_an_array_that_a_cache_keeps_is_found():
+    kept = {}
+
+    class Keeping(jb.Policy):
+        def select(self, state, now):
+            weights = kept.setdefault("weights", jnp.ones(now.pulls.shape) * now.mean)
+            return jnp.argmax(jnp.where(now.available, weights, -1.0), axis=0)
+
+    found = jb.check_policy(Keeping, ["pure"])
+    assert found.failed == ["pure"]
+    assert "the first one kept an array in an attribute, a global variable or a cache" in found["pure"].sentence
+
+
+def test_the_report_is_a_table():
+    lines = str(jb.check_policy(Branching)).splitlines()
+    assert lines[0] == "policy 'Branching': 1 of 19 checks does not hold"
+    assert lines[1].split(maxsplit=2)[:2] == ["prepare", "holds"]
+    assert lines[2].startswith("jit            does not hold   TracerBoolConversionError (at line ")
+    assert lines[-1] == "Agent          not applicable  not checked: needs 'Simulator'"
+    assert max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "words"),
+    [
+        ((3,), {}, r"^policy = 3: must be a `Policy` class, a `Policy`, a table or a name$"),
+        ((dict,), {}, r"^policy = <class 'dict'>: must be a `Policy` class"),
+        ((jb.Index,), {}, r"^policy = <class .*Index'>: must be a subclass of `jb.Policy`, `jb.Index` or `jb.Rule`$"),
+        (("ucb2",), {}, r"^policy\.kind = 'ucb2': must be one of .*did you mean 'ucb1'"),
+        (("ucb1",), {"checks": ["jot"]}, r"^checks = 'jot': must be one of .*did you mean 'jit'"),
+        (("ucb1",), {"checks": "jit"}, r"^checks = 'jit': must be a list of names of checks: prepare, jit"),
+        (("ucb1",), {"plays": 2}, r"^unknown key plays; valid keys: checks, fractions, means"),
+        (("ucb1",), {"means": [0.5, 0.4]}, r"^means = \[0.5, 0.4\]: must be at least 3 numbers, one per arm$"),
+        (("ucb1",), {"fractions": 2.0}, r"^problem\.fractions = 2.0: "),
+    ],
+)
+def test_what_is_no_policy_is_refused(arguments, keywords, words):
+    with pytest.raises(jb.InputError, match=words):
+        jb.check_policy(*arguments, **keywords)
+
+
+def test_a_policy_gets_the_problem_that_it_needs():
+    found = jb.check_policy("kl-ucb", ["prepare"], reward="gaussian")
+    assert found.failed == ["prepare"]
+    assert "must give rewards in [0, 1] with kl-ucb" in found["prepare"].sentence
+    assert jb.check_policy("kl-ucb", ["prepare"], reward="beta", means=[0.5, 0.4, 0.3]).ok
+
+
+@pytest.mark.parametrize("module", [check, report])
+def test_examples_give_what_they_show(module):
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"jb": jb}):
+        with jax.numpy_dtype_promotion("standard"):  # as users have it
+            assert doctest.DocTestRunner(verbose=False).run(test).failed == 0, test.name
