@@ -14,7 +14,7 @@ from jaxbandit.experiments.policy_checks import check, report
 
 FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
 FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
-FAST_POLICIES = ["lfg"]
+FAST_POLICIES = ["ucb1"]
 SENTENCES = {  # what a report says of the fault
     "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise ValueError\(.*\): no table for",
     "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",
