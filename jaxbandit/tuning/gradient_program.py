@@ -17,7 +17,6 @@ from jax import Array
 from jaxbandit.core import prng
 from jaxbandit.core.component import is_user_defined
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.input_values import finite_numbers
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
@@ -26,6 +25,8 @@ from jaxbandit.engine.batch.sharding import workers
 from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
 from jaxbandit.engine.host.workers import inherited
 from jaxbandit.engine.settings import SimulationSettings
+from jaxbandit.engine.stepping.relaxed.relaxed_runs import RunInputs
+from jaxbandit.engine.stepping.relaxed.softness import Softness, softness_number
 from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.world import world_of
@@ -36,7 +37,6 @@ from jaxbandit.policies.base import policy as policy_of
 from jaxbandit.tuning import soft_rollouts
 from jaxbandit.tuning.objective import Objective, make_objective
 from jaxbandit.tuning.parameters import Values, check_estimator, make_tunables, with_starts, with_values
-from jaxbandit.tuning.soft_rollouts import RunInputs
 
 _BLOCK = 128  # runs per block on CPU: with a few hundred runs, two blocks use two cores
 _MAX_QUOTAS = 1 << 25  # rounds x arms x instances of the table of quotas, which takes some 1.5 GB
@@ -101,10 +101,7 @@ class GradientProgram:
         self.prepared = self.policy.prepare(self.problem, self.horizon)
         check_estimator(self.policy, self.prepared, estimator, self.problem)
         self.tunables = make_tunables(self.prepared, parameters, constraint, self.problem.arms)
-        for name, number in (("temperature", temperature), ("width", width)):
-            if finite_numbers(number, name, "a number >= 1e-6", 1e-6).ndim:
-                raise InputError(name, number, "a number >= 1e-6")
-        self.temperature, self.width = float(temperature), float(width)
+        self.temperature, self.width = softness_number(temperature, "temperature"), softness_number(width, "width")
         self._place_on_device()
 
     def _check_size(self) -> None:
@@ -204,8 +201,8 @@ class GradientProgram:
         dtype, runs = jnp.result_type(float), (len(self._cells), lanes)
         columns = [np.reshape(values[tunable.name], (-1, 1, 1)) for tunable in self.tunables]
         theta = tuple(jnp.asarray(np.broadcast_to(column, (len(column), *runs)), dtype) for column in columns)
-        soft = jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype)
-        run_inputs = RunInputs(self._world, (jnp.asarray(k0), jnp.asarray(k1)), self._quotas, *soft)
+        softness = Softness(jnp.asarray(self.temperature, dtype), jnp.asarray(self.width, dtype))
+        run_inputs = RunInputs(self._world, (jnp.asarray(k0), jnp.asarray(k1)), self._quotas, softness)
         return theta, self._placed, run_inputs, self._inputs, placed
 
 

@@ -3,7 +3,7 @@
 A policy that selects the arms of highest score is not a smooth function of its parameters. Gradients are therefore
 those of a soft policy, whose selections change gradually. There are two soft policies, each with its estimator.
 
-`relaxed`: the pathwise derivative. Each arm gets a share of each round (`relaxations.soft_shares`), counts are sums of
+`relaxed`: the pathwise derivative. Each arm gets a share of each round (`soft_choice.soft_shares`), counts are sums of
 shares, and thresholds are sigmoids of a given width. For given random numbers, the objective is then a smooth function
 of the parameters, and it is differentiated through the scan over the rounds. The estimate is unbiased for the gradient
 of the objective of this relaxed policy, which approaches that of the policy itself as temperature and width approach 0.

@@ -13,10 +13,16 @@ import numpy as np
 from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import finite_numbers
+from jaxbandit.engine.stepping.relaxed.relaxable import (
+    accepts_shares,
+    check_no_delay,
+    has_soft_choice,
+    selects_by_chances,
+)
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.problem import Problem
-from jaxbandit.policies.base import Alias, Index, Policy
-from jaxbandit.policies.merit.proportional import ConfidenceRegionPolicy, MeritPolicy
+from jaxbandit.policies.base import Alias, Policy
+from jaxbandit.policies.merit.proportional import MeritPolicy
 
 ESTIMATORS = ("relaxed", "score")
 CONSTRAINTS = ("projection", "reparametrisation")
@@ -92,9 +98,8 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem
     if estimator not in supported:
         words = f"'score' for {policy.name}, whose scores or draws need counts that are integers. {tunable_policies()}"
         raise InputError("estimator", estimator, words)
-    if estimator == "relaxed" and not problem.delay.immediate:
-        words = "'none' with the estimator 'relaxed'; the estimator 'score' works with any delay"
-        raise InputError("problem.delay", problem.delay.name, words)
+    if estimator == "relaxed":
+        check_no_delay(problem, "with the estimator 'relaxed'; the estimator 'score' works with any delay")
     if estimator == "score" and isinstance(prepared, MeritPolicy) and problem.plays > 1:
         reason = "because the probability of a set of several arms is not known"
         raise InputError("problem.plays", problem.plays, f"1 for {policy.name} with the estimator 'score', {reason}")
@@ -102,11 +107,9 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem
 
 def supported_estimators(prepared: Policy) -> tuple[str, ...]:
     """The estimators by which a policy can be tuned; the policy need not be prepared."""
-    by_score = isinstance(prepared, Index) and type(prepared).select is Index.select
-    by_chance = isinstance(prepared, MeritPolicy) and not isinstance(prepared, ConfidenceRegionPolicy)
-    if not (by_score or by_chance) or not (by_chance or smooth_parameters(prepared)):
+    if not has_soft_choice(prepared) or not (selects_by_chances(prepared) or smooth_parameters(prepared)):
         return ()
-    return ESTIMATORS if all(part.real_counts for part in prepared.nested_policies()) else ("score",)
+    return ESTIMATORS if accepts_shares(prepared) else ("score",)
 
 
 def smooth_parameters(policy: Policy) -> list[str]:

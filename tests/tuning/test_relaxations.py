@@ -9,10 +9,10 @@ import numpy as np
 import jaxbandit as jb
 from jaxbandit.core import prng
 from jaxbandit.engine import rollout
+from jaxbandit.engine.stepping.relaxed import relaxed_round, soft_choice
 from jaxbandit.environment.world import world_of
-from jaxbandit.tuning import relaxations, soft_rollouts
 
-soft_shares, draw_arms = jax.jit(relaxations.soft_shares), jax.jit(relaxations.draw_arms)
+soft_shares, draw_arms = jax.jit(soft_choice.soft_shares), jax.jit(soft_choice.draw_arms)
 
 
 def soft_view(score, plays, available=None):
@@ -20,7 +20,7 @@ def soft_view(score, plays, available=None):
     score = jnp.asarray(score)
     key = tuple(jnp.asarray(w) for w in prng.run_keys(0, np.zeros(1, int), np.arange(score.shape[1])))
     world = world_of(jb.Problem([0.5] * len(score), plays=plays), False, 10)
-    state = soft_rollouts.ShareState(jnp.ones(score.shape, jnp.int32), *[jnp.zeros(score.shape)] * 4, (), {})
+    state = relaxed_round.ShareState(jnp.ones(score.shape, jnp.int32), *[jnp.zeros(score.shape)] * 4, (), {})
     t = jnp.asarray(1, jnp.int32)
     stream = prng.Stream(key, jnp.uint32(1))
     now = rollout.observe(state, world, t, t, None, None, stream)
