@@ -48,7 +48,7 @@ class Policy(Component):
             2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
-        real_counts: the policy works with counts that are not integers, as `jb.tuning` uses them. Default False.
+        real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
         phases: the names of the policy's phases, if results should have the number of rounds spent in each phase;
             `phase_rounds` returns these numbers. Default: none.
         source: the paper and the equation or algorithm that define the policy.

@@ -17,9 +17,13 @@ from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.core.struct import struct
 from jaxbandit.engine import rollout
 from jaxbandit.engine.settings import SimulationSettings
-from jaxbandit.engine.stepping.all_runs import final_states
+from jaxbandit.engine.stepping.all_runs import final_relaxed_states, final_states
 from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
+from jaxbandit.engine.stepping.relaxed import relaxed_round
+from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
+from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
+from jaxbandit.engine.stepping.relaxed.softness import softness_of
 from jaxbandit.engine.stepping.replacement import check_names, with_numbers, with_parameters
 from jaxbandit.engine.stepping.selected_arms import selected_arms
 from jaxbandit.environment.problem import Problem
@@ -44,11 +48,11 @@ class SimulatorState:
     t: Array
     instance: Array
     key: Array
-    run: rollout.State
+    run: rollout.State | ShareState
 
     @property
     def pulls(self) -> Array:
-        """N_k(t), the selections of each arm, int32 `[K]`."""
+        """N_k(t), the selections of each arm, int32 `[K]`; in a relaxed run the sums of the shares, float `[K]`."""
         return self.run.pulls[..., 0]
 
     @property
@@ -79,19 +83,44 @@ class StepInfo:
     arrived: Arrived
 
 
+@struct
+class RelaxedStepInfo:
+    """What happened in a round of a relaxed run, which selects no single arms.
+
+    Attributes:
+        chances: the share of the plays that each arm got, float `[K]` from 0 to 1. The shares sum to L, or to the
+            number of available arms where fewer are available.
+        rewards: the rewards that the shares earned, as the policy receives them, float `[K]`. An arm that has got n
+            plays in all, a whole number, has earned its first n rewards, which are those of an unrelaxed run.
+    """
+
+    chances: Array
+    rewards: Array
+
+
 class Simulator:
     """A policy on a problem, round by round: pure functions for your own `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
     The run of `init(key, instance=j, seed=i)` is run i of instance j of `jb.simulate(..., key=key)`, selection by
     selection.
 
+    A selection is not a smooth function of numbers such as penalty rates. With `relaxed`, each arm gets a share of the
+    plays instead, so that `jax.grad` can differentiate a run. `info` is then a `RelaxedStepInfo`, whose `chances` are
+    the shares, and `state.pulls` are sums of shares. `jb.tuning` differentiates the same runs.
+
     Args:
         problem: a `Problem`, or a table (dict) with the keys of a config's `[problem]`.
         policy: a name ("ucb1"), a table (`{"kind": "lfg", "eta": 10.0}`), a `Policy` or its class.
         horizon: T, the rounds of a run, from 1 to 2^24 (in float64 to 2^31 - 2).
+        relaxed: how soft the choice between arms is, for relaxed runs: a table with a `temperature`, in the unit of the
+            policy's scores, and a `width` (default 0.5), the softness of the thresholds at quotas, in rounds. Both are
+            numbers >= 1e-6, and may be traced. As both approach 0, shares approach selections and derivatives become
+            noisy: with a threshold, temperature * width should be above A / 32 for the largest penalty rate A. Relaxed
+            runs are for problems without delay, and for policies that accept counts that are not integers (errors
+            list them). Default: None, runs that select arms.
 
     Raises:
-        InputError: an argument is invalid, or the policy does not suit the problem.
+        InputError: an argument is invalid, the policy does not suit the problem, or it has no relaxed runs.
 
     Example:
         >>> problem = jb.Problem(means=[0.9, 0.8, 0.5], fractions=0.1)
@@ -103,9 +132,30 @@ class Simulator:
         >>> results = jb.simulate(problem, "fair-learn", horizon=200, seeds=1, key=0)
         >>> final.pulls.tolist() == results.pulls[0, 0, 0].values.tolist()
         True
+
+        The slope of the mean reward in the penalty rates, over four relaxed runs:
+
+        >>> problem = jb.Problem(means=[0.9, 0.8, 0.5], fractions=0.1, penalties=0.3)
+        >>> relaxed = jb.Simulator(problem, "hard-threshold-ucb", horizon=200, relaxed={"temperature": 0.05})
+        >>> def reward(rates, seed):
+        ...     simulator = relaxed.replace(penalties=rates)
+        ...     play = jax.checkpoint(lambda state, _: (simulator.step(state)[0], None))
+        ...     final, _ = jax.lax.scan(play, simulator.init(key=0, seed=seed), length=200)
+        ...     return problem.means[:, 0] @ final.pulls
+        >>> def mean_reward(rates):
+        ...     return jax.vmap(reward, (None, 0))(rates, jnp.arange(4)).mean()
+        >>> slopes = jax.jit(jax.grad(mean_reward))(jnp.array([0.3, 0.3, 0.3]))
+        >>> slopes.shape, bool(slopes[2] < 0)
+        ((3,), True)
     """
 
-    def __init__(self, problem: Problem | Mapping[str, Any], policy: Any, horizon: int):
+    def __init__(
+        self,
+        problem: Problem | Mapping[str, Any],
+        policy: Any,
+        horizon: int,
+        relaxed: Mapping[str, Any] | None = None,
+    ):
         try:
             SimulationSettings(horizon, 1).check()
         except InputError as error:
@@ -119,9 +169,16 @@ class Simulator:
         self._policy, self._world = on_device((prepared, world))
         fractions = self.problem.fractions
         self._quotas = None if fractions is None else quota_schedule(fractions, self.horizon)
+        self._relax(relaxed)
+
+    def _relax(self, relaxed: Mapping[str, Any] | None) -> None:
+        self.relaxed, self._softness = relaxed, None if relaxed is None else softness_of(relaxed)
+        if relaxed is not None:
+            check_relaxable(self.policy, self._policy, self.problem)
 
     def __repr__(self) -> str:
-        return f"Simulator({self.problem!r}, {self.policy!r}, horizon={self.horizon})"
+        relaxed = "" if self.relaxed is None else f", relaxed={self.relaxed!r}"
+        return f"Simulator({self.problem!r}, {self.policy!r}, horizon={self.horizon}{relaxed})"
 
     def init(self, key: Any, instance: Any = 0, seed: Any = 0) -> SimulatorState:
         """The state of a run before round 1. Each argument may be traced, so `jax.vmap` maps over it.
@@ -139,17 +196,22 @@ class Simulator:
         which = jnp.asarray(instance, jnp.int32)
         words = jnp.stack(prng.traced_run_keys(key, which, jnp.asarray(seed, jnp.int32)))
         policy, world = columns_of((self._policy, self._world), which)
-        run = rollout.begin(policy, world, (self.problem.arms, 1), False)
+        shape = self.problem.arms, 1
+        run: rollout.State | ShareState
+        if self._softness is None:
+            run = rollout.begin(policy, world, shape, False)
+        else:
+            run = relaxed_round.begin(policy, world, shape, _key_columns(words))
         return SimulatorState(jnp.zeros((), jnp.int32), which, words, jax.tree.map(jnp.asarray, run))
 
-    def step(self, state: SimulatorState) -> tuple[SimulatorState, StepInfo]:
+    def step(self, state: SimulatorState) -> tuple[SimulatorState, Any]:
         """Play the next round of a run.
 
         Args:
             state: the state before the round, of fewer than `horizon` rounds.
 
         Returns:
-            The state after the round, and what happened in it.
+            The state after the round, and what happened in it: a `StepInfo`; a `RelaxedStepInfo` in a relaxed run.
         """
         t = state.t + 1
         policy, world = columns_of((self._policy, self._world), state.instance)
@@ -157,21 +219,31 @@ class Simulator:
         if self._quotas is not None:
             quotas = self._quotas.at(state.t), self._quotas.at(t)
             quota_before, quota_now = columns_of(quotas, state.instance)
-        key = state.key[0].reshape(1, 1), state.key[1].reshape(1, 1)
         horizon = jnp.asarray(self.horizon, jnp.int32)
-        run, events = rollout.play(policy, world, state.run, t, horizon, quota_before, quota_now, key, True)
-        info = jax.tree.map(lambda leaf: leaf[:, 0], _info(world, events))
-        return SimulatorState(t, state.instance, state.key, run), info
+        round_inputs = t, horizon, quota_before, quota_now, _key_columns(state.key)
+        run: rollout.State | ShareState
+        info: StepInfo | RelaxedStepInfo
+        if isinstance(state.run, ShareState) and self._softness is not None:
+            run, shared = relaxed_round.play(policy, world, state.run, *round_inputs, self._softness)
+            info = RelaxedStepInfo(shared.shares, shared.rewards)
+        elif isinstance(state.run, rollout.State) and self._softness is None:
+            run, events = rollout.play(policy, world, state.run, *round_inputs, True)
+            info = _info(world, events)
+        else:
+            raise InputError("state", state, f"a state that `init` returned with relaxed = {self.relaxed}")
+        return SimulatorState(t, state.instance, state.key, run), jax.tree.map(lambda leaf: leaf[:, 0], info)
 
     def rollout(self, key: Any, seeds: int) -> SimulatorState:
         """The states of all runs after `horizon` rounds, played by the compiled rounds that `jb.simulate` uses.
+
+        Relaxed runs are those of `step`. Their derivatives need memory for about 2 sqrt(T) states of a run.
 
         Args:
             key: as for `init`.
             seeds: the number of runs per instance.
 
         Returns:
-            A state whose arrays have the leading axes `[J, seeds]`: `pulls` is int32 `[J, seeds, K]`.
+            A state whose arrays have the leading axes `[J, seeds]`: `pulls` is `[J, seeds, K]`.
 
         Raises:
             InputError: `seeds` is not a whole number >= 1.
@@ -180,7 +252,10 @@ class Simulator:
         if not is_whole_number(to_python(seeds)):
             raise InputError("seeds", seeds, "a whole number >= 1")
         shape = self.problem.arms, self.problem.instances, int(to_python(seeds))
-        words, runs = final_states(self._policy, self._world, self._quotas, self.horizon, key, shape)
+        prepared = self._policy, self._world, self._quotas, self.horizon, key, shape
+        words, runs = (
+            final_states(*prepared) if self._softness is None else final_relaxed_states(*prepared, self._softness)
+        )
         which = jnp.broadcast_to(jnp.arange(shape[1], dtype=jnp.int32)[:, None], shape[1:])
         return SimulatorState(jnp.full(shape[1:], self.horizon, jnp.int32), which, words, runs)
 
@@ -190,7 +265,7 @@ class Simulator:
         Args:
             **values: `means`, `penalties` or `availability` of the problem, or parameters of the policy that are
                 numbers; each a number, K numbers, or J rows of K numbers. Penalty rates of the problem reach the
-                policy. Values that are traced are not checked.
+                policy. Or `relaxed`: another table, or None. Values that are traced are not checked.
 
         Raises:
             InputError: a name that does not exist, or that cannot be replaced because shapes or code depend on it
@@ -202,14 +277,16 @@ class Simulator:
             >>> pulls(jnp.array([0.0, 0.5, 2.0])).shape
             (3, 1, 4, 2)
         """
+        relaxed = values.pop("relaxed", self.relaxed)
         check_names(self._policy, self.problem, values)
-        if is_traced(values):
+        if is_traced((values, relaxed, self._policy, self._world)):
             made = copy.copy(self)
             made._policy, made._world = with_numbers(self._policy, self._world, self.problem, values)
+            made._relax(relaxed)
             return made
         own = {name: value for name, value in values.items() if getattr(self.problem, name, None) is not None}
         problem = self.problem.replace(**own) if own else self.problem
-        return type(self)(problem, with_parameters(self.policy, values), self.horizon)
+        return type(self)(problem, with_parameters(self.policy, values), self.horizon, relaxed)
 
     def _check_index(self, name: str, index: Any, count: int) -> None:
         if is_traced(index):
@@ -217,6 +294,11 @@ class Simulator:
         held = np.asarray(index)
         if held.ndim or held.dtype.kind not in "iu" or not 0 <= held < count:
             raise InputError(name, index, f"a whole number from 0 to {count - 1}")
+
+
+def _key_columns(words: Array) -> rollout.Keys:
+    """The two words of a run's key, uint32 `[2]`, as arrays `[1, 1]`."""
+    return words[0].reshape(1, 1), words[1].reshape(1, 1)
 
 
 def _info(world: World, events: rollout.RoundEvents) -> StepInfo:

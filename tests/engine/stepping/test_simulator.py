@@ -131,6 +131,14 @@ def test_a_parameter_of_the_index_in_a_rule_is_replaced():
     np.testing.assert_array_equal(simulator.replace(exploration=0.1).rollout(0, 2).pulls, expected.pulls[0])
 
 
+def test_numbers_that_are_traced_stay_when_others_are_replaced():
+    simulator = jb.Simulator(problem_for(), "hard-threshold-ucb", horizon=T)
+    one_by_one = jax.jit(lambda rate: simulator.replace(penalties=rate).replace(exploration=0.1).rollout(0, 2).pulls)
+    together = simulator.replace(penalties=2.0, exploration=0.1).rollout(0, 2).pulls
+    np.testing.assert_array_equal(one_by_one(2.0), together)
+    assert (together != simulator.replace(exploration=0.1).rollout(0, 2).pulls).any()
+
+
 # Invalid input
 
 

@@ -28,7 +28,7 @@ def soft_shares(score: Array, now: RoundView, temperature: Array) -> Array:
     Shares sum to L, or to the number of available arms where fewer are available.
     """
     certain, candidates, left = _certain_arms(score, now)
-    z = jnp.where(candidates, score / temperature, _EXCLUDED)
+    z = _scaled(score, candidates, temperature)
     if now.plays == 1:
         weight, mass, _ = _softmax_terms(z)
         soft = jnp.where(left > 0, weight / mass, 0.0)
@@ -44,7 +44,7 @@ def draw_arms(score: Array, now: RoundView, temperature: Array) -> tuple[Array, 
         The drawn arms, bool `[K, *runs]`, and the logarithm of the chance of the draw, float `[1, *runs]`.
     """
     drawn, candidates, left = _certain_arms(score, now)
-    z = jnp.where(candidates, score / temperature, _EXCLUDED)
+    z = _scaled(score, candidates, temperature)
     uniform = choice_stream(now).uniform(now.plays)
     log_chance = jnp.zeros_like(z[:1])
     for play in range(now.plays):
@@ -58,6 +58,11 @@ def draw_arms(score: Array, now: RoundView, temperature: Array) -> tuple[Array, 
 def choice_stream(now: RoundView) -> Stream:
     """The random numbers of a soft choice."""
     return now.random.for_purpose(_PURPOSE)
+
+
+def _scaled(score: Array, candidates: Array, temperature: Array) -> Array:
+    """score / temperature of the candidates; an infinite score would make the derivative in the temperature NaN."""
+    return jnp.where(candidates, jnp.where(candidates, score, 0.0) / temperature, _EXCLUDED)
 
 
 def _certain_arms(score: Array, now: RoundView) -> tuple[Array, Array, Array]:
