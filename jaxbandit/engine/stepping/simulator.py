@@ -172,6 +172,7 @@ class Simulator:
         self._relax(relaxed)
 
     def _relax(self, relaxed: Mapping[str, Any] | None) -> None:
+        """Set the softness of the runs, None for runs that select arms."""
         self.relaxed, self._softness = relaxed, None if relaxed is None else softness_of(relaxed)
         if relaxed is not None:
             check_relaxable(self.policy, self._policy, self.problem)
@@ -204,7 +205,7 @@ class Simulator:
             run = relaxed_round.begin(policy, world, shape, _key_columns(words))
         return SimulatorState(jnp.zeros((), jnp.int32), which, words, jax.tree.map(jnp.asarray, run))
 
-    def step(self, state: SimulatorState) -> tuple[SimulatorState, Any]:
+    def step(self, state: SimulatorState) -> tuple[SimulatorState, Any]:  # with a union, users would have to narrow it
         """Play the next round of a run.
 
         Args:
@@ -236,7 +237,8 @@ class Simulator:
     def rollout(self, key: Any, seeds: int) -> SimulatorState:
         """The states of all runs after `horizon` rounds, played by the compiled rounds that `jb.simulate` uses.
 
-        Relaxed runs are those of `step`. Their derivatives need memory for about 2 sqrt(T) states of a run.
+        A relaxed simulator plays the rounds of `step`, compiled. The derivatives of its `rollout` take the memory of
+        about 2 sqrt(T) states per run.
 
         Args:
             key: as for `init`.

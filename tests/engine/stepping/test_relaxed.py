@@ -94,15 +94,37 @@ def test_shares_approach_selections_and_the_temperature_may_be_traced(float64):
     assert np.abs(shared.chances[0] - here.any(axis=1)).max() > 0.1
 
 
+def relax(kind="ucb1", relaxed=SOFT, **changes):
+    return jb.Simulator(problem_for(**changes), kind, horizon=T, relaxed=relaxed)
+
+
+class Remembering(jb.Index):
+    real_counts = True
+
+    def init(self, world, shape):
+        return jnp.zeros(shape), jnp.zeros(shape)
+
+    def update(self, state, after, selected):
+        return state[0] + after.arrived.count, state[1] + after.arrived.total
+
+    def value(self, state, now):
+        return now.mean
+
+
+@pytest.mark.parametrize("reward", ["gaussian", "uniform"])
+def test_a_users_policy_is_told_the_shares_and_the_rewards_of_a_round(reward):
+    simulator = relax(Remembering, reward=reward)
+    final, info = scanned(simulator, simulator.init(1), T)
+    for told, part in zip(final.policy, (info.chances, info.rewards), strict=True):
+        np.testing.assert_allclose(told[:, 0], part.sum(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(final.pulls, info.chances.sum(axis=0), rtol=1e-5)
+
+
 class Undefined(jb.Index):
     real_counts = True
 
     def value(self, state, now):
         return jnp.where(now.pulls > 5, jnp.nan, now.mean)
-
-
-def relax(kind="ucb1", relaxed=SOFT, **changes):
-    return jb.Simulator(problem_for(**changes), kind, horizon=T, relaxed=relaxed)
 
 
 @pytest.mark.parametrize(

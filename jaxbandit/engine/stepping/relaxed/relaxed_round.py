@@ -20,7 +20,7 @@ from jaxbandit.policies.base import Policy
 from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.guarantees.virtual_queues import Queue
 from jaxbandit.policies.merit.proportional import MeritPolicy
-from jaxbandit.policies.round_view import RoundView, safe_sqrt
+from jaxbandit.policies.round_view import Arrived, RoundView, safe_sqrt
 
 Tree = TypeVar("Tree")
 
@@ -28,6 +28,8 @@ Tree = TypeVar("Tree")
 @struct
 class RelaxedRoundView(RoundView):
     """What a policy sees where counts are sums of shares: counts are floats, and thresholds are soft.
+
+    In `update`, `arrived.count` are the shares of the round, and `arrived.total` the rewards that they earned.
 
     Attributes:
         width: of the sigmoid that replaces a threshold, in rounds.
@@ -162,9 +164,10 @@ def play(
         policy=state.policy,
         sums={name: total + sum_term(name, world, share) for name, total in state.sums.items()},
     )
-    after = dataclasses.replace(after, policy=policy.update(state.policy, view(after), share))
-    rewards = gained + gained_late
-    return after, ShareEvents(share, rewards if world.centre is None else world.centre * share + rewards)
+    rewards = gained + gained_late if world.centre is None else world.centre * share + (gained + gained_late)
+    seen = dataclasses.replace(view(after), arrived=Arrived(share, rewards))
+    after = dataclasses.replace(after, policy=policy.update(state.policy, seen, share))
+    return after, ShareEvents(share, rewards)
 
 
 def sum_term(name: str, world: World, share: Array) -> Array:
