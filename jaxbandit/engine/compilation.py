@@ -60,5 +60,5 @@ def _one_round(plan: Plan, number: int) -> tuple[Recorder, Block]:
     """A recorder of one round of a stack's first block, and that block."""
     stack, size = plan.stacks[number], plan.sizes[number]
     block = cover(size.tall, slice(0, size.wide), size, plan.shards)[0]
-    shape = dataclasses.replace(plan.result_shape(stack), rounds=1)
+    shape = dataclasses.replace(plan.result_shape(stack), rounds=1, traced=0)
     return Recorder(stack, shape, block, plan.shards, plan.labels(stack)), block

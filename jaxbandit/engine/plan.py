@@ -26,6 +26,7 @@ from jaxbandit.metrics.block_statistics import ResultShape
 from jaxbandit.policies.base import Policy
 
 _MOST_BLOCKS = 10**6
+_PULLS_MEAN = 64 << 20  # bytes of `pulls_mean` and its standard error that a dataset has by default
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Plan:
         problems: the problem of each configuration.
         prepared: the policy of each configuration, prepared for its problem and the horizon.
         metrics: the names of the metrics that are recorded.
+        runs: the names of those whose curve is kept for every run.
         stopping_rule: the standard error to reach; None to simulate `settings.seeds` seeds.
         rounds: the recorded rounds, int64, increasing, the horizon last.
         mesh: the devices that every block is spread over; None for one device.
@@ -71,6 +73,7 @@ class Plan:
     problems: Sequence[Problem]
     prepared: Sequence[Policy]
     metrics: list[str]
+    runs: list[str]
     stopping_rule: StoppingRule | None
     rounds: np.ndarray
     mesh: Mesh | None
@@ -84,7 +87,24 @@ class Plan:
 
     def result_shape(self, stack: Stack) -> ResultShape:
         """The shape of the results of a stack's runs."""
-        return ResultShape(stack.arms, len(self.rounds), tuple(self.metrics), len(stack.policy.phases))
+        return ResultShape(
+            stack.arms,
+            len(self.rounds),
+            tuple(self.metrics),
+            len(stack.policy.phases),
+            tuple(self.runs),
+            self.pulls_mean,
+            self.settings.horizon if self.settings.trace else 0,
+            stack.world.plays,
+        )
+
+    @property
+    def pulls_mean(self) -> bool:
+        """Whether the means of N_k at the recorded rounds are kept."""
+        wanted = self.settings.pulls_mean
+        arms, instances = self.problem.means.shape
+        numbers = 2 * len(self.configurations) * instances * arms * len(self.rounds)  # means and standard errors
+        return 8 * numbers <= _PULLS_MEAN if wanted is None else wanted
 
     def labels(self, stack: Stack) -> list[str]:
         """The labels of a stack's configurations."""
@@ -159,7 +179,8 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
     """
     settings.check()
     problems = [problem if one.problem is None else one.problem for one in configurations]
-    metrics = definitions.resolve_metrics(settings.metrics, problem)
+    runs = definitions.resolve_metrics(settings.runs, problem, "simulation.runs")
+    metrics = list(dict.fromkeys([*definitions.resolve_metrics(settings.metrics, problem), *runs]))
     different = list(_different(problems))
     for one in different:
         exact_range.check_exact_range(one, settings.horizon, "reward" in definitions.required_sums(metrics))
@@ -171,6 +192,7 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
         problems=problems,
         prepared=prepared,
         metrics=metrics,
+        runs=runs,
         stopping_rule=stopping_rule(settings.until, metrics),
         rounds=recorded_rounds(settings.horizon, settings.record),
         mesh=sharding.mesh(),

@@ -24,6 +24,7 @@ from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.engine.feedback import Sent, arrivals, draw, drawing_form
+from jaxbandit.engine.trace import Trace, empty_trace, selections, with_round
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
@@ -52,6 +53,7 @@ class State:
             0 if there was none, int32 `[1, *runs]`; None for a policy of this package.
         misdelayed: the first delay that was below 0 or longer than the model's `longest`; 0 if there was none, int32
             `[1, *runs]`; None for a delay model of this package.
+        trace: the selections of the last rounds; None where none are kept.
     """
 
     pulls: Array
@@ -65,6 +67,7 @@ class State:
     max_deficit_ever: Array | None
     miscounted: Array | None
     misdelayed: Array | None
+    trace: Trace | None
 
 
 @struct
@@ -85,7 +88,12 @@ class RoundEvents:
 
 
 def begin(
-    policy: Policy, world: World, shape: tuple[int, ...], max_deficit_ever: bool, asked: tuple[str, ...] = ()
+    policy: Policy,
+    world: World,
+    shape: tuple[int, ...],
+    max_deficit_ever: bool,
+    asked: tuple[str, ...] = (),
+    traced: int = 0,
 ) -> State:
     """The state before round 1.
 
@@ -94,6 +102,7 @@ def begin(
         shape: (K, *runs).
         max_deficit_ever: whether to keep the largest deficit over all rounds.
         asked: the names of the `SUMS` to keep.
+        traced: the number of rounds whose selections are kept, a power of 2 or 0.
     """
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     squares = totals if policy.wants_squares else None
@@ -113,6 +122,7 @@ def begin(
         max_deficit_ever=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if max_deficit_ever else None,
         miscounted=counts[:1] if policy.selection_is_users else None,
         misdelayed=counts[:1] if has_user_code(world.delay) else None,
+        trace=empty_trace(traced, world.plays, shape[1:]) if traced else None,
     )
 
 
@@ -216,6 +226,7 @@ def settle(
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
     uncentred = _uncentred(policy, world)
     under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None, uncentred)
+    trace = state.trace and with_round(state.trace, t, selections(sent, selected, world.plays))
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
         state,
@@ -230,6 +241,7 @@ def settle(
         if state.max_deficit_ever is None
         else _max_deficit_ever(state.max_deficit_ever, quota_now, pulls),
         misdelayed=misdelayed,
+        trace=trace,
     )
     after = observe(state, world, t, horizon, quota_before, quota_now, random)
     if policy.update_is_users:  # no other policy reads them
@@ -279,12 +291,17 @@ def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-@functools.partial(jax.jit, static_argnames=("shape", "max_deficit_ever", "asked"))
+@functools.partial(jax.jit, static_argnames=("shape", "max_deficit_ever", "asked", "traced"))
 def start(
-    policy: Policy, world: World, shape: tuple[int, ...], max_deficit_ever: bool, asked: tuple[str, ...] = ()
+    policy: Policy,
+    world: World,
+    shape: tuple[int, ...],
+    max_deficit_ever: bool,
+    asked: tuple[str, ...] = (),
+    traced: int = 0,
 ) -> State:
     """`begin`, compiled."""
-    return begin(policy, world, shape, max_deficit_ever, asked)
+    return begin(policy, world, shape, max_deficit_ever, asked, traced)
 
 
 def play_on(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError, short_repr
-from jaxbandit.core.input_values import is_whole_number, to_python
+from jaxbandit.core.input_values import boolean, is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.moments import MOST_RUNS
 from jaxbandit.policies.base import Policy
@@ -51,6 +51,10 @@ class SimulationSettings:
             rounds.
         metrics: names of metrics; None for all that the problem defines.
         block: runs simulated together; None for a number that suits the device. Results do not depend on it.
+        runs: names of metrics whose curve is kept for every run; they are recorded even if `metrics` lacks them.
+        trace: whether to keep every selection, its reward and its delay.
+        pulls_mean: whether to keep the means of N_k at the recorded rounds; None to keep them if they take at most 64
+            MiB in the dataset.
         until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
         first_seed: the number of the first run; the runs are `first_seed`, `first_seed` + 1, ...
     """
@@ -63,10 +67,13 @@ class SimulationSettings:
     block: int | None = None
     until: str | None = None
     first_seed: int = 0
+    runs: list[str] = field(default_factory=list)
+    trace: bool = False
+    pulls_mean: bool | None = None
 
     def __post_init__(self) -> None:
         # NumPy's and JAX's numbers among them
-        for name in ("horizon", "seeds", "first_seed", "record", "metrics", "block"):
+        for name in ("horizon", "seeds", "first_seed", "record", "metrics", "block", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
         object.__setattr__(self, "key", prng.key_as_integer(self.key))
 
@@ -98,6 +105,10 @@ class SimulationSettings:
             raise InputError("simulation.first_seed", self.first_seed, words)
         if self.metrics is not None:
             check_names(self.metrics, "simulation.metrics")
+        check_names(self.runs, "simulation.runs")
+        boolean(self.trace, "simulation.trace")
+        if self.pulls_mean is not None:
+            boolean(self.pulls_mean, "simulation.pulls_mean")
 
 
 def check_names(names: object, key: str) -> None:

@@ -4,6 +4,7 @@ Dimensions:
     policy: the configurations, by label.
     instance, seed, arm: numbers from 0; `seed` from `first_seed`, if the config has one.
     round: the recorded rounds; the last one is T.
+    t, play: the rounds 1 to T, and the places 0 to L - 1 of a round; only with `trace`.
     phase: numbers from 1; only if a policy has phases.
 
 Variables:
@@ -11,10 +12,19 @@ Variables:
     <metric>(policy, instance, round): the mean of each metric over seeds, float64.
     <metric>_stderr(policy, instance, round): the standard error of this mean, float64; NaN for one seed.
     <metric>_final(policy, instance, seed): the metric of each run at T, float64.
+    <metric>_runs(policy, instance, seed, round): the metric of each run, float64; for the metrics in `runs`.
+    pulls_mean(policy, instance, arm, round): the mean of N_k over seeds, float64; by default only if it takes at most
+        64 MiB together with its standard error.
+    pulls_mean_stderr(policy, instance, arm, round): the standard error of this mean, float64; NaN for one seed.
     max_deficit_ever(policy, instance, seed): the maximum of `max_deficit` over rounds 1 to T, float64; only if
         `max_deficit` is among the metrics.
     phase_rounds(policy, instance, seed, phase): the number of rounds in each phase, int32; -1 for a phase that the
         policy does not have.
+    arms(policy, instance, seed, t, play): the arms selected in round t in increasing order, int32; -1 in the last
+        places where fewer arms were available; only with `trace`.
+    rewards(policy, instance, seed, t, play): their rewards as drawn, float; NaN for arm -1; only with `trace`.
+    delays(policy, instance, seed, t, play): the delays of these rewards in rounds, int32; -1 for arm -1 and for a
+        reward that never arrives; only with `trace`.
     means(instance, arm): the mean rewards, float64.
     fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, if the problem has them.
 
@@ -74,10 +84,14 @@ def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) 
         result: its result.
         config: the complete config, for the attribute `config`.
     """
-    pulls = result.each(lambda block: block.pulls)
+    pulls = _of_runs(result, "pulls")
     about = {"long_name": "selections of each arm by round T"}
     variables: dict[str, Variable] = {"pulls": ((*_RUNS, "arm"), pulls, about)}
-    variables |= _metric_variables(result)
+    variables |= _metric_variables(plan, result)
+    if plan.pulls_mean:
+        variables |= _mean_pulls(result)
+    if plan.settings.trace:
+        variables |= _trace(result)
     variables |= _problem_variables(plan)
     phases, coordinates = _phases(plan, result)
     variables |= phases
@@ -92,13 +106,14 @@ def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) 
             "arm": np.arange(plan.problem.arms),
             "round": result.rounds,
             **coordinates,
+            **_trace_coordinates(plan, result),
             **_grid_coordinates(plan),
         },
         attrs=_attributes(plan, result, config),
     )
 
 
-def _metric_variables(result: SimulationResult) -> dict[str, Variable]:
+def _metric_variables(plan: Plan, result: SimulationResult) -> dict[str, Variable]:
     """Mean, standard error and final values of each metric, and the largest deficit of any round."""
     variables: dict[str, Variable] = {}
     for name in result.metrics:
@@ -108,24 +123,69 @@ def _metric_variables(result: SimulationResult) -> dict[str, Variable]:
         variables[name] = (_CURVE, mean, about)
         variables[f"{name}_stderr"] = (_CURVE, stderr, error)
         variables[f"{name}_final"] = (_RUNS, finals, about)
+        if name in plan.runs:
+            curves = _of_runs(result, f"curve {name}")
+            variables[f"{name}_runs"] = ((*_RUNS, "round"), curves, about)
     if "max_deficit" in result.metrics:
         about = {"long_name": "largest deficit over every round (rounds)"}
-        variables["max_deficit_ever"] = (_RUNS, result.each(_max_deficit_ever), about)
+        ever = _of_runs(result, "max_deficit_ever")
+        variables["max_deficit_ever"] = (_RUNS, ever, about)
     return variables
 
 
 def _of_metric(result: SimulationResult, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The final values `[policy, instance, seed]` of a metric, and its mean and stderr `[policy, instance, round]`."""
     return (
-        result.each(lambda block: block.finals[name]),
-        result.each(lambda block: block.curves[name].mean(result.seeds), axis=1),
-        result.each(lambda block: block.curves[name].stderr(result.seeds), axis=1),
+        _of_runs(result, f"final {name}"),
+        result.each(lambda block: block.moments[f"curve {name}"].mean(result.seeds), axis=1),
+        result.each(lambda block: block.moments[f"curve {name}"].stderr(result.seeds), axis=1),
     )
 
 
-def _max_deficit_ever(statistics: BlockStatistics) -> np.ndarray:
-    assert statistics.max_deficit_ever is not None
-    return statistics.max_deficit_ever
+def _of_runs(result: SimulationResult, name: str) -> np.ndarray:
+    """An array with an entry per run, `[policy, instance, seed, ...]`."""
+    return result.each(lambda statistics: statistics.runs[name])
+
+
+def _mean_pulls(result: SimulationResult) -> dict[str, Variable]:
+    """The mean numbers of selections at the recorded rounds, and their standard errors."""
+    mean = result.each(lambda block: block.moments["pulls"].mean(result.seeds), axis=2)
+    stderr = result.each(lambda block: block.moments["pulls"].stderr(result.seeds), axis=2)
+    dimensions, name = ("policy", "instance", "arm", "round"), "mean selections of each arm"
+    return {
+        "pulls_mean": (dimensions, mean.swapaxes(2, 3), {"long_name": name}),
+        "pulls_mean_stderr": (dimensions, stderr.swapaxes(2, 3), {"long_name": f"standard error of {name}"}),
+    }
+
+
+_TRACE = {
+    "arms": ("selected arms", -1),
+    "rewards": ("rewards of the selected arms", np.nan),
+    "delays": ("delays of these rewards (rounds)", -1),
+}
+
+
+def _trace(result: SimulationResult) -> dict[str, Variable]:
+    """Every selection, its reward and its delay; where policies differ in plays, padded to the most plays."""
+    most = max(one.result_shape.plays for one in result.statistics)
+    variables: dict[str, Variable] = {}
+    for name, (words, none) in _TRACE.items():
+
+        def padded(statistics: BlockStatistics, name: str = name, none: float = none) -> np.ndarray:
+            values = statistics.runs[name]
+            width = [(0, 0)] * (values.ndim - 1) + [(0, most - values.shape[-1])]
+            return np.pad(values, width, constant_values=none) if values.shape[-1] < most else values
+
+        variables[name] = ((*_RUNS, "t", "play"), result.each(padded), {"long_name": words, "absent": str(none)})
+    return variables
+
+
+def _trace_coordinates(plan: Plan, result: SimulationResult) -> dict[str, np.ndarray]:
+    """The rounds, and the places of a round; none without a trace."""
+    if not plan.settings.trace:
+        return {}
+    most = max(one.result_shape.plays for one in result.statistics)
+    return {"t": np.arange(1, plan.settings.horizon + 1), "play": np.arange(most)}
 
 
 def _problem_variables(plan: Plan) -> dict[str, Variable]:
@@ -160,9 +220,9 @@ def _phases(plan: Plan, result: SimulationResult) -> tuple[dict[str, Variable], 
 
     def filled(statistics: BlockStatistics) -> np.ndarray:
         """Rounds in phases, `[row, seed, phase]`, -1 for the phases that a policy lacks."""
-        spent = np.full((*statistics.pulls.shape[:2], most), -1, np.int32)
-        if statistics.phases is not None:
-            spent[..., : statistics.result_shape.phases] = statistics.phases
+        spent = np.full((*statistics.runs["pulls"].shape[:2], most), -1, np.int32)
+        if "phases" in statistics.runs:
+            spent[..., : statistics.result_shape.phases] = statistics.runs["phases"]
         return spent
 
     about = {"long_name": "rounds spent in each phase", "absent": "-1: the policy has no such phase"}

@@ -52,6 +52,9 @@ def simulate(
     grid: Mapping[str, object] | None = None,
     until: str | None = None,
     first_seed: int = 0,
+    runs: Sequence[str] = (),
+    trace: bool = False,
+    pulls_mean: bool | None = None,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -80,6 +83,12 @@ def simulate(
             instance. "stderr<0.5" takes the first recorded metric. If the memory is full before, a warning says so.
         first_seed: the number of the first run, from 0. `seeds=100, first_seed=100` gives runs 100 to 199, which
             `jb.combine` joins with runs 0 to 99.
+        runs: names of metrics whose curve is kept for every run, as `<metric>_runs`. They are recorded even if
+            `metrics` lacks them.
+        trace: keep every selection, its reward and its delay, as `arms`, `rewards` and `delays`. They take 12 bytes per
+            selection (16 in float64).
+        pulls_mean: keep the mean number of selections of each arm at the recorded rounds, `pulls_mean`; default: only
+            if it takes at most 64 MiB together with its standard error.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
             interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
             call with other arguments, or with edited code of your classes, is refused.
@@ -91,6 +100,12 @@ def simulate(
         - `pulls(policy, instance, seed, arm)`: the number of selections of each arm in rounds 1 to T, int32;
         - `<metric>(policy, instance, round)`: the mean of a metric over seeds; `<metric>_stderr`: its standard error;
         - `<metric>_final(policy, instance, seed)`: the metric of each run at T;
+        - `<metric>_runs(policy, instance, seed, round)`, for the metrics in `runs`: the metric of each run;
+        - `pulls_mean(policy, instance, arm, round)`: the mean over seeds of the number of selections of each arm;
+          `pulls_mean_stderr`: its standard error;
+        - `arms`, `rewards` and `delays` `(policy, instance, seed, t, play)`, with `trace`: the arms selected in round
+          t, their rewards and the delays of these in rounds; -1, NaN and -1 where fewer than L arms were available;
+          delay -1 also for a reward that never arrives;
         - `max_deficit_ever(policy, instance, seed)`, if `max_deficit` is a metric: its maximum over rounds 1 to T;
         - `phase_rounds(policy, instance, seed, phase)`, if policies have phases: the number of rounds in each phase, -1
           for a phase that the policy does not have;
@@ -113,7 +128,10 @@ def simulate(
         100
     """
     show = boolean(progress, "progress")
-    settings = SimulationSettings(horizon, seeds, key, record, metrics, block, until, first_seed)  # type: ignore[arg-type]
+    recorded = {"record": record, "metrics": metrics, "runs": runs, "trace": trace, "pulls_mean": pulls_mean}
+    settings = SimulationSettings(
+        horizon, seeds, key, block=block, until=until, first_seed=first_seed, **recorded  # type: ignore[arg-type]
+    )
     settings.check()
     folder = _checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)

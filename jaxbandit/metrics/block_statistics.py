@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import DTypeLike
 
 from jaxbandit.metrics.moments import Moments
 
@@ -19,21 +21,39 @@ class ResultShape:
         rounds: the number of recorded rounds.
         metrics: their names.
         phases: the number of phases of the policy; 0 for a policy without phases.
+        runs: the names of the metrics whose curve is kept for every run.
+        pulls_mean: whether the moments of N_k are kept at the recorded rounds.
+        traced: the number of rounds whose selections are kept: T or 0.
+        plays: L.
     """
 
     arms: int
     rounds: int
     metrics: tuple[str, ...]
     phases: int
+    runs: tuple[str, ...] = ()
+    pulls_mean: bool = False
+    traced: int = 0
+    plays: int = 1
 
     def bytes_per_run(self) -> int:
-        """Bytes of `BlockStatistics` per run, without the curves."""
+        """Bytes of `BlockStatistics` per run, without the moments over seeds."""
         max_deficit_ever = 8 if "max_deficit" in self.metrics else 0
-        return 4 * self.arms + 8 * len(self.metrics) + max_deficit_ever + 4 * self.phases
+        curves, trace = 8 * self.rounds * len(self.runs), (8 + _float_bytes()) * self.traced * self.plays
+        return 4 * self.arms + 8 * len(self.metrics) + max_deficit_ever + 4 * self.phases + curves + trace
 
-    def curve_bytes_per_row(self) -> int:
-        """Bytes of the curves per row: of each mean two words for the sum and three for the sum of squares."""
-        return 40 * self.rounds * len(self.metrics)
+    @property
+    def curves(self) -> int:
+        """The number of means per row and recorded round."""
+        return len(self.metrics) + (self.arms if self.pulls_mean else 0)
+
+    def moment_bytes_per_row(self) -> int:
+        """Bytes of the moments per row: of a metric two words for the sum and three for the sum of squares."""
+        return self.rounds * (40 * len(self.metrics) + (24 * self.arms if self.pulls_mean else 0))
+
+
+def _float_bytes() -> int:
+    return jnp.dtype(jnp.result_type(float)).itemsize
 
 
 @dataclass(frozen=True)
@@ -42,54 +62,61 @@ class BlockStatistics:
 
     Attributes:
         result_shape: what is kept of each run.
-        pulls: N_k(T), int32 `[row, seed, arm]`.
-        curves: by metric, its moments over seeds, `[round, row]`.
-        finals: by metric, its value at T, float64 `[row, seed]`.
-        max_deficit_ever: the largest deficit over all rounds, float64 `[row, seed]`; None without `max_deficit`.
-        phases: rounds spent in each phase, int32 `[row, seed, phase]`; None for a policy without phases.
+        runs: the arrays with an entry per run, `[row, seed, ...]`, by name:
+            "pulls": N_k(T), int32 `[row, seed, arm]`.
+            "final <metric>": its value at T, float64 `[row, seed]`.
+            "max_deficit_ever": the largest deficit over all rounds, float64 `[row, seed]`; with `max_deficit`.
+            "phases": rounds spent in each phase, int32 `[row, seed, phase]`; for a policy with phases.
+            "curve <metric>": its values at the recorded rounds, float64 `[row, seed, round]`.
+            "arms", "rewards", "delays": every selection, its reward and its delay, `[row, seed, t, play]`.
+        moments: the moments over seeds, by name:
+            "curve <metric>": `[round, row]`.
+            "pulls": those of N_k, `[round, arm, row]`.
     """
 
     result_shape: ResultShape
-    pulls: np.ndarray
-    curves: dict[str, Moments]
-    finals: dict[str, np.ndarray]
-    max_deficit_ever: np.ndarray | None
-    phases: np.ndarray | None
+    runs: dict[str, np.ndarray]
+    moments: dict[str, Moments]
 
     @classmethod
     def empty(cls, result_shape: ResultShape, rows: int, seeds: int) -> BlockStatistics:
         """The statistics of runs that are yet to be inserted: all 0."""
-        runs = (rows, seeds)
-        return cls(
-            result_shape,
-            pulls=np.zeros((*runs, result_shape.arms), np.int32),
-            curves={name: Moments((result_shape.rounds, rows)) for name in result_shape.metrics},
-            finals={name: np.zeros(runs) for name in result_shape.metrics},
-            max_deficit_ever=np.zeros(runs) if "max_deficit" in result_shape.metrics else None,
-            phases=np.zeros((*runs, result_shape.phases), np.int32) if result_shape.phases else None,
-        )
+        kept, real = result_shape, np.dtype(jnp.result_type(float))
+        shapes: dict[str, tuple[tuple[int, ...], DTypeLike]] = {"pulls": ((kept.arms,), np.int32)}
+        shapes |= {f"final {name}": ((), np.float64) for name in kept.metrics}
+        if "max_deficit" in kept.metrics:
+            shapes["max_deficit_ever"] = ((), np.float64)
+        if kept.phases:
+            shapes["phases"] = ((kept.phases,), np.int32)
+        shapes |= {f"curve {name}": ((kept.rounds,), np.float64) for name in kept.runs}
+        if kept.traced:
+            dtypes: dict[str, DTypeLike] = {"arms": np.int32, "rewards": real, "delays": np.int32}
+            shapes |= {name: ((kept.traced, kept.plays), dtype) for name, dtype in dtypes.items()}
+        moments = {f"curve {name}": Moments((kept.rounds, rows)) for name in kept.metrics}
+        if kept.pulls_mean:
+            moments["pulls"] = Moments((kept.rounds, kept.arms, rows))
+        runs = {name: np.zeros((rows, seeds, *shape), dtype) for name, (shape, dtype) in shapes.items()}
+        return cls(result_shape, runs, moments)
 
     def insert(self, rows: slice, seeds: slice, block: BlockStatistics) -> None:
         """Insert the runs of a block, which are those of some rows and seeds."""
-        for target, part in zip(self._run_arrays().values(), block._run_arrays().values(), strict=True):
-            target[rows, seeds] = part
-        for name, moments in self.curves.items():
-            moments.merge((slice(None), rows), block.curves[name])
+        for name, array in self.runs.items():
+            array[rows, seeds] = block.runs[name]
+        for name, moments in self.moments.items():
+            moments.merge((..., rows), block.moments[name])
 
     def append_seeds(self, other: BlockStatistics) -> BlockStatistics:
         """These runs followed by those of `other`, which are more seeds of the same rows."""
-        first, second = self._run_arrays(), other._run_arrays()
-        runs = {name: np.concatenate([first[name], second[name]], axis=1) for name in first}
-        everywhere = slice(None), slice(None)
-        for name, moments in self.curves.items():
-            moments.merge(everywhere, other.curves[name])
-        return self._with_arrays(runs, self.curves)
+        runs = {name: np.concatenate([array, other.runs[name]], axis=1) for name, array in self.runs.items()}
+        for name, moments in self.moments.items():
+            moments.merge((...,), other.moments[name])
+        return BlockStatistics(self.result_shape, runs, self.moments)
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
         """All arrays by name, as they are written and sent; sums that are 0 everywhere only with `full`."""
-        named = self._run_arrays()
-        for name, moments in self.curves.items():
-            named |= {f"curve {name} {part}": array for part, array in moments.arrays(full).items()}
+        named = dict(self.runs)
+        for name, moments in self.moments.items():
+            named |= {f"moments {name} {part}": array for part, array in moments.arrays(full).items()}
         return named
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> BlockStatistics:
@@ -98,31 +125,17 @@ class BlockStatistics:
         Raises:
             ValueError: the arrays are of another shape or dtype.
         """
-        expected = self._run_arrays()
-        for name, array in expected.items():
+        for name, array in self.runs.items():
             if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
                 raise ValueError("statistics of another shape")
-        shape = (self.result_shape.rounds, len(self.pulls))
-        curves = {}
-        for name in self.curves:
-            start = f"curve {name} "
+        restored = {}
+        for name, moments in self.moments.items():
+            start = f"moments {name} "
             parts = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-            if any(array.shape != shape or array.dtype != np.int64 for array in parts.values()):
-                raise ValueError("curves of another shape")
-            curves[name] = Moments.from_arrays(shape, parts)
-        return self._with_arrays({name: arrays[name] for name in expected}, curves)
-
-    def _run_arrays(self) -> dict[str, np.ndarray]:
-        """The arrays `[row, seed, ...]`, by name."""
-        named = {"pulls": self.pulls, **{f"final {name}": values for name, values in self.finals.items()}}
-        optional = {"max_deficit_ever": self.max_deficit_ever, "phases": self.phases}
-        return named | {name: values for name, values in optional.items() if values is not None}
-
-    def _with_arrays(self, runs: Mapping[str, np.ndarray], curves: dict[str, Moments]) -> BlockStatistics:
-        finals = {name: runs[f"final {name}"] for name in self.finals}
-        return BlockStatistics(
-            self.result_shape, runs["pulls"], curves, finals, runs.get("max_deficit_ever"), runs.get("phases")
-        )
+            if any(array.shape != moments.shape or array.dtype != np.int64 for array in parts.values()):
+                raise ValueError("moments of another shape")
+            restored[name] = Moments.from_arrays(moments.shape, parts)
+        return BlockStatistics(self.result_shape, {name: arrays[name] for name in self.runs}, restored)
 
 
 def by_configuration(

@@ -307,12 +307,13 @@ def defined_metrics(problem: Problem) -> list[str]:
     return [name for name, metric in METRICS.items() if all(getattr(problem, key) is not None for key in metric.needs)]
 
 
-def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
+def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "simulation.metrics") -> list[str]:
     """The metrics to compute: those that are named, or all that the problem defines.
 
     Args:
         names: names of `METRICS`. `max_deficit_ever` is accepted for `max_deficit`, which it comes with.
         problem: the problem.
+        key: the config key of the names, for errors.
 
     Raises:
         InputError: an unknown name, or a metric that needs a key which the problem does not have.
@@ -323,10 +324,10 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem) -> list[str]:
     names = ["max_deficit" if name == "max_deficit_ever" else name for name in names]
     for name in names:
         if name not in METRICS:
-            raise unknown_name("simulation.metrics", name, METRICS)
+            raise unknown_name(key, name, METRICS)
         if name not in defined:
             needs = " and ".join(f"problem.{key}" for key in METRICS[name].needs)
-            raise InputError("simulation.metrics", name, f"one of {', '.join(sorted(defined))}; {name} needs {needs}")
+            raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} needs {needs}")
     return list(dict.fromkeys(names))
 
 

@@ -7,6 +7,7 @@ parts of 40 bits each, and these are summed: int64 holds the sums over 2^23 runs
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import EllipsisType
 
 import jax.numpy as jnp
 import numpy as np
@@ -43,6 +44,24 @@ def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1)
     zeros = (jnp.zeros((), jnp.int64),) * len(parts)
     # One pass over the values for all sums, which a compiler can vectorise because they are integers (9 times faster)
     return jnp.stack(lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,)))
+
+
+def count_parts(counts: Array, counted: Array | np.ndarray, segments: int = 1) -> Array:
+    """The integer parts of whole numbers and of their squares, summed over runs: what `Moments.add_counts` takes.
+
+    Args:
+        counts: int32 `[..., runs]`, >= 0; 64-bit types must be enabled.
+        counted, segments: as for `integer_parts`.
+
+    Returns:
+        int64 `[3, ..., segments]`: the sum, and two parts of the sum of squares.
+    """
+    counts = jnp.where(counted[(None,) * (counts.ndim - 1)], counts, 0).astype(jnp.int64)
+    counts = counts.reshape(*counts.shape[:-1], segments, -1)
+    squares = counts * counts
+    parts = (counts, squares >> _BITS, squares & _MASK)
+    zeros = (jnp.zeros((), jnp.int64),) * len(parts)
+    return jnp.stack(lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (counts.ndim - 1,)))
 
 
 def _square_parts(high: Array, low: Array) -> tuple[Array, Array, Array, Array]:
@@ -105,6 +124,9 @@ def _from_parts(parts: Mapping[int, np.ndarray], shape: tuple[int, ...]) -> _Dou
     return result
 
 
+_Where = tuple[slice | EllipsisType, ...]
+
+
 class Moments:
     """Means and standard errors over runs, exact to 2^-40 and the same in any order of arrival.
 
@@ -122,11 +144,11 @@ class Moments:
     """
 
     def __init__(self, shape: tuple[int, ...]):
-        self._shape = shape
+        self.shape = shape
         self._sums: dict[int, np.ndarray] = {}  # the sums of integer parts by exponent; absent where all are 0
         self._squares: dict[int, np.ndarray] = {}
 
-    def add(self, where: tuple[slice, ...], parts: np.ndarray) -> None:
+    def add(self, where: _Where, parts: np.ndarray) -> None:
         """Add the `integer_parts` of some runs, int64 `[7, *shape[where]]`.
 
         Raises:
@@ -139,31 +161,35 @@ class Moments:
         self._accumulate(self._sums, dict(zip(_SUM_EXPONENTS, sums[:count], strict=True)), where)
         self._accumulate(self._squares, dict(zip(_SQUARE_EXPONENTS, sums[count:], strict=True)), where)
 
-    def merge(self, where: tuple[slice, ...], other: Moments) -> None:
+    def add_counts(self, where: _Where, parts: np.ndarray) -> None:
+        """Add the `count_parts` of some runs, int64 `[3, *shape[where]]`."""
+        total, high, low = parts
+        self._accumulate(self._sums, {0: total}, where)
+        self._accumulate(self._squares, {40: high, 0: low}, where)
+
+    def merge(self, where: _Where, other: Moments) -> None:
         """Add all runs of another `Moments`, whose shape is that of `shape[where]`."""
         self._accumulate(self._sums, other._sums, where)
         self._accumulate(self._squares, other._squares, where)
 
-    def _accumulate(
-        self, sums: dict[int, np.ndarray], parts: Mapping[int, np.ndarray], where: tuple[slice, ...]
-    ) -> None:
+    def _accumulate(self, sums: dict[int, np.ndarray], parts: Mapping[int, np.ndarray], where: _Where) -> None:
         for exponent, part in parts.items():
             if exponent not in sums:
                 if not part.any():
                     continue
-                sums[exponent] = np.zeros(self._shape, np.int64)
+                sums[exponent] = np.zeros(self.shape, np.int64)
             sums[exponent][where] += part
 
     def mean(self, runs: int) -> np.ndarray:
         """The mean over that many runs, float64, of `shape`."""
-        return np.asarray(_from_parts(self._sums, self._shape)[0] / runs)
+        return np.asarray(_from_parts(self._sums, self.shape)[0] / runs)
 
     def stderr(self, runs: int) -> np.ndarray:
         """The standard error of the mean over that many runs, float64, of `shape`; NaN for a single run."""
         if runs == 1:
-            return np.full(self._shape, np.nan)
-        squares = _multiply((float(runs), 0.0), _from_parts(self._squares, self._shape))
-        total = _from_parts(self._sums, self._shape)
+            return np.full(self.shape, np.nan)
+        squares = _multiply((float(runs), 0.0), _from_parts(self._squares, self.shape))
+        total = _from_parts(self._sums, self.shape)
         high, low = _multiply(total, total)
         scaled_variance = np.asarray(_add(squares, (-high, -low))[0])  # runs^2 times the variance
         # Where runs agree so closely that the difference has hardly a correct bit
@@ -182,7 +208,7 @@ class Moments:
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
         """The integer sums by name, int64 of `shape`; those that are 0 everywhere only with `full`."""
-        zeros = np.zeros(self._shape, np.int64)
+        zeros = np.zeros(self.shape, np.int64)
         return {
             f"{name}{exponent}": sums.get(exponent, zeros)
             for name, sums, exponents in self._named_sums()

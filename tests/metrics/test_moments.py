@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.metrics.moments import Moments, integer_parts
+from jaxbandit.metrics.moments import Moments, count_parts, integer_parts
 
 _integer_parts = jax.jit(integer_parts, static_argnames="segments")
 
@@ -106,3 +106,19 @@ def test_values_that_are_not_finite_or_too_large_are_refused(value):
     values[1, 2] = value
     with pytest.raises(FloatingPointError, match="not finite, or beyond"):
         add(Moments((2,)), values)
+
+
+@pytest.mark.parametrize("most", [9, 2**24, 2**31 - 2])
+def test_counts_have_exact_moments(most):
+    counts = np.random.default_rng(most).integers(0, most + 1, (2, 64), dtype=np.int32)
+    counts[0] = most
+    counts[0, 0] = most - 1
+    with jax.enable_x64(True):
+        parts = np.asarray(count_parts(jax.numpy.asarray(counts), np.arange(64) < 50, 4))
+    moments = Moments((2,))
+    moments.add_counts((...,), parts.sum(axis=-1))
+    for row, mean, stderr in zip(counts[:, :50].tolist(), moments.mean(50), moments.stderr(50), strict=True):
+        exact = Fraction(sum(row), 50)
+        assert mean == float(exact)
+        variance = sum((value - exact) ** 2 for value in row) / 49
+        assert stderr == pytest.approx(math.sqrt(variance / 50), rel=1e-14)

@@ -21,6 +21,7 @@ _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay 
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
 _DEVICE_BLOCK = 1 << 17  # runs per block on an accelerator, which needs wide blocks
 STOPS = 16  # recorded rounds per chunk, at most
+TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
 _TABLE = 1 << 22  # entries of the quota table that one chunk reads
 _MOST_ROUNDS = 2048  # rounds per chunk: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import sharding
-from jaxbandit.engine.batch.blocks import STOPS, Block, on_device, quota_on_device, rounds_per_call
+from jaxbandit.engine.batch.blocks import STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.engine.settings import SimulationSettings
@@ -34,6 +35,7 @@ class Chunk:
     """A chunk of consecutive rounds of a block, and what was recorded in it.
 
     Attributes:
+        before: the last round of the chunk before; 0 for the first chunk.
         last: the last round played.
         rounds: the recorded rounds among them, int64.
         stops: `rounds`, padded with `last` to `STOPS` places, int64 `[STOPS]`.
@@ -45,6 +47,7 @@ class Chunk:
             chunk may be read. None for a chunk that was not played.
     """
 
+    before: int
     last: int
     rounds: np.ndarray
     stops: np.ndarray
@@ -72,7 +75,7 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
     if fractions is not None:
         rows = QuotaTable(instance_columns(fractions, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Chunk(0, stops[:1], stops, counts, sums, quota, {}, None)
+    return Chunk(0, 0, stops[:1], stops, counts, sums, quota, {}, None)
 
 
 def chunks_of(
@@ -84,7 +87,7 @@ def chunks_of(
         stack: the stack of the block.
         block: the runs to play.
         rounds: the recorded rounds, increasing, int64.
-        settings: with the horizon and the key.
+        settings: with the horizon, the key, and whether to keep a trace.
         names: the names of the metrics.
         over: the devices that the block is spread over; None for one device.
     """
@@ -93,10 +96,11 @@ def chunks_of(
     words = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)
     key = jnp.asarray(words[0]), jnp.asarray(words[1])
     shape = (stack.arms, len(cells), lanes.shape[1])
+    traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
-        state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.required_sums(names))
+        state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.required_sums(names), traced)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
-    most = rounds_per_call(stack.arms, len(cells))
+    most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)
     fractions = stack.ground_truth.fractions
     quotas = _quotas(None if fractions is None else instance_columns(fractions, block.numbers()), most + 1, block)
     first = index = origin = 0
@@ -117,7 +121,7 @@ def chunks_of(
         at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         found = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
-        yield Chunk(last, recorded, stops, counts, sums, at_stops, found, state)
+        yield Chunk(first, last, recorded, stops, counts, sums, at_stops, found, state)
         first, index = last, index + len(recorded)
 
 

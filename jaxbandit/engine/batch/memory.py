@@ -16,7 +16,7 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla.tiling import LANES, tree_bytes
 from jaxbandit.engine import rollout
-from jaxbandit.engine.batch.blocks import STOPS, on_device, rounds_per_call, usual
+from jaxbandit.engine.batch.blocks import STOPS, TRACED, on_device, rounds_per_call, usual
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.metrics.block_statistics import ResultShape
 
@@ -48,7 +48,7 @@ def runs_a_block(
     Raises:
         InputError: one vector of runs does not fit.
     """
-    state, calendar = _bytes_a_run(stack, "max_deficit" in result_shape.metrics, sums)
+    state, calendar = _bytes_a_run(stack, "max_deficit" in result_shape.metrics, sums, result_shape.traced > 0)
     # The state and its copies in a round; the records of this chunk and the next; the metrics
     need = 3 * state + 2 * 4 * STOPS * (stack.arms + len(sums)) + 16 * len(result_shape.metrics)
     room = device_bytes() * devices // (2 * at_once)
@@ -76,12 +76,16 @@ def _quotas(stack: Stack, rows: int) -> int:
     return _QUOTA * rounds_per_call(stack.arms, rows) * stack.arms * rows
 
 
-def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...]) -> tuple[int, int]:
+def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...], trace: bool) -> tuple[int, int]:
     """The bytes of one run's state, and of the calendar of delayed feedback in it."""
     rows = np.zeros(1, np.int64)
     policy, world = on_device((stack.policy, stack.world), rows)
     begin = functools.partial(
-        rollout.begin, shape=(stack.arms, 1, LANES), max_deficit_ever=max_deficit_ever, asked=sums
+        rollout.begin,
+        shape=(stack.arms, 1, LANES),
+        max_deficit_ever=max_deficit_ever,
+        asked=sums,
+        traced=TRACED if trace else 0,
     )
     state = jax.eval_shape(begin, policy, world)
     return tree_bytes(state) // LANES, tree_bytes(state.under_way) // LANES
@@ -92,9 +96,7 @@ def results_bytes(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape],
     total = 0
     for stack, result_shape in zip(stacks, result_shapes, strict=True):
         total += 3 * stack.rows * seeds * result_shape.bytes_per_run()
-        total += stack.rows * (
-            result_shape.curve_bytes_per_row() + 3 * 16 * result_shape.rounds * len(result_shape.metrics)
-        )
+        total += stack.rows * (result_shape.moment_bytes_per_row() + 3 * 16 * result_shape.rounds * result_shape.curves)
     return total
 
 
@@ -111,6 +113,7 @@ def check_results(stacks: Sequence[Stack], result_shapes: Sequence[ResultShape],
         words = (
             f"a number whose results fit the memory: {rows} configurations and instances x {seeds} seeds take "
             f"{need / 2**30:.3g} GiB, and {free}; fewer seeds, metrics or recorded rounds take less"
+            f"{', and so does a run without `trace`' if any(shape.traced for shape in result_shapes) else ''}"
         )
         raise InputError("simulation.seeds", seeds, words)
 

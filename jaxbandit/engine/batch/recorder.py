@@ -16,10 +16,11 @@ from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
+from jaxbandit.environment.delays import NEVER
 from jaxbandit.metrics import definitions
 from jaxbandit.metrics.block_statistics import BlockStatistics, ResultShape
 from jaxbandit.metrics.definitions import MetricInputs
-from jaxbandit.metrics.moments import LARGEST, integer_parts
+from jaxbandit.metrics.moments import LARGEST, count_parts, integer_parts
 from jaxbandit.policies.base import Policy
 
 
@@ -38,7 +39,12 @@ class Recorder:
         self._stack, self._result_shape, self._block, self._labels = stack, result_shape, block, labels
         self._ground_truth = stack.ground_truth.at_rows(block.numbers())
         self._parts = shards if block.axis == -1 else 1
+        self._made = BlockStatistics.empty(
+            result_shape, *(part.stop - part.start for part in (block.rows, block.seeds))
+        )
         self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
+        self._pulls: list[np.ndarray] = []  # a call's digits of counts `[3, rounds, K, rows]`
+        self._recorded = 0
         self._values: Array | None = None
         self._max_deficit_ever: Array | np.ndarray | None = None
 
@@ -48,15 +54,30 @@ class Recorder:
         Raises:
             FloatingPointError: a metric was not finite, or beyond the range in which means are exact.
         """
+        if self._result_shape.traced and chunk.state is not None:
+            self._take_trace(chunk)
         recorded = len(chunk.rounds)
-        if not recorded or not self._result_shape.metrics:
+        if not recorded:
             return
-        if self._max_deficit_ever is None and "max_deficit" in self._result_shape.metrics:
+        counted, counts = self._block.counted(), _in_float64(chunk.counts)
+        if self._result_shape.pulls_mean:
+            with jax.enable_x64(True):
+                parts = _counts_at(self._parts, counts, counted, np.int64(recorded))
+            self._pulls.append(self._block.summed(np.asarray(parts)[:, :recorded]))
+        if self._result_shape.metrics:
+            self._take_metrics(chunk, counts, counted)
+        self._recorded += recorded
+
+    def _take_metrics(self, chunk: Chunk, counts: Array, counted: np.ndarray) -> None:
+        """Compute the metrics of a chunk, and keep their sums; of some, every value."""
+        recorded, kept = len(chunk.rounds), self._result_shape
+        if self._max_deficit_ever is None and "max_deficit" in kept.metrics:
             self._max_deficit_ever = np.full(chunk.counts.shape[2:], -np.inf)
-        counted, inputs, counts = self._block.counted(), self._inputs(chunk), _in_float64(chunk.counts)
+        inputs = self._inputs(chunk)
         with jax.enable_x64(True):
-            sums, self._values, self._max_deficit_ever = _metrics_at(
-                self._result_shape.metrics,
+            sums, self._values, self._max_deficit_ever, curves = _metrics_at(
+                kept.metrics,
+                kept.runs,
                 self._parts,
                 counts,
                 inputs,
@@ -67,6 +88,24 @@ class Recorder:
         made = self._block.summed(np.asarray(sums)[:, :, :recorded])
         self._check(made[-1], chunk.rounds)
         self._sums.append(made)
+        rounds = slice(self._recorded, self._recorded + recorded)
+        for name, curve in zip(kept.runs, () if curves is None else np.asarray(curves), strict=True):
+            self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:recorded]))
+
+    def _take_trace(self, chunk: Chunk) -> None:
+        """Keep the selections of a chunk: no arm as -1, its reward as NaN, a delay that never ends as -1."""
+        assert chunk.state is not None
+        trace = chunk.state.trace
+        assert trace is not None
+        places = np.arange(chunk.before, chunk.last) % len(trace.arms)
+        arms, rewards, delays = (
+            _runs_first(self._block.unpack(np.asarray(part)[places]))
+            for part in (trace.arms, trace.rewards, trace.delays)
+        )
+        rounds = slice(chunk.before, chunk.last)
+        self._made.runs["arms"][:, :, rounds] = arms
+        self._made.runs["rewards"][:, :, rounds] = np.where(arms < 0, np.nan, rewards)
+        self._made.runs["delays"][:, :, rounds] = np.where((arms < 0) | (delays >= NEVER), -1, delays)
 
     def _check(self, outside: np.ndarray, rounds: np.ndarray) -> None:
         """Refuse metrics with values that have no exact mean; `outside` counts these, `[metrics, rounds, rows]`."""
@@ -91,25 +130,24 @@ class Recorder:
         """
         assert last.state is not None
         self._check_rewards(last.state.deviation, last.last)
-        block = self._block
-        made = BlockStatistics.empty(
-            self._result_shape, *(part.stop - part.start for part in (block.rows, block.seeds))
-        )
-        made.pulls[...] = block.unpack(np.asarray(last.state.pulls)).transpose(1, 2, 0)
-        if self._result_shape.metrics:
+        block, made = self._block, self._made
+        made.runs["pulls"][...] = _runs_first(block.unpack(np.asarray(last.state.pulls)))
+        if self._pulls:
+            made.moments["pulls"].add_counts((...,), np.concatenate(self._pulls, axis=1))
+        if self._sums:
             sums = np.concatenate(self._sums, axis=2)
             finals = block.unpack(np.asarray(self._values))
             for number, name in enumerate(self._result_shape.metrics):
-                made.curves[name].add((slice(None), slice(None)), sums[:, number])
-                made.finals[name][...] = finals[number]
-        if made.phases is not None:
+                made.moments[f"curve {name}"].add((...,), sums[:, number])
+                made.runs[f"final {name}"][...] = finals[number]
+        if "phases" in made.runs:
             with PROGRAM(self._stack.program):
                 spent = _spent(on_device(self._stack.policy, block.cells()), last.state.policy, np.int32(last.last))
-            made.phases[...] = block.unpack(np.asarray(spent)).transpose(1, 2, 0)
-        if made.max_deficit_ever is not None:
+            made.runs["phases"][...] = _runs_first(block.unpack(np.asarray(spent)))
+        if "max_deficit_ever" in made.runs:
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
             every = block.unpack(np.asarray(last.state.max_deficit_ever, np.float64)[0])
-            made.max_deficit_ever[...] = np.maximum(every, block.unpack(np.asarray(self._max_deficit_ever)))
+            made.runs["max_deficit_ever"][...] = np.maximum(every, block.unpack(np.asarray(self._max_deficit_ever)))
         return made
 
     def _check_rewards(self, deviation: Array, last: int) -> None:
@@ -127,6 +165,11 @@ class Recorder:
             places = self._block.places()
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
         return dataclasses.replace(inputs, sums={name: _in_float64(values) for name, values in chunk.sums.items()})
+
+
+def _runs_first(values: np.ndarray) -> np.ndarray:
+    """Arrays `[..., rows, seeds]` as `[rows, seeds, ...]`."""
+    return np.moveaxis(values, (-2, -1), (0, 1))
 
 
 @jax.jit
@@ -150,16 +193,28 @@ def _in_float64(values: Array) -> Array:
 _EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
 
 
-@functools.partial(jax.jit, static_argnames=("names", "parts"), donate_argnames="max_deficit_ever")
+@functools.partial(jax.jit, static_argnames="parts")
+def _counts_at(parts: int, counts: Array, counted: np.ndarray, recorded: np.int64) -> Array:
+    """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`."""
+
+    def count(place: Array, sums: Array) -> Array:
+        made = count_parts(lax.dynamic_slice_in_dim(counts, place, 1), counted, parts)
+        return lax.dynamic_update_slice(sums, made, (0, place, 0, 0, 0))
+
+    return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
+
+
+@functools.partial(jax.jit, static_argnames=("names", "kept", "parts"), donate_argnames="max_deficit_ever")
 def _metrics_at(
     names: tuple[str, ...],
+    kept: tuple[str, ...],
     parts: int,
     counts: Array,
     inputs: MetricInputs,
     counted: np.ndarray,
     recorded: np.int64,
     max_deficit_ever: Array | np.ndarray | None,
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[Array, Array, Array | None, Array | None]:
     """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
     Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that
@@ -167,20 +222,26 @@ def _metrics_at(
 
     Returns:
         The `integer_parts` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
-        `[metrics, cells, lanes]`; and the largest deficit at these stops and before them.
+        `[metrics, cells, lanes]`; the largest deficit at these stops and before them; and the metrics `kept` at each
+        stop, `[kept, stops, cells, lanes]`, None where none are kept.
     """
 
     def judge(place: Any, carry: Any) -> Any:
-        sums, values, max_deficit_ever = carry
+        sums, values, max_deficit_ever, curves = carry
         before = integer_parts(values, counted, parts)[:, :, None]
-        sums = lax.dynamic_update_slice(sums, before, (0, 0, jnp.maximum(place - 1, 0), 0, 0))
+        last = jnp.maximum(place - 1, 0)
+        sums = lax.dynamic_update_slice(sums, before, (0, 0, last, 0, 0))
+        if kept:
+            own = jnp.stack([values[names.index(name)] for name in kept])
+            curves = lax.dynamic_update_slice(curves, own[:, None], (0, last, 0, 0))
         if max_deficit_ever is not None:
             own = values[names.index("max_deficit")]
             max_deficit_ever = jnp.where(place > 0, jnp.maximum(max_deficit_ever, own), max_deficit_ever)
         judged = definitions.compute_metrics(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at_round(place))
-        return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever
+        return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever, curves
 
     stops, _, cells, lanes = counts.shape
     sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
     values = jnp.zeros((len(names), cells, lanes), jnp.float64)
-    return lax.fori_loop(0, recorded + 1, judge, (sums, values, max_deficit_ever))
+    curves = jnp.zeros((len(kept), stops, cells, lanes), jnp.float64) if kept else None
+    return lax.fori_loop(0, recorded + 1, judge, (sums, values, max_deficit_ever, curves))

@@ -247,7 +247,7 @@ def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
 
 def _words(array: np.ndarray) -> np.ndarray:
     """An array as integers. Where all processes but one hold zeros, the sum over processes has that one's bits."""
-    return np.ascontiguousarray(array if array.dtype.kind == "i" else array.view(np.int64))
+    return np.ascontiguousarray(array if array.dtype.kind == "i" else array.view(f"i{array.dtype.itemsize}"))
 
 
 def _sum(words: np.ndarray) -> np.ndarray:

@@ -26,7 +26,10 @@ def digest(plan: Plan) -> str:
     Raises:
         InputError: a policy has callbacks to Python, whose code cannot be compared.
     """
-    settings, asked = plan.settings, (plan.stopping_rule, plan.metrics, plan.rounds.tolist())
+    settings, asked = (
+        plan.settings,
+        (plan.stopping_rule, plan.metrics, plan.rounds.tolist(), plan.runs, plan.settings.trace, plan.pulls_mean),
+    )
     labels = [one.label for one in plan.configurations]
     about = (
         *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),

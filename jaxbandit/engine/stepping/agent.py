@@ -18,12 +18,12 @@ from jaxbandit.core.struct import struct
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
 from jaxbandit.engine.stepping.placement import is_traced, on_device
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
-from jaxbandit.engine.stepping.selected_arms import selected_arms
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies import base
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView
+from jaxbandit.policies.selection.arm_indices import selected_arms
 
 _NO_HORIZON = (1 << 31) - 2
 

@@ -25,7 +25,7 @@ from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
 from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
 from jaxbandit.engine.stepping.relaxed.softness import softness_of
 from jaxbandit.engine.stepping.replacement import check_names, with_numbers, with_parameters
-from jaxbandit.engine.stepping.selected_arms import selected_arms
+from jaxbandit.engine.trace import selections
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
@@ -305,19 +305,8 @@ def _key_columns(words: Array) -> rollout.Keys:
 
 def _info(world: World, events: rollout.RoundEvents) -> StepInfo:
     """The events of one run, arrays `[n, 1]`."""
-    sent, arms = events.sent, selected_arms(events.selected, world.plays)
-    rounds = jnp.zeros_like(sent.arm) if sent.rounds is None else jnp.broadcast_to(sent.rounds, sent.arm.shape)
-    reward = jnp.broadcast_to(sent.reward, sent.arm.shape)
-    if len(sent.arm) == len(events.selected):  # the round drew rewards of all arms
-        reward, rounds = (jnp.take_along_axis(x, arms, axis=0, mode="clip") for x in (reward, rounds))
+    arms, rewards, delays = selections(events.sent, events.selected, world.plays)
     count, total, exact = events.arrived.count, events.arrived.total, events.arrived.rewards
     if world.centre is not None:
         total = total + world.centre * count.astype(total.dtype) if exact is None else exact
-    none = jnp.zeros((), rounds.dtype)
-    return StepInfo(
-        arms,
-        jnp.where(arms >= 0, reward, jnp.zeros((), reward.dtype)),
-        jnp.where(arms >= 0, rounds, none),
-        events.chances,  # type: ignore[arg-type]
-        Arrived(count, total),
-    )
+    return StepInfo(arms, rewards, delays, events.chances, Arrived(count, total))  # type: ignore[arg-type]

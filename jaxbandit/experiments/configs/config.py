@@ -23,7 +23,9 @@ from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
 from jaxbandit.policies.base import Policy, policy
 
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
-SIMULATION = ("horizon", "seeds", "key", "record", "metrics", "block", "until", "first_seed")
+SIMULATION = (
+    *("horizon", "seeds", "first_seed", "key", "record", "metrics", "runs", "trace", "pulls_mean", "block", "until"),
+)
 _LONGEST = 1 << 26  # bytes of a config
 _MOST_PARTS = 100  # of a dotted key; the time of TOML's own reader grows with their square
 _STRING = r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''

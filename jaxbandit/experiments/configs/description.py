@@ -51,6 +51,12 @@ def config_of(
     settings = plan.settings
     simulation: Table = {name: getattr(settings, name) for name in ("horizon", "seeds", "key", "record")}
     simulation["metrics"] = plan.metrics
+    if plan.runs:
+        simulation["runs"] = plan.runs
+    if settings.trace:
+        simulation["trace"] = True
+    if settings.pulls_mean is not None:
+        simulation["pulls_mean"] = settings.pulls_mean
     if settings.until is not None:
         simulation["until"] = settings.until
     if settings.first_seed:

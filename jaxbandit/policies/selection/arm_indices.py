@@ -45,6 +45,22 @@ def arm_indices(selected: Array, plays: int) -> Array:
     return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
 
 
+def selected_arms(selected: Array, plays: int) -> Array:
+    """The numbers of the selected arms in increasing order, int32 `[plays, *runs]`; -1 where fewer are selected.
+
+    Args:
+        selected: bool `[K, *runs]`, of any number of arms.
+        plays: L.
+    """
+    arms = len(selected)
+    if can_list_arms(arms, plays):
+        arm = arm_indices(selected, plays)
+        return jnp.where(arm < arms, arm, -1)
+    order = jnp.argsort(~selected, axis=0, stable=True)[:plays]
+    here = jnp.take_along_axis(selected, order, axis=0)
+    return jnp.where(here, order, -1).astype(jnp.int32)
+
+
 def take_arms(tree: Tree, arm: Array, arms: int) -> Tree:
     """The values of some arms: arrays `[K, *runs]` of a tree become `[n, *runs]`, the others stay as they are.
 
