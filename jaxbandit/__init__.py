@@ -31,7 +31,7 @@ Built in (modules):
     instances: problems from the papers' proofs.
 
 Extend:
-    Policy, Index, Rule, Reward, Delay, Merit, Opportunity: base classes for components of your own.
+    Policy, Index, Rule, Reward, Delay, Merit, Opportunity, Metric: base classes for components of your own.
     RoundView: the counts, feedback and random numbers that a policy sees in a round.
     parameter: declares a parameter of a component, with its range and its meaning.
     struct: a class decorator for the states of policies.
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from jaxbandit.experiments.policy_checks.check import check_policy
     from jaxbandit.experiments.simulate import simulate
     from jaxbandit.metrics import bounds
+    from jaxbandit.metrics.metric import Metric
 
     __version__: str
 
@@ -83,6 +84,7 @@ __all__ = [
     "Index",
     "InputError",
     "Merit",
+    "Metric",
     "Opportunity",
     "Policy",
     "Problem",
@@ -121,22 +123,24 @@ _LAZY_MODULES = {
     "summary": "jaxbandit.experiments.summary",
     "tuning": "jaxbandit.tuning",
 }
-_LAZY_FUNCTIONS = {
+_LAZY_NAMES = {
+    "Agent": "jaxbandit.engine.stepping",
+    "Metric": "jaxbandit.metrics",
+    "Simulator": "jaxbandit.engine.stepping",
     "check_policy": "jaxbandit.experiments.policy_checks.check",
     "combine": "jaxbandit.experiments.joining.combine",
+    "load": "jaxbandit.engine.stepping",
+    "save": "jaxbandit.engine.stepping",
     "simulate": "jaxbandit.experiments.simulate",
 }
-_STEPPING = ("Agent", "Simulator", "load", "save")
 
 
 def __getattr__(name: str) -> object:
     """Import a lazy name. An unknown name raises an AttributeError that suggests the nearest one."""
     if name in _LAZY_MODULES:
         return importlib.import_module(_LAZY_MODULES[name])
-    if name in _LAZY_FUNCTIONS:
-        return getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
-    if name in _STEPPING:
-        return getattr(importlib.import_module("jaxbandit.engine.stepping"), name)
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(_LAZY_NAMES[name]), name)
     if name == "__version__":
         return importlib.import_module("jaxbandit.core.provenance").version()
     import difflib

@@ -142,9 +142,9 @@ def _checked(
         )
         if fits(array.dtype) and lengths:
             return array
-    first = "n" if owner.family in ("reward", "delay") else "K"  # plays; arms
+    first = {"reward": "n, ", "delay": "n, ", "metric": ""}.get(owner.family, "K, ")  # plays; none; arms
     axes = (
-        f"[{first}, *runs] = {_shape_text(shape)} (the numbers of runs are only an example)"
+        f"[{first}*runs] = {_shape_text(shape)} (the numbers of runs are only an example)"
         if len(shape) > 1
         else _shape_text(shape)
     )

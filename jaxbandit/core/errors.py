@@ -68,7 +68,7 @@ class UnreadableError(InputError):
 
 
 class ReturnedError(InputError):
-    """A method of a policy, reward, delay, merit or fairness function returned a value that cannot be used.
+    """A method of a policy, reward, delay, metric, merit or fairness function returned a value that cannot be used.
 
     Attributes:
         key: the component and its method: `policy 'mine': value`.

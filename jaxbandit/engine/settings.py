@@ -12,6 +12,7 @@ from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError, short_repr
 from jaxbandit.core.input_values import boolean, is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics.metric import Metric
 from jaxbandit.metrics.moments import MOST_RUNS
 from jaxbandit.policies.base import Policy
 
@@ -75,6 +76,8 @@ class SimulationSettings:
         # NumPy's and JAX's numbers among them
         for name in ("horizon", "seeds", "first_seed", "record", "metrics", "block", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
+        for name in ("metrics", "runs"):
+            object.__setattr__(self, name, _as_names(getattr(self, name)))
         object.__setattr__(self, "key", prng.key_as_integer(self.key))
 
     def check(self) -> None:
@@ -109,6 +112,14 @@ class SimulationSettings:
         boolean(self.trace, "simulation.trace")
         if self.pulls_mean is not None:
             boolean(self.pulls_mean, "simulation.pulls_mean")
+
+
+def _as_names(metrics: object) -> object:
+    """Metrics that are given as classes or objects of `jb.Metric`, by name."""
+    if not isinstance(metrics, list):
+        return metrics
+    own = (one if isinstance(one, type) else type(one) for one in metrics)
+    return [kind.name if issubclass(kind, Metric) else one for one, kind in zip(metrics, own, strict=True)]
 
 
 def check_names(names: object, key: str) -> None:

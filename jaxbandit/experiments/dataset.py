@@ -117,8 +117,10 @@ def _metric_variables(plan: Plan, result: SimulationResult) -> dict[str, Variabl
     """Mean, standard error and final values of each metric, and the largest deficit of any round."""
     variables: dict[str, Variable] = {}
     for name in result.metrics:
-        about = {"long_name": METRICS[name].label, "formula": METRICS[name].summary}
-        error = {"long_name": f"standard error of {METRICS[name].label}"}
+        metric = METRICS[name]
+        about = {"long_name": metric.label, "formula": metric.summary}
+        about["better"] = "larger" if metric.larger_is_better else "smaller"
+        error = {"long_name": f"standard error of {metric.label}"}
         finals, mean, stderr = _of_metric(result, name)
         variables[name] = (_CURVE, mean, about)
         variables[f"{name}_stderr"] = (_CURVE, stderr, error)
@@ -220,7 +222,7 @@ def _phases(plan: Plan, result: SimulationResult) -> tuple[dict[str, Variable], 
 
     def filled(statistics: BlockStatistics) -> np.ndarray:
         """Rounds in phases, `[row, seed, phase]`, -1 for the phases that a policy lacks."""
-        spent = np.full((*statistics.runs["pulls"].shape[:2], most), -1, np.int32)
+        spent = np.full((*statistics.pulls.shape[:2], most), -1, np.int32)
         if "phases" in statistics.runs:
             spent[..., : statistics.result_shape.phases] = statistics.runs["phases"]
         return spent

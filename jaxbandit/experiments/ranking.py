@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.experiments.statistics import recorded_metrics
-from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.experiments.statistics import larger_is_better, needed_keys, recorded_metrics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +60,7 @@ def ranked_positions(results: xr.Dataset, metric: str | None, positions: np.ndar
     if metric is None:
         return positions
     scores = results[metric].isel(round=-1, policy=positions).mean("instance").values
-    return positions[np.argsort(-scores if METRICS[metric].larger_is_better else scores, kind="stable")]
+    return positions[np.argsort(-scores if larger_is_better(results, metric) else scores, kind="stable")]
 
 
 def ranking_metric(results: xr.Dataset) -> str | None:
@@ -69,7 +68,7 @@ def ranking_metric(results: xr.Dataset) -> str | None:
 
     It is penalized regret where there are penalties, r-regret with fractions alone, utility with opportunities.
     """
-    return max(recorded_metrics(results), key=lambda name: len(METRICS[name].needs), default=None)
+    return max(recorded_metrics(results), key=needed_keys, default=None)
 
 
 def policy_groups(results: xr.Dataset) -> dict[str, np.ndarray]:

@@ -73,7 +73,8 @@ def simulate(
             device.
         record: the number of recorded rounds, which are log-spaced and include the last round; "all" for every round;
             or the rounds themselves, as a list, array, Series or range.
-        metrics: names of `jb.metrics.METRICS`; default: all metrics that the problem defines.
+        metrics: names of `jb.metrics.METRICS`, or classes of `jb.Metric`; default: all metrics that the problem
+            defines, your own among them.
         block: the number of runs that are simulated together; default: a number that suits the device. Results do not
             depend on it.
         grid: a grid over the problem, which must then be a table: lists of values under keys of the problem, such as

@@ -72,8 +72,26 @@ def _with_dimension(results: xr.Dataset, name: str) -> xr.Dataset:
 
 
 def recorded_metrics(results: xr.Dataset) -> list[str]:
-    """The metrics in the results, in the order of `METRICS`."""
-    return [name for name in METRICS if name in results]
+    """The metrics in the results: those of `METRICS` in its order, then those whose classes are not defined here."""
+    known = [name for name in METRICS if name in results]
+    names = [str(name) for name in results.data_vars]
+    others = [name for name in names if name not in known and {f"{name}_stderr", f"{name}_final"} <= set(names)]
+    return known + others
+
+
+def metric_label(results: xr.Dataset, metric: str) -> str:
+    """The label of a recorded metric, with its unit."""
+    return str(results[metric].attrs.get("long_name") or (METRICS[metric].label if metric in METRICS else metric))
+
+
+def larger_is_better(results: xr.Dataset, metric: str) -> bool:
+    """Whether a recorded metric is a gain."""
+    return METRICS[metric].larger_is_better if metric in METRICS else results[metric].attrs.get("better") == "larger"
+
+
+def needed_keys(metric: str) -> int:
+    """The number of keys of the problem that a metric needs; 0 where its class is not defined here."""
+    return len(METRICS[metric].needs) if metric in METRICS else 0
 
 
 def chosen_metrics(results: xr.Dataset, metrics: Sequence[str] | None) -> list[str]:

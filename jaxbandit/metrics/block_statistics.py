@@ -98,6 +98,11 @@ class BlockStatistics:
         runs = {name: np.zeros((rows, seeds, *shape), dtype) for name, (shape, dtype) in shapes.items()}
         return cls(result_shape, runs, moments)
 
+    @property
+    def pulls(self) -> np.ndarray:
+        """N_k(T), int32 `[row, seed, arm]`."""
+        return self.runs["pulls"]
+
     def insert(self, rows: slice, seeds: slice, block: BlockStatistics) -> None:
         """Insert the runs of a block, which are those of some rows and seeds."""
         for name, array in self.runs.items():

@@ -12,10 +12,8 @@ and A_k its penalty rate. tau_k t is the quota of arm k. (x)+ is max(x, 0), and 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,79 +22,10 @@ from jax import Array, lax
 
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, sum_in_order
-from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs
 from jaxbandit.metrics.optimal_allocations import optimal_loss, optimal_utility
-
-Tree = TypeVar("Tree")
-
-
-@struct
-class MetricInputs:
-    """The inputs of metrics besides the counts, for C instances and R recorded rounds.
-
-    Arrays are float. `metric_inputs` makes them as NumPy's, on the host; `compute_metrics` takes them as they are.
-
-    Attributes:
-        t: the recorded rounds, `[R, 1, 1, 1]`.
-        means: mu_k, `[K, C, 1]`.
-        gaps: max_j mu_j - mu_k, `[K, C, 1]`.
-        quota: tau_k t as a `Quota` (its floor and its fraction), arrays `[R, K, C or 1, 1]`; None without fractions.
-        penalties: A_k, `[K, C or 1, 1]`; None without penalties.
-        opportunities: f(mu)_k, `[K, C, 1]`; None without a fairness function.
-        optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
-            None where no metric needs it.
-        sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
-        plays: L.
-    """
-
-    t: Array
-    means: Array
-    gaps: Array
-    quota: Quota | None
-    penalties: Array | None
-    opportunities: Array | None
-    optimal_utility: Array | None
-    sums: Mapping[str, Array]
-    plays: int = static(1)
-
-    def at_round(self, place: Array | int) -> MetricInputs:
-        """The inputs of one recorded round, given by its position: R = 1."""
-
-        def row(part: Tree) -> Tree:
-            return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
-
-        return dataclasses.replace(
-            self,
-            t=row(self.t),
-            quota=row(self.quota),
-            optimal_utility=row(self.optimal_utility),
-            sums=row(self.sums),
-        )
-
-    def of_arm(self, k: Array | int) -> MetricInputs:
-        """The inputs of one arm: arrays without the axis of the arms."""
-
-        def pick(part: Tree, axis: int) -> Tree:
-            return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, k, axis, keepdims=False), part)
-
-        names = ("means", "gaps", "penalties", "opportunities")
-        parts = {name: pick(getattr(self, name), 0) for name in names}
-        return dataclasses.replace(self, t=self.t[:, 0], quota=pick(self.quota, 1), **parts)
-
-    @property
-    def quota_in_rounds(self) -> Array:
-        """tau_k t as one float, `[R, K, C or 1, 1]`."""
-        assert self.quota is not None
-        quota: Array = self.quota.floor + self.quota.fraction
-        return quota
-
-    def deficit(self, counts: Array) -> Array:
-        """tau_k t - N_k, `[R, ..., C, S]`; its sign and its zeros are exact."""
-        assert self.quota is not None
-        deficit: Array = (self.quota.floor - counts) + self.quota.fraction
-        return deficit
 
 
 def _combine_arms(
@@ -236,48 +165,22 @@ def _transfer_costs(counts: Array, inputs: MetricInputs) -> Array:
     return _combine_arms(jnp.add, term, counts, inputs)
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One metric: its function, its label and what it needs.
-
-    Attributes:
-        compute: the function. It takes counts N_k, `[R, K, C, S]` for R rounds, C instances and S runs, and
-            `MetricInputs`, and returns float `[R, C, S]`. The first line of its docstring is the formula and its
-            source; the rest explains the formula.
-        label: the name with the unit in parentheses, as axes show it.
-        needs: the keys of `[problem]` that must be given.
-        sums: the running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`.
-        larger_is_better: True for a gain, False for a loss.
-
-    Example:
-        >>> jb.metrics.METRICS["unfairness"].summary
-        'sum_k (tau_k t - N_k)+ (penalties paper, App. A).'
-    """
-
-    compute: Callable[[Array, MetricInputs], Array]
-    label: str
-    needs: tuple[str, ...] = ()
-    sums: tuple[str, ...] = ()
-    larger_is_better: bool = False
-
-    @property
-    def summary(self) -> str:
-        """The formula and its source, in one line."""
-        return (self.compute.__doc__ or "").strip().partition("\n")[0]
-
-
-METRICS: dict[str, Metric] = {
-    "regret": Metric(regret, "regret (reward)"),
-    "penalized_regret": Metric(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
-    "r_regret": Metric(r_regret, "r-regret (reward)", ("fractions",)),
-    "c_regret": Metric(c_regret, "c-regret (reward)", ("fractions",)),
-    "reward_regret": Metric(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
-    "fairness_regret": Metric(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
-    "utility": Metric(utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), larger_is_better=True),
-    "utility_regret": Metric(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
-    "unfairness": Metric(unfairness, "unfairness (missed rounds)", ("fractions",)),
-    "max_deficit": Metric(max_deficit, "largest deficit (rounds)", ("fractions",)),
-}
+METRICS.update(
+    {
+        "regret": Formula(regret, "regret (reward)"),
+        "penalized_regret": Formula(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
+        "r_regret": Formula(r_regret, "r-regret (reward)", ("fractions",)),
+        "c_regret": Formula(c_regret, "c-regret (reward)", ("fractions",)),
+        "reward_regret": Formula(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
+        "fairness_regret": Formula(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
+        "utility": Formula(
+            utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), larger_is_better=True
+        ),
+        "utility_regret": Formula(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
+        "unfairness": Formula(unfairness, "unfairness (missed rounds)", ("fractions",)),
+        "max_deficit": Formula(max_deficit, "largest deficit (rounds)", ("fractions",)),
+    }
+)
 """The metrics by name: unit, formula, source and the keys of `[problem]` that they need.
 
 t is the round, L the number of plays per round, and (x)+ = max(x, 0). Of arm k, mu_k is the mean reward,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypedDict
@@ -22,7 +22,7 @@ from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.engine.batch.sharding import workers
-from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
+from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by, recorder_kept_by
 from jaxbandit.engine.host.workers import inherited
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.stepping.relaxed.relaxed_runs import RunInputs
@@ -116,7 +116,9 @@ class GradientProgram:
         self._cells = np.arange(problem.instances)
         world = world_of(problem, self.prepared.wants_binary_feedback, horizon)
         columns = None if problem.fractions is None else problem.fractions.shape[1]
-        self._program = kept_by(self.prepared, world, problem.arms, columns)
+        truth = ground_truth_of(problem)
+        recorder = recorder_kept_by(truth, self.objective.metrics())
+        self._program: Hashable = (kept_by(self.prepared, world, problem.arms, columns), recorder)
         if is_user_defined(type(self.objective)):
             self._program = object()
         self._world = on_device(world, self._cells)
@@ -128,7 +130,7 @@ class GradientProgram:
             self._quotas = quota_on_device(rows, self._cells)
             quota = jax.tree.map(lambda part: part[-1:], rows)
         names = self.objective.metrics()
-        self.inputs = metrics.metric_inputs(names, np.array([horizon]), ground_truth_of(problem), quota, {})
+        self.inputs = metrics.metric_inputs(names, np.array([horizon]), truth, quota, {})
         self._inputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), self.inputs)
         self._asked = metrics.required_sums(names)
 

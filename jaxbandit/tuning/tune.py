@@ -295,7 +295,7 @@ def _simulate_policy(program: GradientProgram, values: Values, seeds: int, objec
     plan = make_plan(program.problem, [Configuration(policy.name, policy, policy.name)], settings)
     statistics = run(plan).statistics[0]
     measured = {name: statistics.runs[f"final {name}"][None] for name in names}
-    counts = statistics.runs["pulls"].transpose(2, 0, 1)[None].astype(np.float64)
+    counts = statistics.pulls.transpose(2, 0, 1)[None].astype(np.float64)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         value = np.asarray(objective.value(jnp.asarray(counts), *jax.tree.map(jnp.asarray, (program.inputs, measured))))
     return {"objective": float(value.mean()), **{name: float(part.mean()) for name, part in measured.items()}}

@@ -181,7 +181,7 @@ def test_results_have_the_metrics_that_are_named_and_no_others():
     named = ["unfairness", "regret"], ["max_deficit_ever", "unfairness", "regret"]
     results = [jb.simulate(problem, "ucb1", horizon=30, seeds=3, metrics=names) for names in named]
     common = {f"{name}{suffix}" for name in named[0] for suffix in ("", "_stderr", "_final")}
-    common |= {"pulls", "means", "fractions"}
+    common |= {"pulls", "pulls_mean", "pulls_mean_stderr", "means", "fractions"}
     assert set(results[0].data_vars) == common
     more = {"max_deficit", "max_deficit_stderr", "max_deficit_final", "max_deficit_ever"}
     assert set(results[1].data_vars) == common | more

@@ -74,7 +74,7 @@ class Recorder:
         if self._max_deficit_ever is None and "max_deficit" in kept.metrics:
             self._max_deficit_ever = np.full(chunk.counts.shape[2:], -np.inf)
         inputs = self._inputs(chunk)
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), PROGRAM(self._stack.recorder):
             sums, self._values, self._max_deficit_ever, curves = _metrics_at(
                 kept.metrics,
                 kept.runs,
@@ -86,6 +86,8 @@ class Recorder:
                 self._max_deficit_ever,
             )
         made = self._block.summed(np.asarray(sums)[:, :, :recorded])
+        if not chunk.last:  # programs are compiled on round 0, in which no metric has to be defined
+            made = np.zeros_like(made)
         self._check(made[-1], chunk.rounds)
         self._sums.append(made)
         rounds = slice(self._recorded, self._recorded + recorded)

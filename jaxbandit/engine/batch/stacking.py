@@ -34,6 +34,7 @@ class Stack:
         arms: K, the number of arms.
         program: the key of its compiled programs beside their shapes, where they contain users' code
             (`traced_programs.told_apart`); else None.
+        recorder: likewise, of the program that computes the metrics.
     """
 
     configurations: tuple[int, ...]
@@ -43,6 +44,7 @@ class Stack:
     instances: int
     arms: int
     program: Hashable = None
+    recorder: Hashable = None
 
     @property
     def rows(self) -> int:

@@ -9,7 +9,8 @@ whose axes are swapped raise an error.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+import functools
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
@@ -19,13 +20,15 @@ from jax import Array
 
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.rationals import Quota
+from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import program_digest
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.engine.batch.stacking import Stack
+from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
+from jaxbandit.metrics.metric import METRICS, is_users
 from jaxbandit.policies.base import Policy
 
 # Programs with users' code are cached under the digest of what that code computes. `jax.jit` identifies a function by
@@ -39,7 +42,43 @@ def told_apart(stack: Stack, names: list[str]) -> Stack:
     Raises:
         ReturnedError: a method of a user's class returned what cannot be used.
     """
-    return dataclasses.replace(stack, program=kept_by(stack.policy, stack.world, *_shape(stack, names)))
+    program = kept_by(stack.policy, stack.world, *_shape(stack, names))
+    return dataclasses.replace(stack, program=program, recorder=recorder_kept_by(stack.ground_truth, names))
+
+
+def recorder_kept_by(ground_truth: GroundTruth, names: Sequence[str]) -> Hashable:
+    """`kept_by` for the program that computes the metrics of these names; None where all are this package's.
+
+    Raises:
+        ReturnedError: a user's metric returned what cannot be used.
+    """
+    try:
+        return metrics_digest(ground_truth, names)
+    except program_digest.OpaqueError:
+        return object()
+
+
+def metrics_digest(ground_truth: GroundTruth, names: Sequence[str]) -> str | None:
+    """The digest of what users' metrics compute; None where all metrics are this package's.
+
+    Raises:
+        program_digest.OpaqueError, ReturnedError: as `digest_of`.
+    """
+    own = [name for name in names if is_users(METRICS[name])]
+    if not own:
+        return None
+    truth, lanes = ground_truth.at_rows(np.zeros(1, np.int64)), 7 if len(ground_truth.means) != 7 else 11
+    quota = None
+    if truth.fractions is not None:
+        rows = QuotaTable(truth.fractions, 1).rows(0, 1)
+        quota = Quota(rows.floor, rows.fraction, rows.fraction_rank)
+    sums = {name: np.zeros((1, 1, lanes)) for name in definitions.required_sums(own)}
+    inputs = definitions.metric_inputs(own, np.ones(1, np.int64), truth, quota, sums)
+    counts = np.zeros((1, len(truth.means), 1, lanes), np.int32)
+    with jax.enable_x64(True), PROGRAM(object()):  # users' code is traced anew
+        return program_digest.digest(
+            jax.make_jaxpr(functools.partial(definitions.compute_metrics, own))(counts, inputs)
+        )
 
 
 def digest_of(stack: Stack, names: list[str]) -> str:
@@ -49,9 +88,9 @@ def digest_of(stack: Stack, names: list[str]) -> str:
         program_digest.OpaqueError: a part is computed by calls back to Python.
         ReturnedError: a method of a user's class returned what cannot be used.
     """
-    if isinstance(stack.program, str):
-        return stack.program
-    return digest(stack.policy, stack.world, *_shape(stack, names))
+    held = stack.program
+    rounds = held if isinstance(held, str) else digest(stack.policy, stack.world, *_shape(stack, names))
+    return f"{rounds} {metrics_digest(stack.ground_truth, names) or ''}"
 
 
 def _shape(stack: Stack, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:

@@ -19,12 +19,13 @@ from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     check_metric,
     checked_results,
+    larger_is_better,
     mean_of_runs,
+    metric_label,
     recorded_metrics,
     sample_size,
 )
 from jaxbandit.experiments.tables import Value, varying
-from jaxbandit.metrics.definitions import METRICS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -119,7 +120,7 @@ def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, gr
     means = runs.mean(axis=(1, 2))
     values = np.full(filled.shape, np.nan)
     values[filled] = means
-    gain = METRICS[metric].larger_is_better
+    gain = larger_is_better(results, metric)
     best = int(np.argmax(means) if gain else np.argmin(means))
     norm = colour_scale(means)
     image = axis.imshow(values, cmap="cividis" if gain else "cividis_r", norm=norm, aspect="auto", origin="lower")
@@ -137,7 +138,7 @@ def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, gr
     _set_ticks(axis.yaxis, grid.rows, grid.y)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axis, label=METRICS[metric].label)
+    bar = figure.colorbar(image, ax=axis, label=metric_label(results, metric))
     bar.outline.set_visible(False)
     if np.ptp(means) == 0:
         bar.set_ticks([means[0]])

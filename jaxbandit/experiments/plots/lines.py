@@ -9,8 +9,13 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.experiments.plots.legends import inner_labels, legend, panels, representative_looks, sample_note
 from jaxbandit.experiments.plots.style import Look, caption, styles
 from jaxbandit.experiments.ranking import Representative, representatives
-from jaxbandit.experiments.statistics import CONFIDENCE, checked_results, chosen_metrics, mean_over_instances
-from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.experiments.statistics import (
+    CONFIDENCE,
+    checked_results,
+    chosen_metrics,
+    mean_over_instances,
+    metric_label,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +71,7 @@ def _draw_panel(
         band(axis, results["round"].values, y, half, label=label, **line)
     _name_best(axis, results, shown, labelled)
     axis.set_xlabel("round t")
-    axis.set_ylabel(METRICS[name].label)
+    axis.set_ylabel(metric_label(results, name))
     axis.set_xlim(0, float(results["round"][-1]))
     axis.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
     axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)

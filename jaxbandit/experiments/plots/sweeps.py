@@ -17,10 +17,10 @@ from jaxbandit.experiments.statistics import (
     checked_results,
     chosen_metrics,
     mean_of_runs,
+    metric_label,
     sample_size,
 )
 from jaxbandit.experiments.tables import parameter_values, parameters, unknown_parameter, varying
-from jaxbandit.metrics.definitions import METRICS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -101,7 +101,7 @@ def _draw_panel(axis: Axes, results: xr.Dataset, metric: str, x: str, lines: lis
     elif min(numbers) > 0 and max(numbers) >= 20 * min(numbers):
         axis.set_xscale("log")
     axis.set_xlabel(x)
-    axis.set_ylabel(METRICS[metric].label)
+    axis.set_ylabel(metric_label(results, metric))
 
 
 def _draw_line(axis: Axes, at: np.ndarray, runs: np.ndarray, label: str, look: Mapping[str, object]) -> None:

@@ -1,0 +1,291 @@
+"""`Metric`, the base class of metrics; what metrics are computed from; and the table `METRICS`, which names them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbandit.core import contracts
+from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.rationals import Quota
+from jaxbandit.core.struct import static, struct
+
+Tree = TypeVar("Tree")
+
+
+@struct
+class MetricInputs:
+    """The inputs of metrics besides the counts, for C instances and R recorded rounds.
+
+    Arrays are float. `metric_inputs` makes them as NumPy's, on the host; `compute_metrics` takes them as they are.
+
+    Attributes:
+        t: the recorded rounds, `[R, 1, 1, 1]`.
+        means: mu_k, `[K, C, 1]`.
+        gaps: max_j mu_j - mu_k, `[K, C, 1]`.
+        quota: tau_k t as a `Quota` (its floor and its fraction), arrays `[R, K, C or 1, 1]`; None without fractions.
+        penalties: A_k, `[K, C or 1, 1]`; None without penalties.
+        opportunities: f(mu)_k, `[K, C, 1]`; None without a fairness function.
+        optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
+            None where no metric needs it.
+        sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
+        plays: L.
+    """
+
+    t: Array
+    means: Array
+    gaps: Array
+    quota: Quota | None
+    penalties: Array | None
+    opportunities: Array | None
+    optimal_utility: Array | None
+    sums: Mapping[str, Array]
+    plays: int = static(1)
+
+    def at_round(self, place: Array | int) -> MetricInputs:
+        """The inputs of one recorded round, given by its position: R = 1."""
+
+        def row(part: Tree) -> Tree:
+            return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
+
+        return dataclasses.replace(
+            self,
+            t=row(self.t),
+            quota=row(self.quota),
+            optimal_utility=row(self.optimal_utility),
+            sums=row(self.sums),
+        )
+
+    def of_arm(self, k: Array | int) -> MetricInputs:
+        """The inputs of one arm: arrays without the axis of the arms."""
+
+        def pick(part: Tree, axis: int) -> Tree:
+            return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, k, axis, keepdims=False), part)
+
+        names = ("means", "gaps", "penalties", "opportunities")
+        parts = {name: pick(getattr(self, name), 0) for name in names}
+        return dataclasses.replace(self, t=self.t[:, 0], quota=pick(self.quota, 1), **parts)
+
+    @property
+    def quota_in_rounds(self) -> Array:
+        """tau_k t as one float, `[R, K, C or 1, 1]`."""
+        assert self.quota is not None
+        quota: Array = self.quota.floor + self.quota.fraction
+        return quota
+
+    def deficit(self, counts: Array) -> Array:
+        """tau_k t - N_k, `[R, ..., C, S]`; its sign and its zeros are exact."""
+        assert self.quota is not None
+        deficit: Array = (self.quota.floor - counts) + self.quota.fraction
+        return deficit
+
+
+@struct
+class MetricView:
+    """What a metric sees of the runs in a recorded round: the argument of `Metric.value`.
+
+    The first axis of an array is the arm, the other axes are the runs: `[K, *runs]`, or an axis of length 1 for a
+    quantity that does not depend on the run. Numbers are float64 in simulations.
+
+    Attributes:
+        t: the round, float scalar.
+        pulls: N_k, the selections of each arm in rounds 1 to t, float `[K, *runs]`; whole numbers, except in
+            `jb.tuning`.
+        means: mu_k, the mean reward of each arm.
+        quota: tau_k t, the selections that each arm is guaranteed in t rounds; None without fractions.
+        deficit: tau_k t - N_k, with exact signs and zeros, `[K, *runs]`; None without fractions.
+        penalties: A_k, the penalty rate of each arm; None without penalties.
+        opportunities: f(mu)_k, the fair shares of the opportunities paper; None without a fairness function.
+        rewards: the sum of the drawn rewards of all arms, float `[*runs]`; None unless the metric sets
+            `needs_rewards = True`.
+        plays: L, the number of arms selected per round; int.
+    """
+
+    t: Array
+    pulls: Array
+    means: Array
+    quota: Array | Any  # `Any` where it may be None: a metric that reads it needs it
+    deficit: Array | Any
+    penalties: Array | Any
+    opportunities: Array | Any
+    rewards: Array | Any
+    plays: int = static(1)
+
+
+METRICS: dict[str, Metric] = {}
+
+
+class Metric:
+    """A number per run and round, computed from the selections up to that round; results hold its mean over runs.
+
+    A subclass implements `value`. `class Mine(jb.Metric, name="mine")` registers the metric: `jb.simulate` then
+    computes it by default, as it does the built-in metrics, and `metrics=["mine"]` names it. Curves, tables, figures
+    and `jb.tuning` treat it as they treat the built-in metrics. The first line of the docstring is its formula.
+
+    Class attributes that a subclass may set:
+        name: the name of its variable in results. Default: the name of the class.
+        label: the name with the unit in parentheses, as axes show it: "Gini coefficient (selections)". Default: `name`.
+        needs: the keys of `[problem]` that must be given, such as `("fractions",)`. Default: none.
+        needs_rewards: whether `value` reads `now.rewards`. Default False.
+        larger_is_better: True for a gain, False for a loss. Default False.
+
+    Example:
+        >>> class Gini(jb.Metric, name="gini"):
+        ...     label = "Gini coefficient"
+        ...
+        ...     def value(self, now):
+        ...         apart = jnp.abs(now.pulls[:, None] - now.pulls[None]).sum(axis=(0, 1))
+        ...         return apart / (2 * len(now.pulls) * now.pulls.sum(axis=0))
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=50, seeds=8)
+        >>> results.gini.sizes["round"], jb.metrics.METRICS.pop("gini").label
+        (50, 'Gini coefficient')
+    """
+
+    family: ClassVar[str] = "metric"
+    name: ClassVar[str] = ""
+    label: str = ""
+    needs: tuple[str, ...] = ()
+    needs_rewards: bool = False
+    larger_is_better: bool = False
+
+    def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        cls.name = name or cls.__dict__.get("name") or cls.__name__
+        cls.label = cls.__dict__.get("label") or cls.name
+        if cls.value is not Metric.value:
+            _check_name(cls, override)
+            METRICS[cls.name] = cls()
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """The running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`."""
+        return ("reward",) if self.needs_rewards else ()
+
+    @property
+    def summary(self) -> str:
+        """The formula and its source, in one line."""
+        return inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
+
+    def value(self, now: MetricView) -> Array:
+        """The metric of each run.
+
+        Args:
+            now: the runs in a recorded round.
+
+        Returns:
+            Float `[*runs]`: reduce over axis 0, the arms. Values must be finite and below 2^40 in magnitude.
+        """
+        raise TypeError(f"{type(self).__name__} has no value")
+
+    def compute(self, counts: Array, inputs: MetricInputs) -> Array:
+        """The metric of R recorded rounds.
+
+        Args:
+            counts: N_k, `[R, K, C, S]` for C instances and S runs of each.
+            inputs: everything else.
+
+        Returns:
+            Float `[R, C, S]`.
+
+        Raises:
+            ReturnedError: `value` returned anything but a number per run.
+        """
+
+        def at_round(place: Array | int) -> Array:
+            pulls = lax.dynamic_index_in_dim(counts, place, keepdims=False).astype(jnp.result_type(float))
+            value = self.value(_view(pulls, inputs.at_round(place)))
+            return contracts.broadcast_floats(self, "value", value, pulls.shape[1:], "a number per run")
+
+        if len(counts) == 1:
+            return at_round(0)[None]
+        return jax.vmap(at_round)(jnp.arange(len(counts)))
+
+
+def _view(pulls: Array, inputs: MetricInputs) -> MetricView:
+    """The view of one round; `inputs` are those of this round."""
+    quota = None if inputs.quota is None else inputs.quota_in_rounds[0]
+    return MetricView(
+        t=inputs.t.reshape(()),
+        pulls=pulls,
+        means=inputs.means,
+        quota=quota,
+        deficit=None if quota is None else inputs.deficit(pulls)[0],
+        penalties=inputs.penalties,
+        opportunities=inputs.opportunities,
+        rewards=inputs.sums["reward"][0] if "reward" in inputs.sums else None,
+        plays=inputs.plays,
+    )
+
+
+class Formula(Metric):
+    """A metric that is given as a function: a built-in one.
+
+    Args:
+        formula: the function; arguments and result as those of `Metric.compute`. The first line of its docstring is the
+            formula and its source; the rest explains the formula.
+        label, needs, larger_is_better: as for `Metric`.
+        sums: the running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`.
+
+    Example:
+        >>> jb.metrics.METRICS["unfairness"].summary
+        'sum_k (tau_k t - N_k)+ (penalties paper, App. A).'
+    """
+
+    def __init__(
+        self,
+        formula: Callable[[Array, MetricInputs], Array],
+        label: str,
+        needs: tuple[str, ...] = (),
+        sums: tuple[str, ...] = (),
+        larger_is_better: bool = False,
+    ):
+        self.formula, self.label, self.needs, self._sums = formula, label, needs, sums
+        self.larger_is_better = larger_is_better
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """The running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`."""
+        return self._sums
+
+    @property
+    def summary(self) -> str:
+        """The formula and its source, in one line."""
+        return (self.formula.__doc__ or "").strip().partition("\n")[0]
+
+    def compute(self, counts: Array, inputs: MetricInputs) -> Array:
+        return self.formula(counts, inputs)
+
+
+def is_users(metric: Metric) -> bool:
+    """Whether a metric is a user's, so that its code may change."""
+    return any(is_user_defined(kind) for kind in type(metric).__mro__ if kind is not object)
+
+
+_TAKEN = frozenset(
+    {"pulls", "pulls_mean", "phase_rounds", "max_deficit_ever", "means", "fractions", "penalties", "opportunities"}
+    | {"arms", "rewards", "delays", "policy", "instance", "seed", "arm", "round", "phase", "phase_name", "t", "play"}
+    | {"family", "kind"}
+)  # names that datasets have beside the metrics
+_ENDINGS = ("_stderr", "_final", "_runs")
+
+
+def _check_name(cls: type[Metric], override: bool) -> None:
+    """Refuse a name that is no variable's, that datasets use otherwise, or that another metric has."""
+    name = cls.name
+    if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN or name.endswith(_ENDINGS):
+        words = f"a word that no other variable of results has (not {', '.join(sorted(_TAKEN))}; not ending in "
+        raise InputError(f"{cls.__qualname__}.name", name, f"{words}{', '.join(_ENDINGS)})")
+    holder = METRICS.get(name)
+    if holder is None or override:
+        return
+    if (type(holder).__module__, type(holder).__qualname__) == (cls.__module__, cls.__qualname__):
+        return  # defined again, as when a notebook's cell is run again
+    words = f"a name that no other metric has ({name!r} is {type(holder).__name__}; override=True replaces it)"
+    raise InputError(f"{cls.__qualname__}.name", name, words)

@@ -1,0 +1,158 @@
+"""Metrics of users' own: in curves, tables, figures, tuning and files, against NumPy on traces."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import jaxbandit as jb
+from jaxbandit.experiments import dataset
+from jaxbandit.metrics.metric import METRICS
+
+PROBLEM = {"means": [[0.9, 0.5, 0.2], [0.3, 0.4, 0.8]], "fractions": 0.2, "penalties": 0.3, "opportunity": "softmax"}
+SETTINGS = {"horizon": 60, "seeds": 6, "record": 12, "key": 2}
+
+
+@pytest.fixture(autouse=True)
+def own_metrics():
+    """Metrics that a test defines end with it."""
+    before = dict(METRICS)
+    yield
+    METRICS.clear()
+    METRICS.update(before)
+
+
+def gini(**attributes):
+    """A fairness metric, defined anew."""
+
+    class Gini(jb.Metric, name="gini"):
+        """The mean difference between two arms' selections, over twice their mean."""
+
+        label = "Gini coefficient (share)"
+
+        def value(self, now):
+            apart = jnp.abs(now.pulls[:, None] - now.pulls[None]).sum(axis=(0, 1))
+            return apart / (2 * len(now.pulls) * now.pulls.sum(axis=0))
+
+    for name, value in attributes.items():
+        setattr(Gini, name, value)
+    return Gini
+
+
+def exact_gini(pulls):
+    apart = np.abs(pulls[..., :, None] - pulls[..., None, :]).sum(axis=(-1, -2))
+    return apart / (2 * pulls.shape[-1] * pulls.sum(axis=-1))
+
+
+def test_it_counts_in_curves_tables_and_figures(tmp_path):
+    gini()
+
+    class Seen(jb.Metric, name="seen"):
+        """Everything that a metric sees, in one number."""
+
+        needs = ("fractions", "penalties", "opportunity")
+        needs_rewards = True
+        larger_is_better = True
+
+        def value(self, now):
+            owed = now.penalties * now.deficit.clip(0) + (now.quota - now.pulls) ** 2 + now.opportunities * now.t
+            return now.rewards * now.plays - (owed + now.means * now.pulls).sum(axis=0)
+
+    policies = {"u": "ucb1", "l": "lfg"}
+    results = jb.simulate(jb.Problem(**PROBLEM), policies, trace=True, runs=["gini", Seen], **SETTINGS)
+    t = results["round"].values
+    counts = (results.arms.values[..., None] == np.arange(3)).sum(axis=-2).cumsum(axis=-2)[..., t - 1, :]
+    np.testing.assert_allclose(results.gini_runs, exact_gini(counts), rtol=1e-12)
+    np.testing.assert_allclose(results.gini, results.gini_runs.mean("seed"), atol=1e-11)
+    np.testing.assert_array_equal(results.gini_final, results.gini_runs.isel(round=-1))
+    quota, shape = 0.2 * t[:, None], (1, -1, 1, 1, 3)
+    owed = (
+        0.3 * (quota - counts).clip(0)
+        + (quota - counts) ** 2
+        + results.opportunities.values.reshape(shape) * t[:, None]
+    )
+    earned = results.rewards.values.sum(axis=-1).cumsum(axis=-1)[..., t - 1]
+    seen = earned - (owed + results.means.values.reshape(shape) * counts).sum(axis=-1)
+    np.testing.assert_allclose(results.seen_runs, seen, rtol=1e-9, atol=1e-6)
+
+    assert results.gini.attrs["long_name"] == "Gini coefficient (share)"
+    assert results.gini.attrs["formula"].startswith("The mean difference between")
+    assert "gini" in jb.summary.table(results)
+    assert {"gini", "seen_stderr"} <= set(jb.grids.table(results))
+    mean = results[["gini", "seen"]].isel(round=-1).mean("instance")
+    assert jb.grids.best(results, "gini") == mean.gini.idxmin("policy").item()
+    assert jb.grids.best(results, "seen") == mean.seen.idxmax("policy").item()
+    assert "Gini coefficient (share), u minus l" in str(jb.grids.difference(results, "u", "l", metric="gini"))
+    dataset.write(results, tmp_path / "results.nc")
+    METRICS.pop("gini")  # as in a session without the class
+    with xr.open_dataset(tmp_path / "results.nc") as kept:
+        assert "gini" in jb.summary.table(kept)
+        figure = jb.plots.curves(kept, ["gini"])
+        assert figure.axes[0].get_ylabel() == "Gini coefficient (share)"
+
+
+def test_it_ends_a_simulation_and_is_tuned():
+    gini()
+    problem = jb.Problem([0.9, 0.5, 0.2], fractions=0.2, penalties=0.3)
+    results = jb.simulate(problem, "ucb1", metrics=["gini"], until="gini_stderr<0.005", **SETTINGS)
+    assert results.gini_stderr[0, 0, -1] < 0.005
+    assert results.sizes["seed"] > SETTINGS["seeds"]
+    made = jb.tuning.value_and_gradient(
+        problem, "hard-threshold-ucb", ["penalties"], objective="gini", horizon=40, seeds=16, key=1
+    )
+    assert 0 < float(made.value) < 1
+    assert np.isfinite(made.gradient["penalties"]).all()
+
+
+def test_edited_code_is_computed_anew(tmp_path):
+    factor = {"factor": 1.0}
+
+    class Scaled(jb.Metric, name="scaled"):
+        def value(self, now):
+            return factor["factor"] * now.t + 0 * now.pulls[0]
+
+    def finals(**more):
+        return jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=["scaled"], **SETTINGS, **more).scaled_final.values
+
+    assert np.all(finals() == 60)
+    factor["factor"] = 2.0
+    assert np.all(finals() == 120)
+
+    Scaled.value = lambda self, now: -now.t
+    assert np.all(finals() == -60)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        (
+            {"value": lambda self, now: now.pulls},
+            r"'gini': value returned float64 .*a number per run.*to \[\*runs\]",
+        ),
+        ({"value": lambda self, now: now.pulls[0] / 0 * 0}, "gini at round 1 is not finite"),
+        ({"needs": ("merit",)}, "simulation.metrics = 'gini': .*gini needs problem.merit"),
+        ({"value": lambda self, now: now.rewards}, "metric 'gini': value returned None"),
+    ],
+)
+def test_what_is_wrong_is_said(attributes, words):
+    gini(**attributes)
+    with pytest.raises((jb.InputError, FloatingPointError), match=words):
+        jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=["gini"], **SETTINGS)
+
+
+@pytest.mark.parametrize("name", ["pulls", "two words", "regret_final", "regret", "t"])
+def test_names_of_other_variables_are_refused(name):
+    with pytest.raises(jb.InputError, match=r"Mine\.name"):
+
+        class Mine(jb.Metric, name=name):
+            def value(self, now):
+                return now.t
+
+
+def test_a_name_may_be_given_over_on_purpose():
+    class Mine(jb.Metric, name="regret", override=True):
+        def value(self, now):
+            return 2.0 * now.t
+
+    results = jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=["regret"], **SETTINGS)
+    assert np.all(results.regret_final == 120)
