@@ -23,8 +23,16 @@ from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.engine.feedback import Sent, arrivals, draw, drawing_form
-from jaxbandit.engine.trace import Trace, empty_trace, selections, with_round
+from jaxbandit.engine.feedback import (
+    Sent,
+    Trace,
+    arrivals,
+    draw,
+    drawing_form,
+    empty_trace,
+    selections,
+    with_round,
+)
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update

@@ -16,6 +16,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.core.struct import struct
 from jaxbandit.engine import rollout
+from jaxbandit.engine.feedback import selections
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.stepping.all_runs import final_relaxed_states, final_states
 from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device
@@ -25,7 +26,6 @@ from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
 from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
 from jaxbandit.engine.stepping.relaxed.softness import softness_of
 from jaxbandit.engine.stepping.replacement import check_names, with_numbers, with_parameters
-from jaxbandit.engine.trace import selections
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
