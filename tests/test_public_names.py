@@ -17,6 +17,7 @@ NAMES = [
     "Index",
     "InputError",
     "Merit",
+    "Metric",
     "Opportunity",
     "Policy",
     "Problem",

@@ -131,7 +131,13 @@ def simulate(
     show = boolean(progress, "progress")
     recorded = {"record": record, "metrics": metrics, "runs": runs, "trace": trace, "pulls_mean": pulls_mean}
     settings = SimulationSettings(
-        horizon, seeds, key, block=block, until=until, first_seed=first_seed, **recorded  # type: ignore[arg-type]
+        horizon,
+        seeds,
+        key,
+        block=block,
+        until=until,
+        first_seed=first_seed,
+        **recorded,  # type: ignore[arg-type]
     )
     settings.check()
     folder = _checkpoint_folder(keep)

@@ -24,7 +24,8 @@ from jaxbandit.policies.base import Policy, policy
 
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
 SIMULATION = (
-    *("horizon", "seeds", "first_seed", "key", "record", "metrics", "runs", "trace", "pulls_mean", "block", "until"),
+    *("horizon", "seeds", "first_seed", "key", "record", "metrics", "runs", "trace", "pulls_mean"),
+    *("block", "until"),
 )
 _LONGEST = 1 << 26  # bytes of a config
 _MOST_PARTS = 100  # of a dotted key; the time of TOML's own reader grows with their square
