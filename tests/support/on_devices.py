@@ -28,6 +28,7 @@ CASES = {
     "parts": (ROWS, "lfg", {"seeds": 50, "block": 100}),
     "thompson": (LATE, "f-ts", {"seeds": 29}),
     "late": (LATE, "ucb1", {"seeds": 5}),
+    "traced": (LATE, "ucb1", {"seeds": 21, "trace": True, "runs": ["unfairness"]}),
     "phases": (TRANSFER, "self-regulated", {"seeds": 18}),
     "sums": (MERIT, ["fcucb-d", "fgreedy-d"], {"seeds": 17}),
     "draws": (DRAWN, ["fcts-d", "op-fcts-d"], {"seeds": 96}),
@@ -76,4 +77,5 @@ if __name__ == "__main__":
     for name in names[:1]:
         assert not sent(name, sharding, "compiled", sharding.compiled(), lambda program: lambda: program)
         assert not sent(name, recorder, "_metrics_at", recorder._metrics_at, lambda program: program)
+        assert not sent(name, recorder, "_counts_at", recorder._counts_at, lambda program: program)
         assert not sent(name, recorder, "_finite", recorder._finite, lambda program: program)

@@ -79,8 +79,8 @@ def run_and_check(plan):
         if problem.availability is None:
             np.testing.assert_array_equal(selections, horizon * problem.plays)
     for stack in made.statistics:
-        for name, values in stack.finals.items():
-            assert np.all(np.isfinite(values)), name
+        for name, values in stack.runs.items():
+            assert name == "rewards" or np.all(np.isfinite(values)), name
 
 
 def through(folder, cases):
