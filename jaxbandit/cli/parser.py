@@ -24,6 +24,8 @@ examples:
   jaxbandit run my.toml --out results/long --set simulation.horizon=100000 simulation.seeds=1000
   jaxbandit run my.toml --set policies.0.eta=[1,10,100] grid.problem.penalties=[0.1,0.4]
   jaxbandit run my.toml --until "regret_stderr<0.5"
+  jaxbandit run my.toml --add --set simulation.seeds=2000
+  jaxbandit run my.toml --import my_policies.py
 """
 RESUME = """\
 Continue an interrupted run. It ends as `jaxbandit run` would have, with the same results."""
@@ -78,16 +80,30 @@ def make_parser() -> argparse.ArgumentParser:
     reproduce = add(
         "reproduce", reproduce_command, "reproduce the papers", REPRODUCE, f"papers:\n{papers}\n\n{REPRODUCE_EXAMPLES}"
     )
-    add("policies", policies_command, "list the policies and their parameters", POLICIES)
+    policies = add("policies", policies_command, "list the policies and their parameters", POLICIES)
     for command in (run, tune):
         _add_config_arguments(command)
     run.add_argument(
         "--until", metavar="METRIC_stderr<X", help="add seeds until the standard error of the metric's mean is below X"
     )
-    run.add_argument("--force", action="store_true", help="replace the results of another config in DIR")
+    what = run.add_mutually_exclusive_group()
+    what.add_argument("--force", action="store_true", help="replace the results of another config in DIR")
+    what.add_argument(
+        "--add", action="store_true", help="add the policies and seeds that the results in DIR do not have yet"
+    )
     resume.add_argument("out", type=Path, metavar="DIR", help="the output directory of the interrupted run")
     for command in (run, resume):
         _add_process_arguments(command)
+    for command in (run, resume, tune, policies):
+        command.add_argument(
+            "--import",
+            dest="imports",
+            action="append",
+            default=[],
+            type=Path,
+            metavar="FILE.py",
+            help="run a Python file first, so that configs can name its classes (repeatable)",
+        )
     reproduce.add_argument("paper", nargs="?", metavar="PAPER", help=f"{', '.join(PAPERS)} (default: all)")
     reproduce.add_argument("--quick", action="store_true", help="run smaller problems and fewer seeds")
     reproduce.add_argument(

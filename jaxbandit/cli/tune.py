@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from jaxbandit.cli.imports import import_files
 from jaxbandit.cli.preparation import check_writable, default_out, prepare_machine
 from jaxbandit.core.files.streams import print_lines
 from jaxbandit.experiments.configs import config as configs
@@ -14,6 +15,7 @@ def tune_command(parsed: argparse.Namespace) -> int:
     """Tune a policy of a config, and write what was tuned."""
     config = configs.load(parsed.config, parsed.set)
     prepare_machine(parsed)
+    import_files(parsed.imports)
     from jaxbandit.tuning import command as tasks
 
     task = tasks.make_task(config)

@@ -140,6 +140,15 @@ def make_plan(config: Mapping[str, object]) -> Plan:
     Raises:
         InputError: naming the key at fault.
     """
+    return plan.make_plan(*read(config))
+
+
+def read(config: Mapping[str, object]) -> tuple[Problem, list[Configuration], SimulationSettings]:
+    """The problem, the configurations and the settings that a config describes: the arguments of `plan.make_plan`.
+
+    Raises:
+        InputError: naming the key at fault.
+    """
     for section in config:
         if section not in SECTIONS:
             raise unknown_key(section, config[section], SECTIONS)
@@ -154,7 +163,7 @@ def make_plan(config: Mapping[str, object]) -> Plan:
     settings.check()
     points = problem_points(table(config, "problem"), config.get("grid"), settings.key)
     policies = policy_configurations(config.get("policies"), settings.horizon)
-    return plan.make_plan(points[0].problem, on_every_problem(policies, points), settings)
+    return points[0].problem, on_every_problem(policies, points), settings
 
 
 def table(config: Mapping[str, object], section: str) -> Mapping[str, Any]:

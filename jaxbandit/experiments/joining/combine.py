@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbandit.core.errors import InputError, suggest_keywords
-from jaxbandit.experiments.joining import joined_configs, variables
+from jaxbandit.experiments.joining import imported_files, joined_configs, variables
 from jaxbandit.experiments.joining.joined_configs import differing
 from jaxbandit.experiments.joining.runs import KEY, NUMBER, Runs, Seed, read_runs, seeds_in_words
 
@@ -144,7 +144,9 @@ def _warn_of_variables(first: xr.Dataset, second: xr.Dataset, joined: xr.Dataset
 def _attributes(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
     """The attributes of the joined dataset, but for `config`: sums of seconds, and all versions and devices."""
     made = {name: value for name, value in first.items() if second.get(name) == value and name != "files"}
-    for name in (*_VERSIONS, "device", "imports"):
+    if "imports" in first or "imports" in second:
+        made["imports"] = imported_files.joined(first.get("imports"), second.get("imports"))
+    for name in (*_VERSIONS, "device"):
         texts = [str(held[name]) for held in (first, second) if name in held]
         if texts:
             made[name] = ", ".join(dict.fromkeys(part for text in texts for part in text.split(", ")))

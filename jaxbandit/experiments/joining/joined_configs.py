@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
 import tomli_w
 
 from jaxbandit.core.errors import InputError, short_repr
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import Point, Table, expanded
 
+OTHER = "as in the other results"  # the end of errors about what differs
 SEVERAL = "joined"  # the key of the list of configs, where one config cannot give all runs
-_RECORDING = ("runs", "trace", "pulls_mean")  # keys for what is kept beside the means of metrics
-_COMPARED_ELSEWHERE = ("seeds", "first_seed", "key", "metrics", "record", *_RECORDING)
+RECORDING = ("runs", "trace", "pulls_mean")  # keys for what is kept beside the means of metrics
+_COMPARED_ELSEWHERE = ("seeds", "first_seed", "key", "metrics", "record", *RECORDING)
 _DECIDE_NOTHING = ("block", "until")  # when the runs are given
 
 
@@ -66,7 +69,7 @@ def with_policies_of(config: Table, labels: Sequence[str], families: Sequence[st
 def with_metrics(parts: Sequence[Table], metrics: Sequence[str]) -> list[Table]:
     """The configs, made to record these metrics, and beside them only what all configs record."""
     settings = [{**part["simulation"], "metrics": list(metrics)} for part in parts]
-    for name in _RECORDING:
+    for name in RECORDING:
         held = [one.get(name) for one in settings]
         shared: object = held[0] if all(value == held[0] for value in held) else False
         if name == "runs":
@@ -97,8 +100,10 @@ def check_same_problem(first: Table, second: Table) -> None:
     Raises:
         InputError: naming a key of `second` that differs, with both values.
     """
+    defaults = {field.name: field.default for field in dataclasses.fields(SimulationSettings)}
     one, two = (
-        {name: part["simulation"].get(name) for name in _other_settings(first, second)} for part in (first, second)
+        {name: part["simulation"].get(name, defaults.get(name)) for name in _other_settings(first, second)}
+        for part in (first, second)
     )
     _check_equal(one, two, "simulation")
     _check_equal(_problems(first), _problems(second), "")
@@ -131,9 +136,7 @@ def check_same_policies(first: Sequence[Table], second: Sequence[Table]) -> None
     one, two = _policies(first), _policies(second)
     for label in one.keys() & two.keys():
         if one[label] != two[label]:
-            words = (
-                f"must be {short_repr(one[label], 160)}, as in the other results; another policy needs another label"
-            )
+            words = f"must be {short_repr(one[label], 160)}, {OTHER}; another policy needs another label"
             raise InputError(f"policies[{label}]", two[label], words)
 
 
@@ -164,7 +167,7 @@ def _check_equal(first: Mapping[str, object], second: Mapping[str, object], key:
 def differing(key: str, held: object, expected: object) -> InputError:
     """The error about a value that has to be that of the results with which these are joined."""
     words = "must be missing" if expected is None else f"must be {short_repr(expected, 160)}"
-    return InputError(key, held, f"{words}, as in the other results")
+    return InputError(key, held, f"{words}, {OTHER}")
 
 
 # Merging
