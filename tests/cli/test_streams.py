@@ -120,7 +120,7 @@ def test_the_summary_is_printed_last(plain, monkeypatch):
     def stop(*_):
         raise Stopped
 
-    monkeypatch.setattr(cli.run, "print_lines", stop)
+    monkeypatch.setattr(cli.carrying_out, "print_lines", stop)
     with pytest.raises(Stopped):
         cli.main(["run", "small.toml", "--out", "made"])
     assert names(plain / "made") == ["results.nc"]
