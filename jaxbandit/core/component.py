@@ -23,7 +23,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.errors import InputError, short_repr, unknown_key, unknown_name
-from jaxbandit.core.input_values import LARGEST, finite_numbers, number_or_numbers, to_python
+from jaxbandit.core.input_values import LARGEST, finite_numbers, number_or_numbers, static_value, to_python
 from jaxbandit.core.rationals import exact_fraction, shortest_decimals
 from jaxbandit.core.struct import register
 
@@ -44,8 +44,10 @@ def parameter(
         default: the default value; None for a parameter that is optional or has to be computed.
         low, high: the range, ends included; None for no limit. Numbers out of range raise an `InputError`.
         doc: what the parameter means, in a few words; `help` and `jaxbandit policies` print it.
-        static: the value is a constant of compiled programs: it keeps its Python type, and another value needs another
-            compilation.
+        static: the value is a constant of compiled programs, such as the length of a window: methods get it as the
+            Python value that it is (an int, float, bool or string, or a tuple of these), so that it can set a shape or
+            decide an `if`. Each value needs a compilation of its own. Other parameters reach the methods as arrays, and
+            all their values share one compilation.
         smooth: for fixed counts and rewards the scores of the arms (or their chances) are smooth functions of the
             parameter, so that `jaxbandit.tuning` can tune it by gradients.
         exact: the value is read as the decimal that was written (0.05 is exactly 1/20), and may be a ratio as "1/3".
@@ -61,6 +63,16 @@ def parameter(
         ...         return now.mean + self.bonus / now.samples
         >>> Optimist(bonus=2.0)
         Optimist(bonus=2.0)
+        >>> class Recent(jb.Index):
+        ...     window: int = jb.parameter(100, low=1, static=True, doc="rounds whose rewards count")
+        ...     def init(self, world, shape):
+        ...         return jnp.zeros((self.window, *shape))
+        ...     def value(self, state, now):
+        ...         return state.sum(axis=0)
+        ...     def update(self, state, after, selected):
+        ...         return jnp.concatenate([state[1:], after.arrived.total[None]])
+        >>> jb.policy(Recent, window=20)
+        Recent(window=20)
     """
     metadata = {"low": low, "high": high, "doc": doc, "static": static, "smooth": smooth, "exact": exact}
     return dataclasses.field(default=default, metadata=metadata)
@@ -193,17 +205,11 @@ class Component:
                 raise InputError(f"{key}.{name}", getattr(self, name), "a number")
 
     def with_scalars(self, key: str) -> Self:
-        """`check_scalars`, and a copy with every number as a float; static parameters keep Python's own type."""
+        """`check_scalars`, and a copy with every number as a float; static parameters are Python values."""
         self.check_scalars(key)
-        converted: dict[str, Any] = {}
-        for name, field in self.parameters().items():
-            value = getattr(self, name)
-            if not field.metadata.get("static"):
-                converted[name] = float(value) if isinstance(value, Real | Decimal) else to_python(value)
-            elif hasattr(value, "dtype"):  # an array cannot be part of a structure
-                exact = field.metadata.get("exact")
-                converted[name] = exact_fraction(value, f"{key}.{name}") if exact else to_python(value)
-        return self.replace(**converted)
+        numbers = self.numbers().items()
+        converted = {name: float(x) if isinstance(x, Real | Decimal) else to_python(x) for name, x in numbers}
+        return self.with_numbers(converted, key)
 
     def components(self) -> Iterator[Component]:
         """The component, and the components in its fields."""
@@ -217,6 +223,16 @@ class Component:
         fields = self.parameters()
         given = {name: getattr(self, name) for name in fields if not fields[name].metadata.get("static")}
         return {name: value for name, value in given.items() if value is not None}
+
+    def with_numbers(self, numbers: Mapping[str, object], key: str) -> Self:
+        """A copy with other values of some parameters, and with the static ones as Python values that can be hashed."""
+        fields, changes = self.parameters(), dict(numbers)
+        for name, value in vars(self).items():
+            if name in fields and fields[name].metadata.get("static") and value is not None:
+                exact = fields[name].metadata.get("exact")
+                read = exact_fraction if exact else functools.partial(static_value, default=fields[name].default)
+                changes[name] = value if exact and not hasattr(value, "dtype") else read(value, f"{key}.{name}")
+        return self.replace(**changes)
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
@@ -357,6 +373,9 @@ def _read_ratios(value: Any, key: str) -> Any:
 
 def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
     low, high = field.metadata.get("low"), field.metadata.get("high")
+    if field.metadata.get("static") and low is None and high is None:
+        static_value(value, key, field.default)
+        return
     least, most = -math.inf if low is None else low, math.inf if high is None else high
     if type(value) in (int, float) and least <= value <= most and abs(value) <= LARGEST:
         return  # the usual case, and faster

@@ -86,6 +86,31 @@ def number_or_numbers(value: object, condition: str) -> str:
     return f"{'numbers' if several else 'a number'} {condition}"
 
 
+def static_value(value: Any, key: str, default: object) -> Any:
+    """A constant of a program as a Python value that can be hashed: a string, a boolean, a number, or a tuple of these.
+
+    Args:
+        value: such a value, of Python, NumPy or JAX. Lists and arrays become tuples.
+        key: the config key or argument, for errors.
+        default: a value of the type that is allowed, where this is a string, a boolean or a number.
+
+    Raises:
+        InputError: anything else, or a number that is not finite.
+    """
+    converted = to_python(value)
+    if isinstance(converted, list) and not isinstance(default, str | int | float):
+        return tuple(static_value(part, key, None) for part in converted)
+    if isinstance(default, bool):
+        return boolean(converted, key)
+    if isinstance(default, str) and not isinstance(converted, str):
+        raise InputError(key, value, "a string")
+    if isinstance(default, int | float) or not isinstance(converted, str | bool):
+        allowed = "a finite number" if isinstance(default, int | float) else "a finite number, a string or a boolean"
+        if finite_numbers(converted, key, allowed).ndim:
+            raise InputError(key, value, allowed)
+    return float(converted) if isinstance(converted, float) else converted  # NumPy's float64 is a float, too
+
+
 def boolean(value: Any, key: str) -> bool:
     """True or false, of Python, NumPy or JAX.
 

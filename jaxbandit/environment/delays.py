@@ -84,7 +84,7 @@ class Delay(Component):
         self.check(key)
         arms, instances = means.shape
         spread = {name: per_arm(value, arms, instances, f"{key}.{name}") for name, value in self.numbers().items()}
-        return self.replace(**spread)
+        return self.with_numbers(spread, key)
 
     def device_model(self) -> Delay:
         """The prepared model as the engine uses it, with numbers, arrays `[K or 1, J or 1]` and tables `[n]` only."""

@@ -113,7 +113,7 @@ class Reward(Component):
         spread = {
             name: per_arm(value, arms, instances, f"problem.reward.{name}") for name, value in self.numbers().items()
         }
-        return self.replace(**spread)
+        return self.with_numbers(spread, "problem.reward")
 
 
 def _check_unit_interval(reward: Reward, means: np.ndarray) -> None:

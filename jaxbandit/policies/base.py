@@ -89,7 +89,7 @@ class Policy(Component):
                 spread[name] = value.prepare(problem, horizon)
             else:
                 spread[name] = per_arm(value, problem.arms, problem.instances, f"policies.{name}")
-        return self.replace(**spread)
+        return self.with_numbers(spread, "policies")
 
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
         """The state before round 1, a pytree of arrays; empty by default.

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 
+import jax.numpy as jnp
 import pytest
 
 import jaxbandit as jb
@@ -19,5 +20,5 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_give_what_they_show(name):
     module = importlib.import_module(name)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"jb": jb}):
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"jb": jb, "jnp": jnp}):
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0, test.name
