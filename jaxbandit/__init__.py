@@ -33,6 +33,7 @@ Built in (modules):
 Extend:
     Policy, Index, Rule, Reward, Delay, Merit, Opportunity, Metric: base classes for components of your own.
     RoundView: the counts, feedback and random numbers that a policy sees in a round.
+    Stream: random numbers: `now.random` in policies, `random` in rewards and delays.
     parameter: declares a parameter of a component, with its range and its meaning.
     struct: a class decorator for the states of policies.
     NEVER: the delay that a `Delay` draws for a reward that does not arrive.
@@ -52,6 +53,7 @@ from typing import TYPE_CHECKING
 from jaxbandit import policies
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError, ReturnedError, WriteError
+from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.environment import hard_instances as instances
 from jaxbandit.environment.delays import NEVER, Delay
@@ -93,6 +95,7 @@ __all__ = [
     "RoundView",
     "Rule",
     "Simulator",
+    "Stream",
     "WriteError",
     "__version__",
     "bounds",

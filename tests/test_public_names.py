@@ -26,6 +26,7 @@ NAMES = [
     "RoundView",
     "Rule",
     "Simulator",
+    "Stream",
     "WriteError",
     "__version__",
     "bounds",

@@ -149,16 +149,41 @@ def _unit(w0: Words, w1: Words, dtype: DTypeLike) -> Words:
 class Stream:
     """The random numbers of one round of a batch of runs: `now.random` in policies, `random` in rewards and delays.
 
-    Ask for numbers with `uniform(slots)` and `normal(slots)`, for example `uniform(len(now.pulls))` for one number per
-    arm. Equal calls return equal numbers: ask once for all the slots that a round needs.
+    `uniform(slots)` and `normal(slots)` return one number per slot and run, float `[slots, *runs]`; `beta(a, b)` and
+    `small_beta(a, b)` return one per pair of parameters. Floats are float32, or float64 where JAX is told to use it.
+
+    Every number is a function of the key of the simulation, the instance, the seed, the counter `t`, the purpose and
+    the slot; nothing is carried from round to round. Equal calls therefore return equal numbers, also calls of
+    `uniform` and `normal` with the same slots: ask once for all the slots that a round needs, and cut the result.
+
+    In a policy the counter is the round: `now.random.uniform(len(now.pulls))` gives one number per arm. In
+    `Reward.draw(mean, random)` and `Delay.draw(reward, random)` the counter is the number of the arm's play, so that
+    the numbers of a play are the same in whichever round it takes place. There the slots are those of the n plays, in
+    turn: `random.uniform(n)` gives one number per play, for n = `len(mean)` or `len(reward)`; `random.uniform(2 * n)`
+    gives two, where rows i and n + i belong to play i. The numbers of policies, rewards and delays are independent.
 
     Attributes:
         key: the key words of the runs, two uint32 arrays `[1, *runs]`.
-        t: the counter, uint32: the round, a scalar; or the number of a play, `[K or n, *runs]`.
-        purpose: an integer; the numbers of different purposes are independent.
+        t: the counter, uint32. In a policy it is the round, from 1 on, a scalar. In a reward or a delay it is the
+            number of earlier plays of each played arm, from 0 on, `[n, *runs]`.
+        purpose: an integer from 0 to 15; the numbers of different purposes are independent.
         arms: K where `t` is the number of a play, else 1. Slot s then belongs to arm s mod K.
         arm: the n arms whose numbers are drawn, int32 `[n, *runs]`, or None for all K. With n arms, slot s belongs to
             arm s mod n of the list and is slot (s div n) K + arm of the stream of all arms.
+
+    Example:
+        >>> class Perturbed(jb.Index):
+        ...     def value(self, state, now):
+        ...         return now.mean + now.random.normal(len(now.pulls)) / now.samples
+        >>> class Mixture(jb.Reward):
+        ...     def draw(self, mean, random):
+        ...         u = random.uniform(2 * len(mean))
+        ...         high, noise = u[: len(mean)] < 0.5, u[len(mean) :]
+        ...         return mean + jnp.where(high, 0.5, -0.5) + 0.1 * (noise - 0.5)
+        >>> run_keys = jnp.zeros((1, 3), jnp.uint32), jnp.arange(3, dtype=jnp.uint32)[None]  # three runs
+        >>> random = jb.Stream(run_keys, t=jnp.uint32(1))
+        >>> random.uniform(4).shape, random.normal(2).dtype
+        ((4, 3), dtype('float32'))
     """
 
     key: tuple[Array, Array]
@@ -207,20 +232,35 @@ class Stream:
         return threefry2x32((k0, k1), (counter, place), rounds=13)
 
     def uniform(self, slots: int | Array = 1, attempt: int | Array = 0) -> Array:
-        """Uniform numbers in [0, 1), `[slots, *runs]`, of the default float dtype; arguments as for `words`."""
+        """Uniform numbers in [0, 1), float `[slots, *runs]`: multiples of 2^-24, in float64 of 2^-53.
+
+        Args:
+            slots, attempt: as for `words`; usually the number of slots alone.
+        """
         return _unit(*self.words(slots, attempt), dtype=jnp.result_type(float))
 
     def normal(self, slots: int | Array = 1, attempt: int | Array = 0) -> Array:
-        """Standard normal numbers, `[slots, *runs]` (Box & Muller 1958), of magnitude up to `NORMAL_TAIL`."""
+        """Standard normal numbers, float `[slots, *runs]` (Box & Muller 1958), of magnitude up to 6.77.
+
+        Args:
+            slots, attempt: as for `words`; usually the number of slots alone.
+        """
         return _normal(*without_fusion(lambda: self.words(slots, attempt), self.key[0]))  # else computed for each word
 
     def beta(self, a: Array, b: Array) -> Array:
-        """Beta(a, b) for parameters >= 1, arrays `[slots, *runs]`: X / (X + Y) for X and Y of Gamma distributions."""
+        """Beta(a, b) for parameters >= 1: X / (X + Y) for X and Y of Gamma distributions.
+
+        Args:
+            a, b: the parameters, floats `[slots, *runs]`.
+
+        Returns:
+            Numbers in [0, 1], float `[slots, *runs]`.
+        """
         x, y = jnp.split(_gamma(self, jnp.concatenate([a, b])), 2)
         return x / (x + y)
 
     def small_beta(self, a: Array, b: Array) -> Array:
-        """Beta(a, b) for any positive parameters, arrays `[slots, *runs]`.
+        """Beta(a, b) for any positive parameters; arguments and result as for `beta`.
 
         Gamma(a) = Gamma(a + 1) U^(1/a) (Marsaglia & Tsang 2000, sec. 6); the powers are kept as logarithms, so that
         neither draw underflows.

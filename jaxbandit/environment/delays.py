@@ -104,8 +104,9 @@ class Delay(Component):
 
         Args:
             reward: the rewards of the n plays, float `[n, *runs]`.
-            random: the random numbers of these plays, independent of those of the rewards: `random.uniform(n)` returns
-                an array `[n, *runs]`.
+            random: the random numbers of these plays, a `jb.Stream`, independent of those of the rewards:
+                `random.uniform(n)` returns an array `[n, *runs]`. `random.t` is the number of earlier plays of the arm,
+                as in `jb.Reward.draw`.
 
         Returns:
             The delays, int32 `[n, *runs]` or an array that broadcasts to it, >= 0; `jb.NEVER` or more for rewards that

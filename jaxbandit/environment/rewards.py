@@ -60,9 +60,10 @@ class Reward(Component):
 
         Args:
             mean: the true means of the n arms that are played, float `[n, *runs]`, or an array that broadcasts to it.
-            random: the random numbers of these plays: `random.uniform(n)`, `random.normal(n)` and
-                `random.small_beta(a, b)` return arrays `[n, *runs]`. They depend on how often the arm was played
-                before, not on the round, so that the n-th reward of an arm is the same under every policy.
+            random: the random numbers of these plays, a `jb.Stream`: `random.uniform(n)`, `random.normal(n)` and
+                `random.small_beta(a, b)` return arrays `[n, *runs]`. They depend on `random.t`, the number of earlier
+                plays of the arm, uint32 `[n, *runs]`, not on the round, so that the first, second, ... reward of an
+                arm is the same under every policy.
 
         Returns:
             The rewards, float `[n, *runs]`, or an array that broadcasts to it.

@@ -41,7 +41,8 @@ class Policy(Component):
     A subclass implements `select` or `choose`, and `init` and `update` if it has a state of its own. Its annotated
     class attributes are its parameters, `parameter` gives them ranges and documentation, and
     `class Mine(jb.Policy, name="mine")` registers a name for `jb.policy` and configs. All methods are pure and
-    traceable by JAX, and work on all runs at once: `RoundView` describes the shapes.
+    traceable by JAX, and work on all runs at once: `RoundView` describes the shapes. Random numbers come from
+    `now.random`, a `jb.Stream`. `jb.check_policy` checks whether a class keeps these rules.
 
     Class attributes that a subclass may set:
         binary_feedback: a reward r in [0, 1] reaches the policy as 1 with probability r, else as 0 (Agrawal & Goyal

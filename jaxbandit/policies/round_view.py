@@ -41,8 +41,9 @@ class RoundView:
 
     The first axis of every array is the arm, the other axes are the runs: the shape is `[K, *runs]`, or `[1, *runs]`
     for a quantity that does not depend on the arm, and K is `len(now.pulls)`. In `jb.simulate`, `runs` are two axes:
-    instances of configurations, and seeds. For a single run, `runs` is `()`. A method works for both if it reduces over
-    axis 0 with `keepdims=True`. Floats are float32, or float64 where JAX is told to use it (`jax_enable_x64`).
+    instances of configurations, and seeds; in `jb.Simulator` and `jb.Agent` it is one axis of length 1. A method works
+    for both if it reduces over axis 0 with `keepdims=True`. Floats are float32, or float64 where JAX is told to use it
+    (`jax_enable_x64`).
 
     Most policies need only the round `t`, the counts `pulls`, and the statistics of the arrived rewards: the properties
     `mean`, `samples`, `total` and `variance`. The methods `upper`, `log` and `below_quota` compute terms that many
@@ -69,8 +70,9 @@ class RoundView:
         quota_now: the quota after the round, tau_k t, a `Quota`; None if the problem has no fractions.
         fractions: tau_k, the fraction of the rounds that arm k is guaranteed; float. None if the problem has none.
         penalties: A_k, the penalty rate of arm k; float. None if the problem has none.
-        random: the random numbers of this round for this policy: `random.uniform(n)` and `random.normal(n)` return
-            `[n, *runs]`, and `random.beta(a, b)` an array of the shape of `a`.
+        random: the random numbers of this round for this policy, a `jb.Stream`: `random.uniform(n)` and
+            `random.normal(n)` return `[n, *runs]`, and `random.beta(a, b)` an array of the shape of `a`. Equal calls in
+            a round return equal numbers; `random.t` is the round.
         plays: L, the number of arms to select; int.
         arrived: the rewards that arrived at the end of this round, `arrived.count` and `arrived.total` per arm; only in
             `update`, None elsewhere.
