@@ -39,8 +39,10 @@ def jit(subject: Subject) -> None:
 
 def scan(subject: Subject) -> None:
     """The state is a fixed point, as a loop over rounds requires."""
-    if subject.update_error is not None:
-        raise subject.update_error
+    if (error := subject.update_error) is not None:
+        raise DoesNotHoldError(
+            f"{error}; return arrays of the shapes and dtypes that `init` returns (`x.astype(...)` changes a dtype)"
+        ) from error
     arms = subject.plain.problem.arms
     policy, world = on_device((subject.plain.prepared, subject.plain.world), np.zeros(1, np.int64))
     state = jax.eval_shape(lambda: policy.init(world, (arms, 7, 5)))
