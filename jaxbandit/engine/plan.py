@@ -166,6 +166,16 @@ class Plan:
         return _with_blocks(self, stacks)
 
 
+def metrics_and_runs(settings: SimulationSettings, problem: Problem) -> tuple[list[str], list[str]]:
+    """The names of the metrics that settings record, and of those whose curve is kept for every run.
+
+    Raises:
+        InputError: a metric that does not exist, or that the problem does not define.
+    """
+    runs = definitions.resolve_metrics(settings.runs, problem, "simulation.runs")
+    return list(dict.fromkeys([*definitions.resolve_metrics(settings.metrics, problem), *runs])), runs
+
+
 def make_plan(problem: Problem, configurations: Sequence[Configuration], settings: SimulationSettings) -> Plan:
     """Check what is to be simulated, and plan it.
 
@@ -179,8 +189,7 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
     """
     settings.check()
     problems = [problem if one.problem is None else one.problem for one in configurations]
-    runs = definitions.resolve_metrics(settings.runs, problem, "simulation.runs")
-    metrics = list(dict.fromkeys([*definitions.resolve_metrics(settings.metrics, problem), *runs]))
+    metrics, runs = metrics_and_runs(settings, problem)
     different = list(_different(problems))
     for one in different:
         exact_range.check_exact_range(one, settings.horizon, "reward" in definitions.required_sums(metrics))

@@ -1,5 +1,6 @@
 """`jaxbandit run --add`: policies and seeds joined with finished results, refusals, and interruptions."""
 
+import functools
 import tomllib
 
 import pytest
@@ -16,7 +17,7 @@ from jaxbandit.experiments import dataset
 from jaxbandit.experiments.output import export
 from jaxbandit.experiments.plots import figures
 
-SIMULATION = {"horizon": 40, "seeds": 4, "key": 3, "record": 3, "metrics": ["regret"], "block": 2}
+SIMULATION = {"horizon": 40, "seeds": 4, "key": 3, "record": 3, "runs": ["regret"], "trace": True, "block": 2}
 PROBLEM = {"means": [0.9, 0.5, 0.1]}
 ONE = {"kind": "ucb1"}
 TWO = {"kind": "ucb1", "label": "wide", "exploration": [3, 4]}  # the same program
@@ -44,18 +45,26 @@ def run(policies, *changes, options=("--add",), problem=PROBLEM):
     return cli.main(["run", "small.toml", "--out", "made", *options, "--set", "simulation.key=3", *changes])
 
 
+@functools.cache
+def simulated(config):
+    """One simulation of a config."""
+    config = tomllib.loads(config)
+    return jb.simulate(config["problem"], config["policies"], **config["simulation"])
+
+
 def assert_joined(folder, policies, seeds, curves=True):
     """The folder holds the results of one simulation, and describes them."""
     made = opened(folder)
-    expected = jb.simulate(PROBLEM, policies, **{**SIMULATION, "seeds": seeds})
+    config = {"simulation": {**SIMULATION, "seeds": seeds}, "problem": PROBLEM, "policies": policies}
+    expected = simulated(tomli_w.dumps(config))
     if curves:
         xr.testing.assert_equal(made, expected)
-    runs = ["pulls", "regret_final"]
+    runs = [name for name in expected if "seed" in expected[name].dims]
     xr.testing.assert_equal(made[runs], expected[runs])
     xr.testing.assert_allclose(made, expected, rtol=1e-12)
-    config = tomllib.loads(made.attrs["config"])
-    again = jb.simulate(config["problem"], config["policies"], **config["simulation"])
-    xr.testing.assert_equal(again, expected)
+    described = tomllib.loads(made.attrs["config"])
+    del config["simulation"]["block"]
+    assert described == config
     assert (folder / "pulls.png").read_bytes() == repr(made.sizes).encode()
     assert not (folder / FOLDER).exists()
 
@@ -82,8 +91,10 @@ def test_policies_and_seeds_are_added(there, capsys):
         (["simulation.horizon=50"], "simulation.horizon = 50: must be 40, as in made"),
         (["simulation.key=4"], "simulation.key = 4: must be 3, as in made"),
         (["simulation.record=4"], "simulation.record = 4: must be 3, as in made"),
-        (['simulation.metrics=["reward"]'], "simulation.metrics = 'reward': must be one of "),
-        (["simulation.metrics=[]"], "simulation.metrics = []: must be ['regret'], as in made"),
+        (["simulation.metrics=[1]"], "simulation.metrics = [1]: must be a list of names, such as "),
+        (["simulation.runs=[]"], "simulation.runs = []: must be ['regret'], as in made"),
+        (["simulation.trace=false"], "simulation.trace = False: must be True, as in made"),
+        (["simulation.metrics=[]", "simulation.runs=[]"], "simulation.metrics = []: must be ['regret'], as in made"),
         (["simulation.first_seed=2"], "simulation.first_seed = 2: must be 0, as in made"),
         (["simulation.seeds=3"], "simulation.seeds = 3: must be a whole number >= 4, the number of seeds in made; "),
         (["simulation.until=stderr<1"], "simulation.until = 'stderr<1': cannot be used with --add; give "),

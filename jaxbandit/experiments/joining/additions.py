@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +11,13 @@ import xarray as xr
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.engine.batch.blocks import recorded_rounds
-from jaxbandit.engine.plan import Plan, make_plan
+from jaxbandit.engine.plan import Plan, make_plan, metrics_and_runs
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import Table
 from jaxbandit.experiments.joining import joined_configs
 from jaxbandit.experiments.joining.joined_configs import differing
 from jaxbandit.experiments.joining.runs import Runs, read_runs
-from jaxbandit.metrics import definitions
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,16 @@ def next_addition(config: Mapping[str, object], results: xr.Dataset, out: Path) 
     problem, configurations, settings = configs.read(config)
     have = _runs(results, out)
     recorded = have.configs[0]
-    metrics = definitions.resolve_metrics(settings.metrics, problem)
+    metrics, runs = metrics_and_runs(settings, problem)
     try:
         joined_configs.check_same_problem(recorded, dict(config))
-        _check_settings(settings, metrics, have, recorded, out)
+        _check_settings(dataclasses.replace(settings, metrics=metrics, runs=runs), have, recorded, out)
         joined_configs.check_same_policies([recorded], [dict(config)])
     except InputError as error:
         allowed = error.allowed.replace(joined_configs.OTHER, f"as in {out}")
         raise InputError(error.key, error.held, allowed) from None
     first, count = have.seeds[0][1], len(have.seeds)
+    settings = dataclasses.replace(settings, metrics=metrics, pulls_mean="pulls_mean" in results)
     new = [one for one in configurations if one.label not in have.labels]
     if new:
         given = joined_configs.with_seeds(dict(config), first, count)
@@ -100,7 +100,6 @@ def next_addition(config: Mapping[str, object], results: xr.Dataset, out: Path) 
     given = joined_configs.with_seeds(recorded, first + count, settings.seeds - count)
     problem, configurations, _ = configs.read(given)
     own = [one for one in configurations if one.label in have.labels]
-    settings = dataclasses.replace(settings, metrics=have.metrics)
     return Addition(given, make_plan(problem, own, _with_seeds(settings, first + count, settings.seeds - count)))
 
 
@@ -120,9 +119,7 @@ def _runs(results: xr.Dataset, out: Path) -> Runs:
     return have
 
 
-def _check_settings(
-    settings: SimulationSettings, metrics: Collection[str], have: Runs, recorded: Table, out: Path
-) -> None:
+def _check_settings(settings: SimulationSettings, have: Runs, recorded: Table, out: Path) -> None:
     """Raise an error where the seeds, the key or what is recorded do not fit the results."""
     if settings.until is not None:
         raise InputError("simulation.until", settings.until, "cannot be used with --add; give simulation.seeds instead")
@@ -132,16 +129,12 @@ def _check_settings(
     rounds, recorded_before = recorded_rounds(settings.horizon, settings.record), have.data["round"].values
     if rounds.tolist() != recorded_before.tolist():
         raise differing("simulation.record", settings.record, own.record)
-    if set(metrics) != set(have.metrics):
-        raise differing("simulation.metrics", list(metrics), have.metrics)
-    _check_equal(settings, own, ["first_seed", *joined_configs.RECORDING])
+    for name in ("metrics", "runs"):
+        if sorted(getattr(settings, name)) != sorted(getattr(own, name)):
+            raise differing(f"simulation.{name}", getattr(settings, name), getattr(own, name))
+    for name in ("first_seed", "trace", "pulls_mean"):
+        if getattr(settings, name) != getattr(own, name):
+            raise differing(f"simulation.{name}", getattr(settings, name), getattr(own, name))
     if settings.seeds < own.seeds:
         words = f"a whole number >= {own.seeds}, the number of seeds in {out}; every policy gets the same seeds"
         raise InputError("simulation.seeds", settings.seeds, words)
-
-
-def _check_equal(settings: SimulationSettings, own: SimulationSettings, names: Sequence[str]) -> None:
-    for name in names:
-        one, two = getattr(own, name, None), getattr(settings, name, None)
-        if one != two:
-            raise differing(f"simulation.{name}", two, one)

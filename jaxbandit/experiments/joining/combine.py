@@ -72,7 +72,7 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
         joined = variables.with_seeds(first.data, second.data.isel(policy=order))
         joined = _numbered(joined, [*first.seeds, *second.seeds])
     _warn_of_variables(first.data, second.data, joined)
-    parts = joined_configs.with_metrics([*first.configs, *second.configs], metrics)
+    parts = joined_configs.with_recorded([*first.configs, *second.configs], metrics, joined)
     return joined.assign_attrs(
         _attributes(first.data.attrs, second.data.attrs),
         config=joined_configs.write_configs(joined_configs.merge_configs(parts)),

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
 import tomli_w
+import xarray as xr
 
 from jaxbandit.core.errors import InputError, short_repr
 from jaxbandit.engine.settings import SimulationSettings
@@ -66,19 +67,19 @@ def with_policies_of(config: Table, labels: Sequence[str], families: Sequence[st
     return {**config, "policies": kept or config["policies"]}
 
 
-def with_metrics(parts: Sequence[Table], metrics: Sequence[str]) -> list[Table]:
-    """The configs, made to record these metrics, and beside them only what all configs record."""
-    settings = [{**part["simulation"], "metrics": list(metrics)} for part in parts]
-    for name in RECORDING:
-        held = [one.get(name) for one in settings]
-        shared: object = held[0] if all(value == held[0] for value in held) else False
-        if name == "runs":
-            shared = [metric for metric in metrics if all(metric in (value or ()) for value in held)]
-        for one, value in zip(settings, held, strict=True):
-            one.pop(name, None)
-            if value is not None or shared:
-                one[name] = shared
-    return [{**part, "simulation": one} for part, one in zip(parts, settings, strict=True)]
+def with_recorded(parts: Sequence[Table], metrics: Sequence[str], data: xr.Dataset) -> list[Table]:
+    """The configs, made to record what a dataset has: these metrics, curves of runs, traces and mean pulls."""
+    recorded: dict[str, object] = {"metrics": list(metrics)}
+    if runs := [metric for metric in metrics if f"{metric}_runs" in data]:
+        recorded["runs"] = runs
+    if "arms" in data:
+        recorded["trace"] = True
+    means = [part["simulation"].get("pulls_mean") for part in parts]
+    if any(held is not None for held in means):
+        recorded["pulls_mean"] = "pulls_mean" in data
+    names = ("metrics", *RECORDING)
+    others = [{name: held for name, held in part["simulation"].items() if name not in names} for part in parts]
+    return [{**part, "simulation": {**one, **recorded}} for part, one in zip(parts, others, strict=True)]
 
 
 def labels(config: Table) -> list[str]:

@@ -70,7 +70,7 @@ def read_runs(results: object, name: str) -> Runs:
         seeds = [(int(key), int(number)) for key, number in pairs]
     else:
         seeds = [(parts[0]["simulation"]["key"], int(number)) for number in data.seed.values]
-    parts = joined_configs.with_metrics(parts, metrics)
+    parts = joined_configs.with_recorded(parts, metrics, data)
     return Runs(_with_families(data, labels, families), parts, labels, seeds, metrics)
 
 

@@ -12,7 +12,7 @@ import jaxbandit as jb
 
 PROBLEM = {"means": [[0.9, 0.5, 0.1], [0.2, 0.4, 0.3]], "fractions": 0.1, "penalties": 0.2, "opportunity": "linear"}
 POLICIES = [{"kind": "lfg", "eta": [1.0, 10.0]}, "ucb1", "self-regulated", "fairness-aware-etc"]
-SETTING = {"horizon": 50, "record": 5, "key": 3}
+SETTING = {"horizon": 50, "record": 5, "key": 3, "runs": ["regret"], "trace": True}
 
 
 def simulate(policies="ucb1", problem=PROBLEM, seeds=3, **changes):
@@ -107,7 +107,7 @@ def test_whatever_is_kept_of_runs_is_joined():
         error = own.std(2, ddof=1) / own.shape[2] ** 0.5
         mean = ("policy", "instance", "round")
         kept = data.assign(runs=(dims, own), kept=(mean, own.mean(2)), kept_stderr=(mean, error))
-        return kept.assign(arms=((*dims[:3], "t"), own.astype(np.int32)))
+        return kept.assign(arms=((*dims[:3], "at"), own.astype(np.int32)))
 
     first, second, both = slice(0, 2), slice(2, 6), slice(0, 6)
     every = with_runs(slice(0, 2), both)
@@ -116,9 +116,11 @@ def test_whatever_is_kept_of_runs_is_joined():
     assert_same(policies, every)
     xr.testing.assert_identical(halves[["runs", "arms"]].drop_attrs(), every[["runs", "arms"]].drop_attrs())
     xr.testing.assert_allclose(halves, every, rtol=1e-9)
-    with pytest.warns(UserWarning, match="only one of the two has runs, kept, arms, which the joined results leave"):
-        left = jb.combine(simulate("lfg", seeds=6), every)
+    with pytest.warns(UserWarning, match="only one of the two has arms, rewards, delays, runs, kept, which the joined"):
+        left = jb.combine(simulate("lfg", seeds=6, trace=False), every)
     assert not {"kept", "kept_stderr", "runs", "arms"} & set(left)
+    assert "trace" not in config(left)["simulation"]
+    assert config(left)["simulation"]["runs"] == ["regret"]
 
 
 def test_metrics_of_one_only_are_left_out():
@@ -131,6 +133,7 @@ def test_metrics_of_one_only_are_left_out():
     assert config(data)["simulation"]["metrics"] == ["regret"]
     assert "max_deficit_ever" not in data
     assert_same(data, simulate(["ucb1", "moss"], metrics=["regret"]))
+    assert "pulls_mean" in data
 
 
 def test_grids_over_problems_and_labels():
