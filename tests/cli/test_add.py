@@ -62,9 +62,8 @@ def assert_joined(folder, policies, seeds, curves=True):
     runs = [name for name in expected if "seed" in expected[name].dims]
     xr.testing.assert_equal(made[runs], expected[runs])
     xr.testing.assert_allclose(made, expected, rtol=1e-12)
-    described = tomllib.loads(made.attrs["config"])
-    del config["simulation"]["block"]
-    assert described == config
+    settings = {name: value for name, value in config["simulation"].items() if name != "block"}
+    assert tomllib.loads(made.attrs["config"]) == {**config, "simulation": {**settings, "metrics": ["regret"]}}
     assert (folder / "pulls.png").read_bytes() == repr(made.sizes).encode()
     assert not (folder / FOLDER).exists()
 

@@ -17,6 +17,7 @@ from jaxbandit.engine.host.checkpoint import FOLDER
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.experiments.plots import figures
+from jaxbandit.metrics.metric import METRICS
 from jaxbandit.policies.base import Policy
 
 MINE = '''
@@ -42,6 +43,13 @@ class Half(jb.Reward, name="my-half"):
         return means
 
 
+class MostPlayed(jb.Metric, name="most_played"):
+    """The largest number of plays of an arm."""
+
+    def value(self, now):
+        return now.pulls.max(axis=0)
+
+
 class Doubled(jb.Merit, name="my-merit"):
     """1 + 2 mu."""
 
@@ -49,7 +57,7 @@ class Doubled(jb.Merit, name="my-merit"):
         return 1.0 + 2.0 * mu
 '''
 CONFIG = {
-    "simulation": {"horizon": 30, "seeds": 4, "record": 2, "metrics": ["regret"], "block": 2},
+    "simulation": {"horizon": 30, "seeds": 4, "record": 2, "metrics": ["regret", "most_played"], "block": 2},
     "problem": {"means": [0.9, 0.5, 0.1], "reward": "my-half", "merit": "my-merit"},
     "policies": [{"kind": "my-optimist", "bonus": [0.5, 2.0]}, {"kind": "lfg", "base": "my-optimist"}],
 }
@@ -71,6 +79,7 @@ def there(tmp_path, monkeypatch):
     monkeypatch.setattr(jb.Index, "registry", Policy.registry)
     before = dict(sys.modules)
     yield tmp_path
+    METRICS.pop("most_played", None)
     for name in set(sys.modules) - set(before):
         if name.partition("_")[0] in ("mine", "numbers"):
             del sys.modules[name]
@@ -80,6 +89,7 @@ def as_in_a_new_process():
     """Forget the names of the file."""
     for family, name in ((Policy, "my-optimist"), (Reward, "my-half"), (Merit, "my-merit")):
         del family.registry[name]
+    del METRICS["most_played"]
 
 
 def run(*options):
@@ -99,6 +109,7 @@ def test_classes_of_a_file_are_named_in_configs_and_changes(there):
         arm = int(np.argmax(np.where(plays == 0, np.inf, means + 0.5 * 3 / np.maximum(plays, 1))))
         plays[arm] += 1
     np.testing.assert_array_equal(made.pulls[0, 0], np.tile(plays, (4, 1)))
+    np.testing.assert_array_equal(made.most_played_final[0, 0], plays.max())
     assert run("--import", "code/mine.py", "--import", "./code/mine.py", "--set", "policies.1.bonus=4.0") == 0
 
 
