@@ -136,11 +136,13 @@ class Quota:
         fraction: tau s - floor in [0, 1), float, rounded down; positive exactly where tau s is not an integer.
         fraction_rank: int32; the rank of the arm's exact fractional part among the arms of the instance. Equal parts
             have equal ranks. None where the order is not used.
+        ceiling: the smallest integer that is not below tau s, int32; None where it is not at hand.
     """
 
     floor: Any  # NumPy arrays on the host, JAX arrays in programs
     fraction: Any
     fraction_rank: Any
+    ceiling: Any = None
 
 
 class QuotaTable:

@@ -165,6 +165,9 @@ class RoundView:
 
 def is_below(quota: Quota, counts: Array) -> Array:
     """N < tau s, decided exactly; bool `[K, *runs]`."""
+    if quota.ceiling is not None:
+        below: Array = counts < quota.ceiling
+        return below
     return counts - quota.floor < (quota.fraction > 0).astype(counts.dtype)
 
 

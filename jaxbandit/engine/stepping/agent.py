@@ -222,12 +222,14 @@ class Agent:
         if rewards.dtype.kind not in "biuf" or not np.isfinite(rewards).all():
             raise InputError("rewards", rewards, "finite numbers")
         kind = self._problem.reward
-        if kind.zero_one and not np.isin(rewards, (0, 1)).all():
+        if kind.zero_one and ((rewards != 0) & (rewards != 1)).any():
             raise InputError("rewards", rewards, f"0 or 1, as rewards of kind {kind.name!r} are")
         if self._world.binarised and ((rewards < 0) | (rewards > 1)).any():
             raise InputError("rewards", rewards, f"numbers from 0 to 1 with {self.policy.name}")
-        pad = 0, (1 << max(len(arms) - 1, 0).bit_length()) - len(arms)
-        return np.pad(arms.astype(np.int32), pad, constant_values=-1), np.pad(rewards.astype(float), pad)
+        length = 1 << max(len(arms) - 1, 0).bit_length()
+        padded = np.full(length, -1, np.int32), np.zeros(length)
+        padded[0][: len(arms)], padded[1][: len(arms)] = arms, rewards
+        return padded
 
     def _view(self, state: AgentState, t: Array, available: Array) -> RoundView:
         before = now = None

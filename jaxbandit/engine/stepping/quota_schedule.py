@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import jax
@@ -27,16 +28,25 @@ class QuotaSchedule:
         table: the quotas of s = 0, ..., n - 1, arrays `[n, K, J or 1]`.
         per_period: tau_k n, int32 `[K, J or 1]`; zeros if the table has all rounds.
         period: n.
+        short: whether n per_period fits int32, so that floors and ceilings can be computed.
     """
 
     table: Quota
     per_period: Array
     period: int = static(1)
+    short: bool = static(False)
 
     def at(self, s: Array) -> Quota:
         """The quotas of s, arrays `[K, J or 1]`; s is an int32 scalar."""
-        row = jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, s % self.period, keepdims=False), self.table)
-        return Quota(row.floor + (s // self.period) * self.per_period, row.fraction, row.fraction_rank)
+        place = s % self.period
+        row = jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), self.table)
+        before = (s // self.period) * self.per_period
+        if not self.short:
+            return Quota(before + row.floor, row.fraction, row.fraction_rank)
+        # Computed, because rows that differ from run to run are slow to read
+        product, period = place * self.per_period, jnp.int32(self.period)
+        floor, ceiling = lax.div(product, period), lax.div(product + (period - 1), period)
+        return Quota(before + floor, row.fraction, row.fraction_rank, before + ceiling)
 
     def up_to(self, last: int) -> Quota:
         """The quotas of s = 0, ..., last, arrays `[last + 1, K, J or 1]`.
@@ -49,7 +59,7 @@ class QuotaSchedule:
             most = _MOST_ENTRIES // self.per_period.size - 1
             raise InputError("horizon", last, f"at most {most} rounds here; `jb.simulate` plays longer runs")
         every: Quota = jax.vmap(self.at)(jnp.arange(last + 1, dtype=jnp.int32))
-        return every
+        return dataclasses.replace(every, ceiling=None)  # rows that are read in turn need none
 
 
 def quota_schedule(fractions: np.ndarray, horizon: int | None) -> QuotaSchedule:
@@ -71,4 +81,5 @@ def quota_schedule(fractions: np.ndarray, horizon: int | None) -> QuotaSchedule:
     per_period = np.zeros(fractions.shape) if whole else (fractions * period)
     fraction = rounded_down(quota.fraction, np.dtype(jnp.result_type(float)))
     table = Quota(*(jnp.asarray(part) for part in (quota.floor, fraction, quota.fraction_rank)))
-    return QuotaSchedule(table, jnp.asarray(per_period.astype(np.int32)), rows)
+    short = not whole and rows * (int(per_period.max()) + 1) < 2**31
+    return QuotaSchedule(table, jnp.asarray(per_period.astype(np.int32)), rows, short)
