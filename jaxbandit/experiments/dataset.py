@@ -37,12 +37,18 @@ Coordinates along `policy`:
     Each parameter that a grid varies, named by its config key (`policies.eta`, `problem.delay.p`), which is also its
         attribute `key`. Its values are numbers or words; NaN or "" for a policy that does not have the parameter.
 
+Coordinates along `seed`, of results of several keys that `jb.combine` has joined:
+    key: the key of the run, uint64.
+    key_seed: its number among the runs of this key.
+
 Attributes:
-    config: the complete config, in TOML; it gives the same runs again.
+    config: the complete config, in TOML; it gives the same runs again. Where no one config gives all runs that were
+        joined, it has a list `joined` of configs.
     plays: L, the number of arms selected per round; if a grid varies it, the coordinate `problem.plays` instead.
     jaxbandit_version, jax_version, device: the versions and the device that computed the results.
     compile_seconds, run_seconds: the time spent on compilation and on simulation.
     rounds_per_second: the number of rounds of all runs and policies, divided by `run_seconds`.
+    imports: the files that `--import` has named, each with the SHA-256 of its content, in JSON.
     files: the names of the files that `jaxbandit run` has written; in `results.nc` only.
 """
 

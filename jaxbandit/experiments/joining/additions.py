@@ -91,7 +91,8 @@ def next_addition(config: Mapping[str, object], results: xr.Dataset, out: Path) 
         raise InputError(error.key, error.held, allowed) from None
     first, count = have.seeds[0][1], len(have.seeds)
     settings = dataclasses.replace(settings, metrics=metrics, pulls_mean="pulls_mean" in results)
-    new = [one for one in configurations if one.label not in have.labels]
+    labels = set(have.labels)
+    new = [one for one in configurations if one.label not in labels]
     if new:
         given = joined_configs.with_seeds(dict(config), first, count)
         return Addition(given, make_plan(problem, new, _with_seeds(settings, first, count)))
@@ -99,7 +100,7 @@ def next_addition(config: Mapping[str, object], results: xr.Dataset, out: Path) 
         return None
     given = joined_configs.with_seeds(recorded, first + count, settings.seeds - count)
     problem, configurations, _ = configs.read(given)
-    own = [one for one in configurations if one.label in have.labels]
+    own = [one for one in configurations if one.label in labels]
     return Addition(given, make_plan(problem, own, _with_seeds(settings, first + count, settings.seeds - count)))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,8 @@ from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.experiments.joining import imported_files, joined_configs, variables
 from jaxbandit.experiments.joining.joined_configs import differing
 from jaxbandit.experiments.joining.runs import KEY, NUMBER, Runs, Seed, read_runs, seeds_in_words
+
+Held = TypeVar("Held", str, Seed)
 
 _VERSIONS = ("jaxbandit_version", "jax_version")
 _SECONDS = ("compile_seconds", "run_seconds")
@@ -62,14 +65,12 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     metrics = [metric for metric in first.metrics if metric in second.metrics]
     if set(first.labels).isdisjoint(second.labels):
         _check_same_seeds(first.seeds, second.seeds)
-        order = [second.seeds.index(seed) for seed in first.seeds] if first.seeds != second.seeds else None
-        added = second.data if order is None else second.data.isel(seed=order)
-        joined = variables.with_policies(first.data, added)
+        joined = variables.with_policies(first.data, second.data.isel(seed=_places(second.seeds, first.seeds)))
     else:
         joined_configs.check_same_policies(first.configs, second.configs)
         _check_other_seeds(first, second)
-        order = [second.labels.index(label) for label in first.labels]
-        joined = variables.with_seeds(first.data, second.data.isel(policy=order))
+        in_order = second.data.isel(policy=_places(second.labels, first.labels))
+        joined = variables.with_seeds(first.data, in_order)
         joined = _numbered(joined, [*first.seeds, *second.seeds])
     _warn_of_variables(first.data, second.data, joined)
     parts = joined_configs.with_recorded([*first.configs, *second.configs], metrics, joined)
@@ -77,6 +78,12 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
         _attributes(first.data.attrs, second.data.attrs),
         config=joined_configs.write_configs(joined_configs.merge_configs(parts)),
     )
+
+
+def _places(held: Sequence[Held], order: Sequence[Held]) -> list[int]:
+    """The place in `held` of each element of `order`."""
+    places = {one: place for place, one in enumerate(held)}
+    return [places[one] for one in order]
 
 
 def _check_same_seeds(first: list[Seed], second: list[Seed]) -> None:
@@ -91,7 +98,8 @@ def _check_same_seeds(first: list[Seed], second: list[Seed]) -> None:
 
 def _check_other_seeds(first: Runs, second: Runs) -> None:
     """Raise an error unless both have the same policies, and no run twice."""
-    shared = [label for label in second.labels if label in first.labels]
+    labels = set(first.labels)
+    shared = [label for label in second.labels if label in labels]
     twice = sorted(set(first.seeds) & set(second.seeds))
     if twice:
         words = f"must not be in both with the same runs (seeds {seeds_in_words(twice)})"

@@ -54,15 +54,15 @@ def with_policies_of(config: Table, labels: Sequence[str], families: Sequence[st
     """The config without the policies that are not among `labels`, and with the labels that users have changed."""
     points = _points(config)
     own = [(table, configs.labels_of_policy(table, points)) for table in config["policies"]]
-    known = {label for _, of_table in own for label in of_table}
+    known, present = {label for _, of_table in own for label in of_table}, set(labels)
     renamed = {
         family: label for label, family in zip(labels, families, strict=True) if label not in known and family in known
     }
     kept = []
     for table, of_table in own:
-        if len(of_table) == 1 and of_table[0] in renamed and of_table[0] not in labels:
+        if len(of_table) == 1 and of_table[0] in renamed and of_table[0] not in present:
             kept.append({**table, "label": renamed[of_table[0]]})
-        elif set(of_table) & set(labels):
+        elif not present.isdisjoint(of_table):
             kept.append(table)
     return {**config, "policies": kept or config["policies"]}
 
@@ -84,7 +84,8 @@ def with_recorded(parts: Sequence[Table], metrics: Sequence[str], data: xr.Datas
 
 def labels(config: Table) -> list[str]:
     """The labels of all configurations of a config."""
-    return [label for table in config["policies"] for label in configs.labels_of_policy(table, _points(config))]
+    points = _points(config)
+    return [label for table in config["policies"] for label in configs.labels_of_policy(table, points)]
 
 
 def _points(config: Table) -> list[Point]:
