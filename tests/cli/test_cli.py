@@ -111,7 +111,7 @@ def test_results_nc_is_what_the_interface_says(done):
     expected = {"pulls": (*RUNS, "arm"), "max_deficit_ever": RUNS}
     for name in METRICS:
         expected |= {name: CURVE, f"{name}_stderr": CURVE, f"{name}_final": RUNS}
-    expected |= {name: ("policy", "instance", "arm", "round") for name in ("pulls_mean", "pulls_mean_stderr")}
+    expected |= dict.fromkeys(("pulls_mean", "pulls_mean_stderr"), ("policy", "instance", "arm", "round"))
     inputs = {"means", "fractions", "penalties"}
     assert set(results.data_vars) == {*expected, *inputs}
     for name, dimensions in expected.items():
