@@ -12,20 +12,25 @@ from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.experiments.policy_checks import cases
 from jaxbandit.experiments.policy_checks.cases import Case
 from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, Subject, arms_in_words
-from jaxbandit.experiments.policy_checks.users_code import python_state
+from jaxbandit.experiments.policy_checks.users_code import error_in_words, python_state
 
 
 def prepare(subject: Subject) -> None:
     """The policy can be made and prepared."""
+    needed = (
+        "give the parameters that the policy needs, as in `check_policy(MyPolicy(...))`, or the keys of the problem, "
+        "as in `check_policy(MyPolicy, fractions=0.1)`"
+    )
+    try:
+        _ = subject.policy
+    except TypeError as error:  # a parameter without default
+        raise DoesNotHoldError(f"{error_in_words(error)}; {needed}") from error
     try:
         _ = subject.plain
     except InputError as error:
-        if error.key == "policies.kind":
+        if error.held is not None:
             raise
-        raise DoesNotHoldError(
-            f"{error}; give the parameters that the policy needs, as in `check_policy(MyPolicy(...))`, or the keys of "
-            "the problem, as in `check_policy(MyPolicy, fractions=0.1)`"
-        ) from error
+        raise DoesNotHoldError(f"{error}; {needed}") from error
 
 
 def jit(subject: Subject) -> None:
@@ -47,6 +52,10 @@ def scan(subject: Subject) -> None:
     policy, world = on_device((subject.plain.prepared, subject.plain.world), np.zeros(1, np.int64))
     state = jax.eval_shape(lambda: policy.init(world, (arms, 7, 5)))
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended):
+            raise DoesNotHoldError(
+                "`init` returned a key of `jax.random`: a state has numbers only; draw random numbers from `now.random`"
+            )
         if leaf.ndim >= 2 and leaf.shape[-2:] not in ((7, 5), (1, 5), (7, 1), (1, 1)):
             name = jax.tree_util.keystr(path) or "the state"
             shape = list(leaf.shape)

@@ -81,6 +81,15 @@ class Unprepared(jb.Index):
         raise ValueError("no table for these arms")
 
 
+class Incomplete(jb.Index):
+    """A parameter without default."""
+
+    bonus: float
+
+    def value(self, state, now):
+        return now.mean + self.bonus
+
+
 class Branching(jb.Policy):
     """Python's `if` on an array."""
 
@@ -114,6 +123,13 @@ class Transposed(Drifting):
 
     def update(self, state, after, selected):
         return state
+
+
+class Keyed(Transposed):
+    """A key of `jax.random` in the state."""
+
+    def init(self, world, shape):
+        return jax.random.key(0)
 
 
 class Counting(jb.Policy):
@@ -179,9 +195,9 @@ class Recompiled(jb.Policy):
 
 
 CLASSES = {
-    "prepare": [Unprepared],
+    "prepare": [Unprepared, Incomplete],
     "jit": [Branching],
-    "scan": [Drifting, Transposed],
+    "scan": [Drifting, Transposed, Keyed],
     "pure": [Counting, Drawing],
     "dtypes": [Half],
     "several plays": [OneOfSeveral],

@@ -16,9 +16,9 @@ FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
 FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
 FAST_POLICIES = ["ucb1"]
 SENTENCES = {  # what a report says of the fault
-    "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise ValueError\(.*\): no table for",
+    "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give",
     "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",
-    "scan": r"^policy '.*': update returned .* expected a state like|^`init` returned the state of shape \[7, 5, 4\]",
+    "scan": r"^policy '.*': update returned .*; return arrays|^`init` returned (the state of shape \[7, 5, 4\]|a key)",
     "pure": r"^a method changed (`Counting.calls`|the generator of `np.random`): ",
     "dtypes": r"^in float64 \(`jax_enable_x64` is True\): policy 'Half': update returned float64",
     "numbers": r"^a chance was NaN in round 5 of run 0: guard",
