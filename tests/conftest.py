@@ -50,6 +50,17 @@ def pytest_unconfigure(config):
         shutil.rmtree(CACHE["jax_compilation_cache_dir"], ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def metrics_end_with_their_test():
+    """Metrics that a test or an example defines are not computed in other tests."""
+    from jaxbandit.metrics.metric import METRICS
+
+    before = dict(METRICS)
+    yield
+    METRICS.clear()
+    METRICS.update(before)
+
+
 MAPS = 40_000  # memory maps of a process, of which Linux allows 65,530; each compiled program takes some
 
 

@@ -142,6 +142,8 @@ def simulate(
     settings.check()
     folder = _checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)
+    if (need := plan.results_bytes()) > 1 << 30:
+        warnings.warn(f"results will take about {need / 2**30:.1f} GiB of memory", stacklevel=3)
     result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
         warnings.warn(result.short, stacklevel=3)

@@ -144,7 +144,7 @@ class Metric:
         ...         apart = jnp.abs(now.pulls[:, None] - now.pulls[None]).sum(axis=(0, 1))
         ...         return apart / (2 * len(now.pulls) * now.pulls.sum(axis=0))
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=50, seeds=8)
-        >>> results.gini.sizes["round"], jb.metrics.METRICS.pop("gini").label
+        >>> results.gini.sizes["round"], results.gini.attrs["long_name"]
         (50, 'Gini coefficient')
     """
 

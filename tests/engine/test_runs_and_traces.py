@@ -9,7 +9,7 @@ from harness import ONE_PLAY
 from stepping import DELAYS, PROBLEM, one_case_per_policy, problem_for, scanned
 
 import jaxbandit as jb
-from jaxbandit.engine.plan import make_plan
+from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.metrics.block_statistics import BlockStatistics
@@ -167,6 +167,12 @@ def test_means_of_selections_are_kept_where_they_are_small():
     assert not keeps(most + 1)
     assert keeps(most + 1, pulls_mean=True)
     assert not keeps(1, pulls_mean=False)
+
+
+def test_large_results_are_announced(monkeypatch):
+    monkeypatch.setattr(Plan, "results_bytes", lambda plan: 3 << 29)
+    with pytest.warns(UserWarning, match="^results will take about 1.5 GiB of memory$"):
+        jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, record=3)
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,6 @@ PROBLEM = {"means": [[0.9, 0.5, 0.2], [0.3, 0.4, 0.8]], "fractions": 0.2, "penal
 SETTINGS = {"horizon": 60, "seeds": 6, "record": 12, "key": 2}
 
 
-@pytest.fixture(autouse=True)
-def own_metrics():
-    """Metrics that a test defines end with it."""
-    before = dict(METRICS)
-    yield
-    METRICS.clear()
-    METRICS.update(before)
-
-
 def gini(**attributes):
     """A fairness metric, defined anew."""
 
