@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
+from jaxbandit.core.input_values import boolean
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.policy_checks import code_checks, round_checks, run_checks
 from jaxbandit.experiments.policy_checks.cases import PROBLEM
@@ -79,7 +80,9 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def check_policy(policy: Any, checks: Sequence[str] | None = None, **problem: Any) -> PolicyReport:
+def check_policy(
+    policy: Any, checks: Sequence[str] | None = None, *, show: bool = True, **problem: Any
+) -> PolicyReport:
     """Check whether a policy keeps the rules that `jb.simulate`, `jb.Simulator` and `jb.Agent` rely on.
 
     The policy plays a few short runs on small problems: without delay, with late and lost rewards, with sleeping arms,
@@ -94,12 +97,13 @@ def check_policy(policy: Any, checks: Sequence[str] | None = None, **problem: An
     Args:
         policy: a `Policy` class, a `Policy`, a table (`{"kind": "mine", "bonus": 2.0}`) or a name.
         checks: the names of the checks to run; the checks that they need are run, too. Default: all.
+        show: print the report. Default True.
         **problem: keys of `jb.Problem` that replace those of the problem of the checks, for a policy that needs others:
             `means` (at least three), `fractions`, `penalties`, `reward`, `merit` or `opportunity`. Each is a number or
             has one number per arm. Default: four arms with rewards of 0 and 1.
 
     Returns:
-        A report that prints as a table. `report.ok` is whether every check that applies holds.
+        The report, which prints as a table. `report.ok` is whether every check that applies holds.
 
     Raises:
         InputError: `policy` is not a policy, or an argument is invalid.
@@ -110,12 +114,13 @@ def check_policy(policy: Any, checks: Sequence[str] | None = None, **problem: An
         ...
         ...     def value(self, state, now):
         ...         return now.total / now.received + self.bonus
-        >>> report = jb.check_policy(Optimist, checks=["late rewards"])
+        >>> report = jb.check_policy(Optimist, checks=["late rewards"], show=False)
         >>> report.ok, report.failed
         (False, ['late rewards'])
         >>> print(report["late rewards"].sentence)  # doctest: +ELLIPSIS
         an index was NaN in round 2 of run 0: rewards arrive late, so that an arm with `now.pulls` > 0 can have ...
     """
+    shown = boolean(show, "show")
     _check_that_it_is_a_policy(policy)
     subject, names = Subject(policy, _table(problem)), _wanted(checks)
     results: dict[str, CheckResult] = {}
@@ -123,7 +128,10 @@ def check_policy(policy: Any, checks: Sequence[str] | None = None, **problem: An
         warnings.simplefilter("ignore")
         for name in names:
             results[name] = _result(name, subject, results)
-    return PolicyReport(_name(subject), tuple(results.values()))
+    report = PolicyReport(_name(subject), tuple(results.values()))
+    if shown:
+        print(report)
+    return report
 
 
 def _result(name: str, subject: Subject, results: Mapping[str, CheckResult]) -> CheckResult:

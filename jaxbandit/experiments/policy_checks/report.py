@@ -42,10 +42,11 @@ class PolicyReport:
 
     Example:
         >>> report = jb.check_policy("ucb1", checks=["jit"])
-        >>> print(report)
         policy 'ucb1': every check holds
         prepare  holds  the policy can be made and prepared for a problem and a horizon
         jit      holds  the methods can be compiled, and return the shapes and dtypes that are expected
+        >>> report
+        <report on policy 'ucb1': every check holds>
         >>> report.ok, report.failed, report["jit"].holds
         (True, [], True)
     """
@@ -67,12 +68,18 @@ class PolicyReport:
         return next(result for result in self.results if result.name == name)
 
     def __repr__(self) -> str:
+        return f"<report on {self._summary()}>"
+
+    def __str__(self) -> str:
         return "\n".join(self._lines())
 
-    def _lines(self) -> Iterator[str]:
+    def _summary(self) -> str:
         count = len(self.failed)
         summary = f"{count} of {len(self.results)} checks {'does' if count == 1 else 'do'} not hold"
-        yield f"policy {self.policy!r}: {summary if count else 'every check holds'}"
+        return f"policy {self.policy!r}: {summary if count else 'every check holds'}"
+
+    def _lines(self) -> Iterator[str]:
+        yield self._summary()
         names, verdicts = ([getattr(one, part) for one in self.results] for part in ("name", "verdict"))
         left = max(map(len, names)) + 2, max(map(len, verdicts)) + 2
         for result in self.results:
