@@ -83,10 +83,13 @@ def policy_groups(results: xr.Dataset) -> dict[str, np.ndarray]:
     return {name: np.array(positions) for name, positions in groups.items()}
 
 
-def representatives(results: xr.Dataset, metric: str | None) -> dict[int, Representative]:
+def representatives(results: xr.Dataset, metric: str | None, most: int = MOST_SHOWN) -> dict[int, Representative]:
     """The policies to show: all of a small group; the best, the median and the worst of a large one by a metric at T.
 
     Without a metric these are the first, the middle and the last.
+
+    Args:
+        most: the number of policies up to which a group is small.
 
     Returns:
         By position, in order; a group stands where its first policy does.
@@ -95,7 +98,7 @@ def representatives(results: xr.Dataset, metric: str | None) -> dict[int, Repres
     labels = results.policy.values
     found: list[tuple[int, int, Representative]] = []  # the place in the order, the position, the policy
     for name, positions in policy_groups(results).items():
-        if len(positions) <= MOST_SHOWN:
+        if len(positions) <= most:
             for position in positions.tolist():
                 found.append((position, position, Representative(str(labels[position]), "")))
             continue

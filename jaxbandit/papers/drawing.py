@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 from numpy.typing import ArrayLike
 
-from jaxbandit.experiments.plots.lines import band
+from jaxbandit.experiments.plots.lines import curve_with_bands
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances
 from jaxbandit.metrics.bounds.table import bounds_for
@@ -55,7 +55,7 @@ def curves(axis: Axes, results: xr.Dataset, metric: str, labels: Sequence[str] =
     for label in labels or results.policy.values.tolist():
         own = {"label": label, **{key: looks[label][key] for key in ("color", "linestyle")}, **look}
         y, half = (values.sel(policy=label).values for values in (mean, CONFIDENCE * error))
-        band(axis, results["round"].values, y, half, **own)
+        curve_with_bands(axis, results["round"].values, y, [(y - half, y + half)], **own)
     axis.set_xlabel("round t")
     axis.set_ylabel(METRICS[metric].label)
     axis.set_xlim(0, float(results["round"][-1]))

@@ -41,7 +41,7 @@ eta = [1, 10, 100]
 """
 LABELS = ["hard-threshold-ucb", "LFG (eta=1)", "LFG (eta=10)", "LFG (eta=100)"]
 METRICS = ["regret", "penalized_regret", "r_regret", "c_regret", "unfairness", "max_deficit"]
-FIGURES = ["curves", "pulls", "tradeoff", "sweep"]
+FIGURES = ["curves", "pulls", "selection-fractions", "tradeoff", "sweep"]
 QUICK = ["--set", "simulation.record=1", 'simulation.metrics=["regret"]']  # little to draw
 CURVE, RUNS = ("policy", "instance", "round"), ("policy", "instance", "seed")
 

@@ -9,7 +9,7 @@ import pytest
 import jaxbandit as jb
 
 MODULES = ["simulate", "tables", "summary", "joining.combine", "joining.pooling"]
-PLOTS = ["figures", "lines", "style", "arms", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
+PLOTS = ["figures", "lines", "style", "arms", "selection_fractions", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
 
 
 @pytest.mark.parametrize("name", [*MODULES, *(f"plots.{name}" for name in PLOTS)])

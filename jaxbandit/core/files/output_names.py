@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 RESULTS, TABLE = "results.nc", "table.csv"
-FIGURES = ("curves", "pulls", "tradeoff", "phases", "sweep", "heat-maps")  # the last two may have an ending: sweep-eta
+# Names of figures; the last two may have an ending: sweep-eta.
+FIGURES = ("curves", "quantiles", "pulls", "selection-fractions", "tradeoff", "phases", "sweep", "heat-maps")
 SUFFIXES = (".png", ".pdf")
 HEX = "[0-9a-f]{32}"  # the random part of `unique_name`, as a regular expression
 

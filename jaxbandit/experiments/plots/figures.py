@@ -19,8 +19,9 @@ from jaxbandit.core.files.output_names import SUFFIXES
 from jaxbandit.experiments.plots.arms import pulls
 from jaxbandit.experiments.plots.heat_maps import drawable_families, heat_map, heat_maps
 from jaxbandit.experiments.plots.legends import grid_families
-from jaxbandit.experiments.plots.lines import curves
+from jaxbandit.experiments.plots.lines import curves, metrics_with_runs
 from jaxbandit.experiments.plots.phase_bars import phases
+from jaxbandit.experiments.plots.selection_fractions import has_selection_fractions, selection_fractions
 from jaxbandit.experiments.plots.style import COLOURS, STYLE, styles
 from jaxbandit.experiments.plots.sweeps import drawable_parameters, sweep
 from jaxbandit.experiments.plots.tradeoffs import tradeoff
@@ -41,6 +42,7 @@ __all__ = [
     "heat_maps",
     "phases",
     "pulls",
+    "selection_fractions",
     "styles",
     "sweep",
     "tradeoff",
@@ -71,7 +73,7 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in jb.plots.draw_all(results, folder)]
-        ['curves.png', 'curves.pdf', 'pulls.png', 'pulls.pdf']
+        ['curves.png', 'curves.pdf', 'pulls.png', 'pulls.pdf', 'selection-fractions.png', 'selection-fractions.pdf']
     """
     written = []
     with plt.rc_context(STYLE):
@@ -104,7 +106,9 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
     Returns:
         Names and figures, each drawn when the iterator reaches it:
             `curves`, if metrics are recorded in at least two rounds;
+            `quantiles`: curves with `band="quantiles"`, if the curves of every run are kept in at least two rounds;
             `pulls`;
+            `selection-fractions`, if the results have `pulls_mean` in at least two rounds;
             `tradeoff`, if `regret` and `unfairness` are recorded, and there is a grid of at least three policies or
             a group of more than 24 policies of one kind;
             `phases`, if a policy has phases;
@@ -119,7 +123,7 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)
         >>> [name for name, figure in jb.plots.figures(results)]
-        ['curves', 'pulls']
+        ['curves', 'pulls', 'selection-fractions']
     """
     return ((name, draw()) for name, draw in _drawings(results))
 
@@ -128,7 +132,11 @@ def _drawings(results: xr.Dataset) -> Iterator[tuple[str, Callable[[], Figure]]]
     """The name and the drawing function of each figure; `core.files.output_names` knows the names."""
     if recorded_metrics(results) and results.sizes["round"] > 1:
         yield "curves", partial(curves, results)
+        if metrics_with_runs(results):
+            yield "quantiles", partial(curves, results, band="quantiles")
     yield "pulls", partial(pulls, results)
+    if has_selection_fractions(results):
+        yield "selection-fractions", partial(selection_fractions, results)
     large = any(len(positions) > MOST_SHOWN for positions in policy_groups(results).values())
     if "unfairness" in results and "regret" in results and (grid_families(results) or large):
         yield "tradeoff", partial(tradeoff, results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -34,36 +35,40 @@ def legend(figure: Figure, axis: Axes, note: str, hidden: Collection[str] = (), 
     """Draw the legend of a panel below all panels, and make the figure higher by its height.
 
     Args:
-        note: the title of the legend.
+        note: the title of the legend, broken into lines where it is wider than the figure.
         hidden: labels that are left out.
         last: labels that come after the others.
     """
     handles, labels = axis.get_legend_handles_labels()
     pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
     pairs.sort(key=lambda pair: pair[1] in last)
-    longest = max(len(label) for _, label in pairs)
+    longest = max((len(label) for _, label in pairs), default=0)
     columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
-    figure.set_figheight(figure.get_figheight() + 0.17 * (2 + math.ceil(len(pairs) / columns)))
+    lines = textwrap.wrap(note, int(figure.get_figwidth() / 0.05))
+    figure.set_figheight(figure.get_figheight() + 0.17 * (1 + len(lines) + math.ceil(len(pairs) / columns)))
     figure.legend(
-        *zip(*pairs, strict=True),
+        [handle for handle, _ in pairs],
+        [label for _, label in pairs],
         loc="outside lower center",
         ncols=columns,
         frameon=False,
-        title=note,
+        title="\n".join(lines),
         title_fontsize=7,
     )
 
 
-def sample_note(results: xr.Dataset, spread: str, ranking: str = "") -> str:
+def sample_note(results: xr.Dataset, spread: str, ranking: str = "", line: str = "mean", more: str = "") -> str:
     """The note of a legend: what the means are over, what their bars or bands are, what ranks large groups.
 
     Args:
-        spread: "bars" or "band"; empty for neither.
+        spread: "bars", "band" or "bands"; empty for none.
         ranking: the metric that ranks the policies of a large group, in words; empty without such groups.
+        line: the statistic of the runs that lines or points show.
+        more: further words, before the ranking.
     """
     confidence = f", {spread}: 95 % confidence" if spread and results.sizes["seed"] > 1 else ""
     ranked = f"; ranked by {ranking} at T" if ranking else ""
-    return f"mean over {sample_size(results)}{confidence}{ranked}"
+    return f"{line} over {sample_size(results)}{confidence}{more}{ranked}"
 
 
 def ranking_words(shown: Mapping[int, Representative], metric: str | None) -> str:
