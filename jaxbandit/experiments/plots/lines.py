@@ -223,7 +223,7 @@ def _quantiles(part: xr.Dataset, name: str, levels: Sequence[float]) -> Lines:
 
 
 def _runs(part: xr.Dataset, name: str) -> np.ndarray:
-    """The curves of a metric's runs, float64 `[policy, run, round]`, seed by seed: run 0 of every instance, run 1, ..."""
+    """The curves of a metric's runs, float64 `[policy, run, round]`, those of one seed side by side."""
     runs = part[f"{name}_runs"].transpose("policy", "seed", "instance", "round").values
     return runs.reshape(len(runs), -1, runs.shape[-1]).astype(np.float64)
 

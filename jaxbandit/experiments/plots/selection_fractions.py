@@ -67,9 +67,9 @@ def selection_fractions(results: xr.Dataset) -> Figure:
     There is one panel per policy and instance, and one line per arm, which is the darker, the larger the arm's mean
     reward is. Dashed lines show the required fractions tau_k of the rounds; if there are more than 12 arms with
     different tau_k, they are short lines at the right. With several plays, the fractions of the arms sum to the number
-    of plays. Lines begin at round K: before, not every arm can have been selected. The axis of rounds is logarithmic
-    if T is at least 30 times the first round on it. If more than 400 rounds are recorded, lines pass through at most
-    400 of them, log-spaced.
+    of plays. Lines begin at round K, the number of arms: in the rounds before, fractions leap. The axis of rounds is
+    logarithmic if T is at least 30 times the first round on it. If more than 400 rounds are recorded, lines pass
+    through at most 400 of them, log-spaced.
 
     If there are more than 24 policies, each group (a grid, or policies of one kind) of more than three is shown by its
     best, its median and its worst. If the policies and the instances make more than 24 panels, there is one panel per
@@ -155,8 +155,8 @@ def _panels(
             return np.take_along_axis(values, arms.reshape(*arms.shape, *(1,) * (values.ndim - 2)), axis=1)
 
         half = CONFIDENCE * np.sqrt((sort(errors[i]) ** 2).sum(axis=0)) / len(best_first)
-        averages = (sort(values).mean(axis=0) for values in (means[i], fractions[i]))
-        made.append(_Panel(policy, "", *averages, half, None if tau is None else sort(tau).mean(axis=0)))
+        mu, fraction = (sort(values).mean(axis=0) for values in (means[i], fractions[i]))
+        made.append(_Panel(policy, "", mu, fraction, half, None if tau is None else sort(tau).mean(axis=0)))
     return rounds, made
 
 
