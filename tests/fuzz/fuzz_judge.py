@@ -42,7 +42,7 @@ def judge(config, results):
         results: the dataset.
     """
     case = Case(config, results)
-    faults = presence(case) + numbers(case) + facts(case)
+    faults = presence(case) + numbers(case) + mean_pulls(case) + facts(case)
     for place in range(len(config["policies"])):
         one = case.of(place)
         for check in (pulls, counted, proportional, transfer, invariants, phases):
@@ -100,6 +100,24 @@ def numbers(case):
         differ = np.ptp(final, axis=-1) > 1e-12 * size + 2 * QUANTUM
         if np.any(stderr[..., -1][differ] <= 0) or np.any(stderr < 0):
             faults.append(f"{name}_stderr is not above 0 where runs differ: {stderr[..., -1]}")
+    return faults
+
+
+def mean_pulls(case):
+    """The mean selections: at T those of the pulls, and in every round no fewer than before and at most L t in all."""
+    results = case.results
+    if "pulls_mean" not in results:
+        return [] if case.simulation.get("pulls_mean") is False else ["pulls_mean is missing"]
+    mean, error, pulls = (results[name].values for name in ("pulls_mean", "pulls_mean_stderr", "pulls"))
+    faults, rounds = [], results["round"].values
+    if np.any(np.abs(mean[..., -1] - pulls.mean(axis=2)) > EXACT * case.T):
+        faults.append("pulls_mean at T is not the mean of pulls")
+    own = pulls.std(axis=2, ddof=1) / case.S**0.5 if case.S > 1 else np.full(mean.shape[:-1], np.nan)
+    if not np.allclose(error[..., -1], own, rtol=1e-9, atol=EXACT * case.T, equal_nan=True):
+        faults.append("pulls_mean_stderr at T is not that of pulls")
+    rising = np.diff(mean, axis=-1, prepend=0)
+    if np.any(rising < 0) or np.any(rising > np.diff(rounds, prepend=0)):
+        faults.append("pulls_mean falls, or rises by more than the rounds")
     return faults
 
 
@@ -324,7 +342,7 @@ def judge_prefix(results, shorter, policies):
         policies: the places of those that do not know the horizon.
     """
     t, faults = int(shorter["round"].values[-1]), []
-    for name in [str(name) for name in shorter.data_vars if f"{name}_stderr" in shorter]:
+    for name in [str(name) for name in shorter.data_vars if f"{name}_final" in shorter]:
         for suffix in ("", "_stderr"):
             ours = results[name + suffix].sel(round=t).values[policies]
             own = shorter[name + suffix].sel(round=t).values[policies]

@@ -123,6 +123,14 @@ def test_a_metric_that_is_no_number_is_found(results, name, suffix, bad):
     assert any("not finite" in fault for fault in found(planted(results, name + suffix, spoil)))
 
 
+@pytest.mark.parametrize("name", ["pulls_mean", "pulls_mean_stderr"])
+def test_wrong_mean_pulls_are_found(results, name):
+    def move(values):
+        values[1, ..., -1] += 1e-4
+
+    assert any(f"{name} at T" in fault for fault in found(planted(results, name, move)))
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_wrong_standard_error_is_found(results, name):
     def no_error(values):

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -77,12 +78,15 @@ def test_counts_are_compared_with_quotas_exactly():
     tau = jb.Problem([0.1] * 4, fractions=[0.05, 0.1, "1/3", 0.0], plays=2).fractions
     for s in (60, 61):
         quota = quota_on_device(QuotaTable(tau, s + 1).rows(0, s + 1), np.zeros(1, int))
-        quota = type(quota)(*(getattr(quota, f.name)[s, :, :, 0] for f in dataclasses.fields(quota)))
+        quota = jax.tree.map(lambda part, s=s: part[s, :, :, 0], quota)
+        ceilings = [math.ceil(share * s) for share in tau[:, 0]]
+        with_ceiling = dataclasses.replace(quota, ceiling=column(ceilings, jnp.int32))
         exact = [share * s for share in tau[:, 0]]
         for counts in ([3, 6, 20, 0], [2, 7, 21, 1], [4, 5, 19, 0]):
             below = [float(n < x) for n, x in zip(counts, exact, strict=True)]
             n = column(counts, jnp.int32)
             np.testing.assert_array_equal(np.asarray(is_below(quota, n))[:, 0], below)
+            np.testing.assert_array_equal(np.asarray(is_below(with_ceiling, n))[:, 0], below)
             np.testing.assert_array_equal(np.asarray(view(pulls=n).below_quota(quota))[:, 0], below)
             close(deficit(quota, n), [float(x - k) for k, x in zip(counts, exact, strict=True)])
 

@@ -10,7 +10,7 @@ import pytest
 import jaxbandit as jb
 
 
-@pytest.mark.parametrize("name", ["agent", "simulator", "state_files"])
+@pytest.mark.parametrize("name", ["agent", pytest.param("simulator", marks=pytest.mark.slow), "state_files"])
 def test_examples_give_what_they_show(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module, tried = importlib.import_module(f"jaxbandit.engine.stepping.{name}"), 0

@@ -14,7 +14,6 @@ from jaxbandit.experiments.policy_checks import check, report
 
 FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
 FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
-FAST_POLICIES = ["ucb1"]
 SENTENCES = {  # what a report says of the fault
     "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give",
     "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",
@@ -42,7 +41,7 @@ def slow(*case):
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("kind", [kind if kind in FAST_POLICIES else slow(kind) for kind in DISTINCT])
+@pytest.mark.parametrize("kind", [slow(kind) for kind in DISTINCT])
 def test_built_in_policies_hold(kind):
     found = jb.check_policy(kind)
     assert found.ok, found

@@ -71,13 +71,18 @@ def test_shapes_ranges_and_equal_calls():
     assert np.abs(normal).max() < 6.77
     np.testing.assert_array_equal(uniform, random.uniform(1000))
     np.testing.assert_array_equal(uniform[:10], random.uniform(10))
+    assert (random.for_purpose(9).uniform(1000) != uniform).mean() > 0.999
+    with jax.enable_x64(True):
+        assert random.uniform(2).dtype == random.normal(2).dtype == jnp.float64
+
+
+@pytest.mark.slow
+def test_beta_numbers_lie_between_0_and_1():
+    random = streams()
     weights = jnp.full((6, 5), 0.5)
     for drawn in (random.beta(1 + weights, 1 + weights), random.small_beta(weights, weights)):
         assert drawn.shape == (6, 5)
         assert ((drawn >= 0) & (drawn <= 1)).all()
-    assert (random.for_purpose(9).uniform(1000) != uniform).mean() > 0.999
-    with jax.enable_x64(True):
-        assert random.uniform(2).dtype == random.normal(2).dtype == jnp.float64
 
 
 def test_two_numbers_per_play_are_in_turn():
