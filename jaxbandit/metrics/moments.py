@@ -46,22 +46,31 @@ def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1)
     return jnp.stack(lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,)))
 
 
-def count_parts(counts: Array, counted: Array | np.ndarray, segments: int = 1) -> Array:
+def count_parts(counts: Array, counted: Array | np.ndarray, segments: int = 1, bits: int = 31) -> Array:
     """The integer parts of whole numbers and of their squares, summed over runs: what `Moments.add_counts` takes.
 
     Args:
-        counts: int32 `[..., runs]`, >= 0; 64-bit types must be enabled.
+        counts: int32 `[..., runs]`, >= 0 and below 2^bits; 64-bit types must be enabled.
         counted, segments: as for `integer_parts`.
+        bits: of a number; a few classes of numbers have faster code (`count_bits`).
 
     Returns:
         int64 `[3, ..., segments]`: the sum, and two parts of the sum of squares.
     """
-    counts = jnp.where(counted[(None,) * (counts.ndim - 1)], counts, 0).astype(jnp.int64)
-    counts = counts.reshape(*counts.shape[:-1], segments, -1)
-    squares = counts * counts
-    parts = (counts, squares >> _BITS, squares & _MASK)
+    counts = jnp.where(counted[(None,) * (counts.ndim - 1)], counts, 0).reshape(*counts.shape[:-1], segments, -1)
+    wide = counts.astype(jnp.int64)
+    squares = (counts * counts).astype(jnp.int64) if bits <= 15 else wide * wide
+    parts = (wide, squares) if bits <= 22 else (wide, squares >> _BITS, squares & _MASK)
     zeros = (jnp.zeros((), jnp.int64),) * len(parts)
-    return jnp.stack(lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (counts.ndim - 1,)))
+    total, *sums = lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (counts.ndim - 1,))
+    if len(sums) == 1:  # below 2^44 times the number of runs
+        sums = [sums[0] >> _BITS, sums[0] & _MASK]
+    return jnp.stack([total, *sums])
+
+
+def count_bits(most: int) -> int:
+    """The bits of whole numbers up to `most`, rounded up to those of the next class with code of its own."""
+    return next(bits for bits in (15, 22, 31) if most < 1 << bits)
 
 
 def _square_parts(high: Array, low: Array) -> tuple[Array, Array, Array, Array]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.metrics.moments import Moments, count_parts, integer_parts
+from jaxbandit.metrics.moments import Moments, count_bits, count_parts, integer_parts
 
 _integer_parts = jax.jit(integer_parts, static_argnames="segments")
 
@@ -108,13 +108,13 @@ def test_values_that_are_not_finite_or_too_large_are_refused(value):
         add(Moments((2,)), values)
 
 
-@pytest.mark.parametrize("most", [9, 2**24, 2**31 - 2])
+@pytest.mark.parametrize("most", [9, 2**15 - 1, 2**22 - 1, 2**24, 2**31 - 2])
 def test_counts_have_exact_moments(most):
     counts = np.random.default_rng(most).integers(0, most + 1, (2, 64), dtype=np.int32)
     counts[0] = most
     counts[0, 0] = most - 1
     with jax.enable_x64(True):
-        parts = np.asarray(count_parts(jax.numpy.asarray(counts), np.arange(64) < 50, 4))
+        parts = np.asarray(count_parts(jax.numpy.asarray(counts), np.arange(64) < 50, 4, count_bits(most)))
     moments = Moments((2,))
     moments.add_counts((...,), parts.sum(axis=-1))
     for row, mean, stderr in zip(counts[:, :50].tolist(), moments.mean(50), moments.stderr(50), strict=True):

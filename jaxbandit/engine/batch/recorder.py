@@ -20,7 +20,7 @@ from jaxbandit.environment.delays import NEVER
 from jaxbandit.metrics import definitions
 from jaxbandit.metrics.block_statistics import BlockStatistics, ResultShape
 from jaxbandit.metrics.definitions import MetricInputs
-from jaxbandit.metrics.moments import LARGEST, count_parts, integer_parts
+from jaxbandit.metrics.moments import LARGEST, count_bits, count_parts, integer_parts
 from jaxbandit.policies.base import Policy
 
 
@@ -62,7 +62,8 @@ class Recorder:
         counted, counts = self._block.counted(), _in_float64(chunk.counts)
         if self._result_shape.pulls_mean:
             with jax.enable_x64(True):
-                parts = _counts_at(self._parts, counts, counted, np.int64(recorded))
+                bits = count_bits(chunk.last)
+                parts = _counts_at(self._parts, bits, counts, counted, np.int64(recorded))
             self._pulls.append(self._block.summed(np.asarray(parts)[:, :recorded]))
         if self._result_shape.metrics:
             self._take_metrics(chunk, counts, counted)
@@ -195,12 +196,12 @@ def _in_float64(values: Array) -> Array:
 _EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
 
 
-@functools.partial(jax.jit, static_argnames="parts")
-def _counts_at(parts: int, counts: Array, counted: np.ndarray, recorded: np.int64) -> Array:
+@functools.partial(jax.jit, static_argnames=("parts", "bits"))
+def _counts_at(parts: int, bits: int, counts: Array, counted: np.ndarray, recorded: np.int64) -> Array:
     """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`."""
 
     def count(place: Array, sums: Array) -> Array:
-        made = count_parts(lax.dynamic_slice_in_dim(counts, place, 1), counted, parts)
+        made = count_parts(lax.dynamic_slice_in_dim(counts, place, 1), counted, parts, bits)
         return lax.dynamic_update_slice(sums, made, (0, place, 0, 0, 0))
 
     return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
