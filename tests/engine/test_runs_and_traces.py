@@ -65,12 +65,16 @@ def assert_is_the_run(results, problem, kind, seed):
         )
 
 
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("kind", "problem"),
     [
         ("thompson", {"delay": DELAYS["reward-dependent"]}),
-        ("lfg", {"plays": 3, "availability": 0.6, "means": [[0.9, 0.8, 0.7, 0.4], [0.1, 0.6, 0.3, 0.2]]}),
-        (
+        slow("lfg", {"plays": 3, "availability": 0.6, "means": [[0.9, 0.8, 0.7, 0.4], [0.1, 0.6, 0.3, 0.2]]}),
+        slow(
             "fair-mmab",
             {"plays": 2, "reward": {"kind": "gaussian", "sd": 0.2}, "delay": {"kind": "packet-loss", "p": 0.5}},
         ),

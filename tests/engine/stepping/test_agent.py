@@ -13,7 +13,7 @@ from stepping import ARMS, DELAYS, PROBLEM, one_case_per_policy, problem_for, sc
 import jaxbandit as jb
 
 T = 100
-FAST = [("hard-threshold-ucb", 1, "geometric"), ("fair-mmab", 3, "none"), ("f-ts", 1, "reward-dependent")]
+FAST = [("hard-threshold-ucb", 1, "geometric"), ("fair-mmab", 3, "none")]
 FAIRNESS = {name: PROBLEM[name] for name in ("fractions", "penalties", "merit", "opportunity")}
 
 
@@ -57,6 +57,7 @@ def test_an_agent_selects_what_the_simulation_selects(kind, plays, delay):
     assert state.t == T
 
 
+@pytest.mark.slow
 def test_rewards_that_are_not_0_or_1_are_binarised_as_in_a_simulation():
     simulator = jb.Simulator(jb.Problem(PROBLEM["means"], reward="beta"), "mp-ts-d", horizon=T)
     _, info = scanned(simulator, simulator.init(2), T)
@@ -87,6 +88,7 @@ def test_counts_and_sums_are_those_of_the_observed_rewards():
     assert state.pulls.tolist() == [int(k == arm) for k in range(3)]
 
 
+@pytest.mark.slow
 def test_an_agent_runs_in_programs_of_ones_own():
     """200 agents at once, in one scan; each selects what it selects alone."""
     agent = jb.Agent("thompson", 3)

@@ -11,7 +11,7 @@ import jaxbandit as jb
 from jaxbandit.core.prng import run_keys
 
 T, SEEDS = 120, 3
-FAST = [("fair-learn", 1, "none"), ("lfg", 3, "geometric"), ("f-ts", 1, "reward-dependent")]
+FAST = [("fair-learn", 1, "none"), ("lfg", 3, "geometric")]
 
 
 def runs_of(simulator, key, instances=1, seeds=SEEDS):

@@ -136,6 +136,7 @@ def test_metrics_of_one_only_are_left_out():
     assert "pulls_mean" in data
 
 
+@pytest.mark.slow
 def test_grids_over_problems_and_labels():
     grid = {**PROBLEM, "plays": [1, 2]}
     one, two = simulate("ucb1", grid), simulate({"kind": "lfg", "eta": [1.0, 2.0]}, grid)

@@ -290,6 +290,7 @@ def test_results_without_mean_pulls_name_the_argument_that_keeps_them(results):
 # Results of a simulation.
 
 
+@pytest.mark.slow
 def test_figures_of_a_simulation():
     """The data of the figures against the trace."""
     simulated = jb.simulate(

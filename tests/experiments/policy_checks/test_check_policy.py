@@ -54,6 +54,7 @@ def test_built_in_policies_hold(kind):
 MERIT = ("fcts-d", "fcucb-d", "fgreedy-d")  # and the optimistic-pessimistic ones, which end with these
 
 
+@pytest.mark.slow
 def test_a_policy_without_fault_holds():
     found = jb.check_policy(Faulty)
     assert found.ok, found

@@ -60,6 +60,7 @@ def streams(arms=None):
     return stream if arms is None else stream.for_play(jnp.arange(arms, dtype=jnp.int32)[:, None], None, arms)
 
 
+@pytest.mark.slow
 def test_shapes_ranges_and_equal_calls():
     random = streams()
     uniform, normal = random.uniform(1000), random.normal(1000)
