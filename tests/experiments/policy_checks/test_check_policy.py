@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 from faulty_policies import CLASSES, PLANTED, Branching, Counting, Faulty
-from harness import DISTINCT
 
 import jaxbandit as jb
 from jaxbandit.experiments.policy_checks import check, report
 
+SLOW_POLICIES = ["ucb1", "lfg", "fair-mmab", "fcts-d", "self-regulated"]  # of every kind
 FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
 FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
 SENTENCES = {  # what a report says of the fault
@@ -41,8 +41,9 @@ def slow(*case):
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("kind", [slow(kind) for kind in DISTINCT])
+@pytest.mark.parametrize("kind", [slow(kind) for kind in SLOW_POLICIES])
 def test_built_in_policies_hold(kind):
+    """`tests/full/check_policies.py` checks all policies."""
     found = jb.check_policy(kind)
     assert found.ok, found
     assert [result.name for result in found.results] == list(check.CHECKS)
@@ -65,8 +66,10 @@ def test_every_check_has_a_planted_fault():
     assert {name for name, _ in FAULTS} == set(check.CHECKS) == set(SENTENCES)
 
 
-@pytest.mark.parametrize("every", [False, slow(True)])
-@pytest.mark.parametrize(("name", "policy"), FAULTS, ids=lambda part: part if isinstance(part, str) else "")
+@pytest.mark.parametrize(
+    ("name", "policy", "every"),
+    [(*fault, False) for fault in FAULTS] + [slow(*fault, True) for fault in FAULTS[::6]],
+)
 def test_a_planted_fault_fails_its_check_and_no_other(name, policy, every):
     Counting.calls.clear()
     found = jb.check_policy(policy, None if every else [name])
