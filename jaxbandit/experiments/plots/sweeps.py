@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.experiments.plots.legends import legend, panels
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_MOST_TICKS = 6  # values of a logarithmic axis that are labelled one by one
 _MARKED = 40  # points of a line with markers; longer lines have none
 
 
@@ -100,6 +102,9 @@ def _draw_panel(axis: Axes, results: xr.Dataset, metric: str, x: str, lines: lis
         axis.set_xticks(range(len(values)), [caption(str(value)) for value in values], rotation=90)
     elif min(numbers) > 0 and max(numbers) >= 20 * min(numbers):
         axis.set_xscale("log")
+        if len(numbers) <= _MOST_TICKS:
+            axis.set_xticks(numbers, [f"{number:g}" for number in numbers])
+        axis.xaxis.set_minor_formatter(NullFormatter())  # labels between powers of ten would overlap
     axis.set_xlabel(x)
     axis.set_ylabel(metric_label(results, metric))
 

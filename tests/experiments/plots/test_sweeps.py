@@ -99,3 +99,21 @@ def test_unknown_parameters_and_metrics_are_refused(results, x, metrics, words):
 def test_results_without_a_grid_are_refused(results):
     with pytest.raises(jb.InputError, match="the results have no grid"):
         figures.sweep(made_up(["ucb1"]), X)
+
+
+@pytest.mark.parametrize(
+    ("eta", "shown"),
+    [
+        ([20.0, 50.0, 100.0, 200.0, 400.0], ["20", "50", "100", "200", "400"]),
+        ([20.0, 30.0, 40.0, 50.0, 100.0, 200.0, 400.0], ["$\\mathdefault{10^{2}}$"]),
+    ],
+    ids=["few", "many"],
+)
+def test_a_logarithmic_axis_labels_few_values_one_by_one_and_no_minor_ticks(eta, shown):
+    figure = figures.sweep(made_up([*grid("lfg", eta=eta)], TWO, seeds=SEEDS, metrics=["regret"]), X)
+    figure.canvas.draw()
+    axis = figure.axes[0]
+    low, high = axis.get_xlim()
+    labels = zip(axis.get_xticks(), axis.get_xticklabels(), strict=True)
+    assert [label.get_text() for place, label in labels if low <= place <= high] == shown
+    assert not any(label.get_text() for label in axis.get_xticklabels(minor=True))
