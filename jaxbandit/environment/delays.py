@@ -106,7 +106,7 @@ class Delay(Component):
             reward: the rewards of the n plays, float `[n, *runs]`.
             random: the random numbers of these plays, a `jb.Stream`, independent of those of the rewards:
                 `random.uniform(n)` returns an array `[n, *runs]`. `random.t` is the number of earlier plays of the arm,
-                as in `jb.Reward.draw`.
+                as in `jb.Reward.draw`. The round is not known, so that a delay cannot depend on it.
 
         Returns:
             The delays, int32 `[n, *runs]` or an array that broadcasts to it, >= 0; `jb.NEVER` or more for rewards that

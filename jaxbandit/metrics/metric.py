@@ -177,7 +177,7 @@ class Metric:
         """The metric of each run.
 
         Args:
-            now: the runs in a recorded round.
+            now: the runs in a recorded round, a `jb.metrics.MetricView`: `now.t`, `now.pulls`, `now.means` and more.
 
         Returns:
             Float `[*runs]`: reduce over axis 0, the arms. Values must be finite and below 2^40 in magnitude.

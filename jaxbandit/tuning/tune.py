@@ -117,10 +117,11 @@ def tune(
     the steps. Every `check` steps, and after the last step, the policy itself is simulated on the same seeds. The
     result is the set of parameters with which the policy itself did best in these simulations.
 
-    The objective `{"kind": "budget", "most": B}`, or a `Budget`, minimises one metric, by default regret, while the
-    mean of another (the limited metric), by default unfairness, is to be at most B. It minimises
-    metric + multiplier * (limited metric - B). After each simulation of the policy itself, the multiplier rises with
-    the excess over the budget and with the increase since the last check; negative values lower it, but not below 0.
+    The objective `{"kind": "budget", "most": B}`, or a `Budget`, minimises one metric (key `metric`), by default
+    regret, while the mean of another (the limited metric, key `limited`), by default unfairness, is to be at most B. It
+    minimises metric + multiplier * (limited metric - B). After each simulation of the policy itself, the multiplier
+    rises with the excess over the budget and with the increase since the last check; negative values lower it, but not
+    below 0.
     The result is the best set of parameters with which the policy itself meets the budget or, if there is none, the
     set that exceeds the budget least.
 

@@ -213,6 +213,8 @@ class Simulator:
 
         Returns:
             The state after the round, and what happened in it: a `StepInfo`; a `RelaxedStepInfo` in a relaxed run.
+            `state.t` is the number of rounds played, `state.pulls` the selections of each arm and `state.policy` the
+            state of the policy. `info` has `arms`, `rewards`, `delays`, `chances`, `arrived.count` and `arrived.total`.
         """
         t = state.t + 1
         policy, world = columns_of((self._policy, self._world), state.instance)
