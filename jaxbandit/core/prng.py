@@ -114,7 +114,13 @@ def _traced_words(key: object) -> tuple[Array, Array]:
     if not isinstance(key, jax.core.Tracer):
         known = key_words(key)
         return jnp.asarray(known[0][0]), jnp.asarray(known[1][0])
-    if is_key(key):
+    typed = is_key(key)
+    one_number = key.ndim == 0 and jnp.issubdtype(key.dtype, jnp.integer)
+    one_key = key.ndim == 0 if typed else key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
+    if not (one_number or one_key):
+        words = "one integer or one key of `jax.random`; map over several with `jax.vmap`"
+        raise InputError("key", f"a traced array of {key.dtype}, shape {key.shape}", words)
+    if typed:
         key = jax.random.key_data(key)
     if key.ndim == 0:
         return jnp.zeros((), jnp.uint32), key.astype(jnp.uint32)

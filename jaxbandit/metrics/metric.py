@@ -200,7 +200,14 @@ class Metric:
 
         def at_round(place: Array | int) -> Array:
             pulls = lax.dynamic_index_in_dim(counts, place, keepdims=False).astype(jnp.result_type(float))
-            value = self.value(_view(pulls, inputs.at_round(place)))
+            try:
+                value = self.value(_view(pulls, inputs.at_round(place)))
+            except (TypeError, AttributeError) as error:
+                error.add_note(
+                    f"This was raised in `value` of metric {self.name!r}. `now.rewards` needs `needs_rewards = True`; "
+                    "`now.quota` and `now.deficit` need `needs = ('fractions',)`, and so on. `value` is traced by JAX."
+                )
+                raise
             return contracts.broadcast_floats(self, "value", value, pulls.shape[1:], "a number per run")
 
         if len(counts) == 1:

@@ -172,6 +172,12 @@ def test_means_of_selections_are_kept_where_they_are_small():
     assert not keeps(1, pulls_mean=False)
 
 
+def test_switches_may_be_numpys():
+    results = jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, record=3, pulls_mean=np.False_, trace=np.True_)
+    assert "pulls_mean" not in results
+    assert "arms" in results
+
+
 def test_large_results_are_announced(monkeypatch):
     monkeypatch.setattr(Plan, "results_bytes", lambda plan: 3 << 29)
     with pytest.warns(UserWarning, match="^results will take about 1.5 GiB of memory$"):

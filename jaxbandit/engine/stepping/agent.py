@@ -10,13 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.core.prng import BINARISE, POLICY, Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
-from jaxbandit.engine.stepping.placement import is_traced, on_device
+from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
@@ -135,6 +134,8 @@ class Agent:
         self.plays = self._problem.plays
         world = world_of(self._problem, prepared.wants_binary_feedback, rounds)
         self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None)))
+        supports = {self._problem.reward.support(np.full((self.arms, 1), mean)) for mean in (0.25, 0.75)}
+        self._in_unit_interval = self._world.binarised or supports == {(0.0, 1.0)}
         exact = self._problem.fractions
         self._quotas = None if exact is None else quota_schedule(exact, self.horizon)
         self._rounds = np.int32(rounds)
@@ -156,9 +157,9 @@ class Agent:
         zero, shape = jnp.zeros((), jnp.int32), (self.arms, 1)
         counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
         everywhere = jnp.ones(shape, bool)
-        return AgentState(
+        state = AgentState(
             t=zero,
-            key=jnp.stack(prng.traced_run_keys(key, zero, zero)),
+            key=jnp.stack(run_keys(key, zero, zero)),
             counts=counts,
             received_counts=counts,
             sums=sums,
@@ -166,8 +167,9 @@ class Agent:
             selected=~everywhere,
             available=everywhere,
             arrived=Arrived(counts, sums) if self._policy.update_is_users else None,
-            policy=jax.tree.map(jnp.asarray, checked_init(self._policy, self._world, shape)),
+            policy=checked_init(self._policy, self._world, shape),
         )
+        return own_buffers(state)
 
     def select(self, state: AgentState, available: Any = None) -> tuple[AgentState, Array, Array]:
         """Select the arms of the next round.
@@ -198,8 +200,8 @@ class Agent:
             state: the state that `init`, `select` or `observe` returned.
             arms: the arms that the rewards belong to: any number of arms, or one arm; -1 for none.
             rewards: the reward of each of these arms.
-            chances: the probabilities that `select` returned when it selected these arms, for policies that weigh
-                rewards by them. No built-in policy does.
+            chances: the probabilities that `select` returned when it selected these arms. They are not used: a policy
+                that weighs rewards by chances keeps the chances in its state.
 
         Returns:
             The state with these rewards. The next `select` uses them.
@@ -208,24 +210,36 @@ class Agent:
             InputError: arms that do not exist, or rewards that are not those of the agent's kind of rewards. Values
                 that are traced are not checked.
         """
-        if not is_traced((arms, rewards)):
+        if is_traced((arms, rewards)):
+            arms, rewards = jnp.atleast_1d(arms), jnp.atleast_1d(rewards)
+            self._check_shapes(arms, rewards)
+        else:
             arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
         return self._observe(state, arms, rewards)
 
-    def _checked(self, arms: np.ndarray, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Arms and rewards, padded to a power of 2: so few lengths are compiled."""
-        whole = arms.ndim == 1 and (arms.dtype.kind in "iu" or not arms.size)
-        if not whole or ((arms < -1) | (arms >= self.arms)).any():
-            raise InputError("arms", arms, f"whole numbers from 0 to {self.arms - 1}, or -1 for none")
+    @property
+    def _allowed_arms(self) -> str:
+        return f"whole numbers from 0 to {self.arms - 1}, or -1 for none"
+
+    def _check_shapes(self, arms: Any, rewards: Any) -> None:
+        """Refuse arms that are no whole numbers, and rewards that are not one per arm; values are not looked at."""
+        if arms.ndim != 1 or not (jnp.issubdtype(arms.dtype, jnp.integer) or not arms.size):
+            raise InputError("arms", arms, self._allowed_arms)
         if rewards.shape != arms.shape:
             raise InputError("rewards", rewards, f"{len(arms)} numbers, one per arm observed")
+
+    def _checked(self, arms: np.ndarray, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Arms and rewards, padded to a power of 2: so few lengths are compiled."""
+        self._check_shapes(arms, rewards)
+        if ((arms < -1) | (arms >= self.arms)).any():
+            raise InputError("arms", arms, self._allowed_arms)
         if rewards.dtype.kind not in "biuf" or not np.isfinite(rewards).all():
             raise InputError("rewards", rewards, "finite numbers")
         kind = self._problem.reward
         if kind.zero_one and ((rewards != 0) & (rewards != 1)).any():
             raise InputError("rewards", rewards, f"0 or 1, as rewards of kind {kind.name!r} are")
-        if self._world.binarised and ((rewards < 0) | (rewards > 1)).any():
-            raise InputError("rewards", rewards, f"numbers from 0 to 1 with {self.policy.name}")
+        if self._in_unit_interval and ((rewards < 0) | (rewards > 1)).any():
+            raise InputError("rewards", rewards, f"numbers from 0 to 1, as rewards of kind {kind.name!r} are")
         length = 1 << max(len(arms) - 1, 0).bit_length()
         padded = np.full(length, -1, np.int32), np.zeros(length)
         padded[0][: len(arms)], padded[1][: len(arms)] = arms, rewards

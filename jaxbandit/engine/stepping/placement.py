@@ -9,6 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from jaxbandit.core import prng
+from jaxbandit.core.errors import InputError
+
 Tree = TypeVar("Tree")
 
 
@@ -36,3 +39,16 @@ def columns_of(tree: Tree, instance: Array) -> Tree:
         return lax.dynamic_slice_in_dim(leaf, instance, 1, axis=1)
 
     return jax.tree.map(column, tree)
+
+
+def own_buffers(state: Tree) -> Tree:
+    """A state whose arrays share no memory, so that it can be donated."""
+    return jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), state)
+
+
+def run_keys(key: Any, instance: Array, seed: Array) -> tuple[Array, Array]:
+    """`prng.traced_run_keys`, whose errors name the argument `key`."""
+    try:
+        return prng.traced_run_keys(key, instance, seed)
+    except InputError as error:
+        raise error.with_key("key") from None

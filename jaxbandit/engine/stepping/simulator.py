@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.core.struct import struct
@@ -19,14 +18,14 @@ from jaxbandit.engine import rollout
 from jaxbandit.engine.feedback import selections
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.stepping.all_runs import final_relaxed_states, final_states
-from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device
+from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.engine.stepping.relaxed import relaxed_round
 from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
 from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
 from jaxbandit.engine.stepping.relaxed.softness import softness_of
 from jaxbandit.engine.stepping.replacement import check_names, with_numbers, with_parameters
-from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
 from jaxbandit.policies import base
@@ -160,7 +159,7 @@ class Simulator:
             SimulationSettings(horizon, 1).check()
         except InputError as error:
             raise error.with_key("horizon") from None
-        self.problem = problem if isinstance(problem, Problem) else Problem(**problem)
+        self.problem = problem_of(problem, 0)
         self.policy: Policy = base.policy(policy)
         self.horizon = int(to_python(horizon))
         check_exact_range(self.problem, self.horizon, True)
@@ -190,12 +189,12 @@ class Simulator:
             seed: the index of the run among the runs of its instance, >= 0.
 
         Raises:
-            InputError: an argument that is not traced is out of range.
+            InputError: an argument is no single number or key, or one that is not traced is out of range.
         """
         self._check_index("instance", instance, self.problem.instances)
         self._check_index("seed", seed, 1 << 31)
         which = jnp.asarray(instance, jnp.int32)
-        words = jnp.stack(prng.traced_run_keys(key, which, jnp.asarray(seed, jnp.int32)))
+        words = jnp.stack(run_keys(key, which, jnp.asarray(seed, jnp.int32)))
         policy, world = columns_of((self._policy, self._world), which)
         shape = self.problem.arms, 1
         run: rollout.State | ShareState
@@ -203,7 +202,7 @@ class Simulator:
             run = rollout.begin(policy, world, shape, False)
         else:
             run = relaxed_round.begin(policy, world, shape, _key_columns(words))
-        return SimulatorState(jnp.zeros((), jnp.int32), which, words, jax.tree.map(jnp.asarray, run))
+        return own_buffers(SimulatorState(jnp.zeros((), jnp.int32), which, words, run))
 
     def step(self, state: SimulatorState) -> tuple[SimulatorState, Any]:  # with a union, users would have to narrow it
         """Play the next round of a run.
@@ -294,6 +293,9 @@ class Simulator:
 
     def _check_index(self, name: str, index: Any, count: int) -> None:
         if is_traced(index):
+            if index.ndim or not jnp.issubdtype(index.dtype, jnp.integer):
+                words = "one whole number; map over several with `jax.vmap`"
+                raise InputError(name, f"a traced array of {index.dtype}, shape {index.shape}", words)
             return
         held = np.asarray(index)
         if held.ndim or held.dtype.kind not in "iu" or not 0 <= held < count:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from jaxbandit.core.errors import InputError, UnreadableError
 from jaxbandit.core.files.atomic_write import write_atomically
@@ -40,7 +38,7 @@ def save(state: object, path: str | os.PathLike[str]) -> None:
     """
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **{name: _as_numpy(name, leaf) for name, leaf in _named_leaves(state)})
-    write_atomically(Path(path), content.getbuffer(), sync=True)
+    write_atomically(_checked_path(path), content.getbuffer(), sync=True)
 
 
 def load(path: str | os.PathLike[str], like: Tree) -> Tree:
@@ -63,13 +61,7 @@ def load(path: str | os.PathLike[str], like: Tree) -> Tree:
         >>> jb.load("agent.npz", like=agent.init(key=0)).pulls.tolist()
         [1, 0, 0]
     """
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            held = {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise UnreadableError("path", str(path), "no such file") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UnreadableError("path", str(path), f"not a file of `jb.save` ({error})") from None
+    held = _read(_checked_path(path))
     expected = _named_leaves(like)
     known = [name for name, _ in expected]
     for name in held:
@@ -77,6 +69,22 @@ def load(path: str | os.PathLike[str], like: Tree) -> Tree:
             raise InputError("path", str(path), f"a file of the same state as `like`, which has no {name!r}")
     leaves = [_checked(str(path), name, leaf, held.get(name)) for name, leaf in expected]
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _checked_path(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", path, "the path of a file")
+    return Path(path)
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise UnreadableError("path", str(path), "no such file") from None
+    except Exception as error:  # damaged files make NumPy and zipfile raise many kinds
+        raise UnreadableError("path", str(path), f"not a file of `jb.save` ({error})") from None
 
 
 def _named_leaves(tree: object) -> list[tuple[str, Any]]:
@@ -91,14 +99,16 @@ def _as_numpy(name: str, leaf: Any) -> np.ndarray:
     return array
 
 
-def _checked(path: str, name: str, like: Any, held: np.ndarray | None) -> Array:
-    """An array of the file, of the shape and dtype of its counterpart."""
+def _checked(path: str, name: str, like: Any, held: np.ndarray | None) -> Any:
+    """An array of the file, of the shape, dtype and type of its counterpart."""
     expected = _as_numpy(name, like)
     if held is None:
         raise InputError("path", path, f"a file of the same state as `like`: it lacks {name!r}")
     if (held.shape, held.dtype) != (expected.shape, expected.dtype):
         words = f"{expected.dtype} of shape {expected.shape}; the file has {held.dtype} of shape {held.shape}"
         raise InputError("path", path, f"a file of the same state as `like`, where {name!r} is {words}")
+    if not isinstance(like, jax.Array):  # of NumPy or Python, which may have more bits than JAX keeps
+        return held if isinstance(like, np.ndarray) else held[()] if isinstance(like, np.generic) else held.item()
     return (
         jax.random.wrap_key_data(jnp.asarray(held), impl=jax.random.key_impl(like))
         if is_key(like)

@@ -102,13 +102,23 @@ def _with_phases(data: xr.Dataset, most: int, about: dict[str, str]) -> xr.Datas
 def with_seeds(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """The runs of both, which have the same policies in the same order."""
 
+    def has_error(mean: str) -> bool:
+        return all(one in data for one in (mean, f"{mean}_stderr") for data in (first, second))
+
     def of_both(name: str) -> np.ndarray | None:
-        mean = name.removesuffix("_stderr")
-        if not all(one in data for one in (mean, f"{mean}_stderr") for data in (first, second)):
+        mean, dims = name.removesuffix("_stderr"), first[name].dims
+        if has_error(mean):
+            both = pooled(_estimate(first, mean, dims), _estimate(second, mean, dims))
+            return both.mean if name == mean else both.stderr
+        if "round" not in dims or "seed" in dims:
             return None
-        dims = first[name].dims
-        both = pooled(_estimate(first, mean, dims), _estimate(second, mean, dims))
-        return both.mean if name == mean else both.stderr
+        sizes = [data.sizes["seed"] for data in (first, second)]  # a mean whose error was dropped
+        parts = [data[name].transpose(*dims).values * size for data, size in zip((first, second), sizes, strict=True)]
+        return np.asarray(sum(parts) / sum(sizes))
+
+    names = [str(name) for name in first.data_vars]
+    alone = [name for name in names if name.endswith("_stderr") and not has_error(name.removesuffix("_stderr"))]
+    first = first.drop_vars(alone)
 
     coordinates = {
         name: ("seed", np.concatenate([values.values, second[name].values]))

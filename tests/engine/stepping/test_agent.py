@@ -164,3 +164,33 @@ def test_quotas_are_exact_without_a_horizon():
 def test_invalid_input_is_refused(call, words):
     with pytest.raises(jb.InputError, match=words):
         call(jb.Agent("ucb1", 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a, x: a.observe(a.init(0), jnp.array([0, 1]), x[:1]), r"^rewards = .*: must be 2 numbers, one per arm"),
+        (lambda a, x: a.observe(a.init(0), x[:2], x[:2]), r"^arms = .*: must be whole numbers from 0 to 2"),
+        (lambda a, x: a.init(x), r"^key = 'a traced array of float32, shape \(3,\)': must be one integer or one key"),
+    ],
+)
+def test_traced_shapes_and_types_are_checked(call, words):
+    with pytest.raises(jb.InputError, match=words):
+        jax.make_jaxpr(lambda x: call(jb.Agent("ucb1", 3), x))(jnp.zeros(3))
+
+
+def test_rewards_of_a_kind_within_0_and_1_are_refused_outside():
+    agent = jb.Agent("ucb1", 3, reward="beta")
+    with pytest.raises(jb.InputError, match=r"^rewards = .*: must be numbers from 0 to 1, as rewards of kind"):
+        agent.observe(agent.init(0), [0], [1.5])
+    gaussian = jb.Agent("ucb1", 3, reward="gaussian")
+    assert gaussian.observe(gaussian.init(0), [0], [1.5]).total[0] == 1.5
+
+
+def test_a_new_state_may_be_donated():
+    agent = jb.Agent("ucb-v", 3)
+    state, _, _ = jax.jit(agent.select, donate_argnums=0)(agent.init(0))
+    assert state.t == 1
+    simulator = jb.Simulator(jb.Problem([0.5, 0.4], delay={"kind": "geometric", "p": 0.5}), "ucb1", horizon=9)
+    state, _ = jax.jit(simulator.step, donate_argnums=0)(simulator.init(0))
+    assert state.t == 1

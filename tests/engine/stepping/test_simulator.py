@@ -149,7 +149,7 @@ def test_numbers_that_are_traced_stay_when_others_are_replaced():
         (lambda s: jb.Simulator({"means": [0.5]}, "ucb2", 9), r"^policies.kind = 'ucb2': must be one of .*'ucb1'"),
         (lambda s: s.init(0, instance=1), r"^instance = 1: must be a whole number from 0 to 0$"),
         (lambda s: s.init(0, seed=-1), r"^seed = -1: must be a whole number from 0 to"),
-        (lambda s: s.init(-1), r"^simulation.key = -1: must be an integer from 0 to 2\^64 - 1"),
+        (lambda s: s.init(-1), r"^key = -1: must be an integer from 0 to 2\^64 - 1"),
         (lambda s: s.rollout(0, 0), r"^seeds = 0: must be a whole number >= 1$"),
         (lambda s: s.replace(fractions=0.2), r"^fractions = 0.2: must be left out: .* make another `jb.Simulator`"),
         (lambda s: s.replace(horizon=9), r"^horizon = 9: must be left out"),
@@ -174,3 +174,17 @@ def test_faults_of_a_users_policy_are_errors_of_rollout():
 
     with pytest.raises(FloatingPointError, match=r"'Undefined': an index was not a number, in round 50 or before"):
         jb.Simulator(jb.Problem([0.9, 0.5]), Undefined, horizon=50).rollout(0, 2)
+
+
+def test_several_keys_instances_or_seeds_need_vmap():
+    simulator = jb.Simulator(jb.Problem([[0.5, 0.4], [0.1, 0.3]]), "ucb1", horizon=9)
+    keys, numbers = jax.random.split(jax.random.key(0), 2), jnp.arange(2)
+    for arguments in ({"key": keys}, {"key": jax.random.key_data(keys)}, {"key": numbers}):
+        with pytest.raises(jb.InputError, match=r"^key = 'a traced array .*: must be one .*`jax.vmap`"):
+            jax.make_jaxpr(lambda given: simulator.init(**given))(arguments)
+    for name in ("instance", "seed"):
+        with pytest.raises(jb.InputError, match=rf"^{name} = 'a traced array .*: must be one whole number; map"):
+            jax.make_jaxpr(lambda given, name=name: simulator.init(0, **{name: given}))(numbers)
+    assert jax.vmap(lambda key, j: simulator.init(key, j).key)(keys, numbers).shape == (2, 2)
+    with pytest.raises(jb.InputError, match=r"^problem is missing: must be one Problem"):
+        jb.Simulator(None, "ucb1", horizon=9)

@@ -77,3 +77,21 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(jb.WriteError, match="cannot be written"):
         jb.save(jnp.zeros(3), tmp_path / "file" / "state.npz")
+
+
+def test_numbers_of_python_and_numpy_keep_their_types_and_bits(tmp_path):
+    state = {"count": 2**40, "rate": 0.1, "names": np.array([2**40, 7]), "one": np.float64(0.1)}
+    jb.save(state, tmp_path / "state.npz")
+    read = jb.load(tmp_path / "state.npz", like=state)
+    assert (read["count"], read["rate"], read["one"]) == (2**40, 0.1, 0.1)
+    assert {name: type(part) for name, part in read.items()} == {name: type(part) for name, part in state.items()}
+    assert read["names"].tolist() == [2**40, 7]
+
+
+def test_other_files_and_paths_are_refused(tmp_path):
+    np.save(tmp_path / "array.npy", np.ones(3))
+    with pytest.raises(jb.InputError, match=r"array\.npy"):
+        jb.load(tmp_path / "array.npy", like=np.ones(3))
+    for call in (lambda: jb.load(None, like=1), lambda: jb.save(1, None)):
+        with pytest.raises(jb.InputError, match=r"^path is missing: must be the path of a file$"):
+            call()

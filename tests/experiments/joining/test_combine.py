@@ -219,3 +219,14 @@ def test_results_of_classes_without_a_name():
         data = jb.combine(one, two)
     assert data.sizes["seed"] == 4
     assert config(data)["simulation"]["seeds"] == 4
+
+
+def test_means_without_their_errors_are_those_of_all_runs():
+    problem = jb.Problem([0.9, 0.5, 0.4])
+    first = jb.simulate(problem, "ucb1", horizon=40, seeds=2, record=5)
+    second = jb.simulate(problem, "ucb1", horizon=40, seeds=4, first_seed=2, record=5).drop_vars("pulls_mean_stderr")
+    with pytest.warns(UserWarning, match="stderr"):
+        joined = jb.combine(first.drop_vars("regret_stderr"), second)
+    np.testing.assert_allclose(joined.regret[..., -1], joined.regret_final.mean("seed"))
+    np.testing.assert_allclose(joined.pulls_mean[..., -1], joined.pulls.mean("seed"))
+    assert not {"regret_stderr", "pulls_mean_stderr"} & set(joined)
