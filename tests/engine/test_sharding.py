@@ -12,7 +12,7 @@ from on_devices import CASES, simulate
 
 from jaxbandit.engine.batch import recorder, sharding
 
-FAST = ["lanes", "cells"]
+FAST = ["lanes"]
 
 
 def on_eight(folder, names):

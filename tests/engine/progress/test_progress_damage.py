@@ -33,7 +33,8 @@ def _damaged(kept, seed, times):
 def test_damage_is_refused_or_mended(kept, damage):
     """A block that is damaged is simulated again, and no other; what takes its place is refused."""
     rng = np.random.default_rng(7)
-    for name in rng.permutation(kept.names * (2 if damage in (forged, rewritten) else 1)):
+    blocks = [name for name in kept.names if name != "run.toml"]
+    for name in ["run.toml", *rng.choice(blocks, 5 if damage in (forged, rewritten) else 2, replace=False)]:
         kept.restore()
         damage(kept, rng, str(name))
         count = kept.goes_on()
@@ -46,14 +47,8 @@ def test_damage_is_refused_or_mended(kept, damage):
 
 
 @pytest.mark.slow
-def test_damage_of_every_kind_and_to_several_files(kept):
-    refused, again = _damaged(kept, 0, 84)
-    assert refused > 3
-    assert again > 50
-
-
-@pytest.mark.slow
 def test_hundreds_of_damages(kept):
-    refused, again = _damaged(kept, 1, 250)
+    """Of every kind, and to several files."""
+    refused, again = _damaged(kept, 1, 200)
     assert refused > 7
     assert again > 125

@@ -13,7 +13,7 @@ from stepping import ARMS, DELAYS, PROBLEM, one_case_per_policy, problem_for, sc
 import jaxbandit as jb
 
 T = 100
-FAST = [("hard-threshold-ucb", 1, "geometric"), ("fair-mmab", 3, "none")]
+FAST = [("fair-mmab", 3, "geometric")]
 FAIRNESS = {name: PROBLEM[name] for name in ("fractions", "penalties", "merit", "opportunity")}
 
 

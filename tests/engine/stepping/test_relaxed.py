@@ -10,6 +10,7 @@ import jaxbandit as jb
 from jaxbandit.tuning.gradient_program import GradientProgram
 
 T, SEEDS = 30, 3
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # less time to compile
 SOFT = {"temperature": 0.07, "width": 0.4}
 NOISY = {"reward": {"kind": "gaussian", "sd": 0.2}}
 CASES = [
@@ -50,7 +51,7 @@ def test_runs_and_gradients_are_those_of_tuning_and_of_finite_differences(kind, 
         found = regret(problem, jax.vmap(jax.vmap(one, (None, 0)), (0, None))(instances, seeds)).mean(axis=0)
         return found, found
 
-    slopes_of = jax.jit(jax.jacrev(regrets, argnums=(0, 1), has_aux=True))
+    slopes_of = jax.jit(jax.jacrev(regrets, argnums=(0, 1), has_aux=True), compiler_options=QUICK)
     temperature = jnp.asarray(SOFT["temperature"])
     (slopes, slopes_in_temperature), found = slopes_of(value, temperature)
 
@@ -111,7 +112,7 @@ class Remembering(jb.Index):
         return now.mean
 
 
-@pytest.mark.parametrize("reward", ["gaussian", "uniform"])
+@pytest.mark.parametrize("reward", ["gaussian", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_a_users_policy_is_told_the_shares_and_the_rewards_of_a_round(reward):
     simulator = relax(Remembering, reward=reward)
     final, info = scanned(simulator, simulator.init(1), T)

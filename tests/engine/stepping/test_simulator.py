@@ -11,7 +11,7 @@ import jaxbandit as jb
 from jaxbandit.core.prng import run_keys
 
 T, SEEDS = 120, 3
-FAST = [("fair-learn", 1, "none"), ("lfg", 3, "geometric")]
+FAST = [("lfg", 3, "geometric")]
 
 
 def runs_of(simulator, key, instances=1, seeds=SEEDS):
@@ -59,7 +59,7 @@ def test_what_is_told_of_a_round_is_what_happened():
     np.testing.assert_array_equal(info.arrived.total, total[:T])
 
 
-@pytest.mark.parametrize("reward", ["gaussian", "uniform"])
+@pytest.mark.parametrize("reward", ["gaussian", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_totals_that_arrive_are_sums_of_rewards(reward):
     simulator = jb.Simulator(jb.Problem([0.2, 0.7], reward=reward), "ucb1", horizon=T)
     _, info = scanned(simulator, simulator.init(0), T)
@@ -113,7 +113,7 @@ def test_rates_that_are_traced_share_a_compilation():
         np.testing.assert_array_equal(one, simulator.replace(penalties=rate).rollout(4, 1).pulls[0, 0])
 
 
-@pytest.mark.parametrize("reward", ["bernoulli", "gaussian", "uniform"])
+@pytest.mark.parametrize("reward", ["bernoulli", *(pytest.param(r, marks=pytest.mark.slow) for r in ("gaussian", "uniform"))])
 def test_means_that_are_traced_are_those_of_another_problem(reward):
     simulator = jb.Simulator(jb.Problem([0.5, 0.5, 0.5], reward=reward), "ucb1", horizon=T)
     means = [0.25, 0.75, 0.5]

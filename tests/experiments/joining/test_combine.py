@@ -11,7 +11,7 @@ import xarray as xr
 import jaxbandit as jb
 
 PROBLEM = {"means": [[0.9, 0.5, 0.1], [0.2, 0.4, 0.3]], "fractions": 0.1, "penalties": 0.2, "opportunity": "linear"}
-POLICIES = [{"kind": "lfg", "eta": [1.0, 10.0]}, "ucb1", "self-regulated", "fairness-aware-etc"]
+POLICIES = [{"kind": "lfg", "eta": [1.0, 10.0]}, "self-regulated", "fairness-aware-etc"]
 SETTING = {"horizon": 50, "record": 5, "key": 3, "runs": ["regret"], "trace": True}
 
 
@@ -42,7 +42,7 @@ def assert_same(one, two):
 
 
 def test_policies_added_later_give_the_bits_of_one_simulation(every):
-    one, two, three = (simulate(part, seeds=9) for part in (POLICIES[:2], POLICIES[2:3], POLICIES[3:]))
+    one, two, three = (simulate(part, seeds=9) for part in (POLICIES[:1], POLICIES[1:2], POLICIES[2:]))
     joined = [jb.combine(jb.combine(one, reloaded(two)), three), jb.combine(reloaded(one), jb.combine(two, three))]
     for data in joined:
         assert_same(data, every)
@@ -50,15 +50,14 @@ def test_policies_added_later_give_the_bits_of_one_simulation(every):
         parts = (one, two, three)
         for name in ("compile_seconds", "run_seconds"):
             assert data.attrs[name] == pytest.approx(sum(part.attrs[name] for part in parts))
-        rounds = 5 * 2 * 9 * 50
+        rounds = 4 * 2 * 9 * 50
         assert data.attrs["rounds_per_second"] == pytest.approx(rounds / data.attrs["run_seconds"])
         assert data.attrs["plays"] == 1
     assert_same(reloaded(reloaded(joined[0])), reloaded(every))
 
 
-def test_more_seeds_give_the_runs_of_one_simulation():
-    every = simulate(POLICIES[:3], seeds=9)
-    one, two, three = (simulate(POLICIES[:3], first_seed=first) for first in (0, 3, 6))
+def test_more_seeds_give_the_runs_of_one_simulation(every):
+    one, two, three = (simulate(POLICIES, first_seed=first) for first in (0, 3, 6))
     turned = two.isel(policy=[2, 0, 3, 1])
     runs = [name for name in every if "seed" in every[name].dims]
     for data in (
@@ -87,7 +86,7 @@ def test_seeds_of_another_key(every):
     assert [part["simulation"]["key"] for part in config(data)["joined"]] == [3, 2**64 - 1]
     more = jb.combine(simulate("moss", seeds=9), simulate("moss", seeds=4, key=2**64 - 1))
     both = jb.combine(reloaded(data), more)
-    assert both.sizes["policy"] == 6
+    assert both.sizes["policy"] == 5
     assert len(config(both)["joined"]) == 2
     assert "moss" in jb.summary.table(both)
     assert jb.grids.best(both, "regret")
