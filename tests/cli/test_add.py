@@ -1,6 +1,7 @@
 """`jaxbandit run --add`: policies and seeds joined with finished results, refusals, and interruptions."""
 
 import functools
+import shutil
 import tomllib
 
 import pytest
@@ -23,13 +24,24 @@ ONE = {"kind": "ucb1"}
 TWO = {"kind": "ucb1", "label": "wide", "exploration": [3, 4]}  # the same program
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A working folder with the finished results of one policy."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(figures, "draw_all", drawn)
+        assert run([ONE], options=[]) == 0
+    return folder
+
+
 @pytest.fixture
-def there(tmp_path, monkeypatch):
-    """A working folder with the finished results of one policy; figures are not drawn."""
+def there(finished, tmp_path, monkeypatch):
+    """A copy of this folder; figures are not drawn."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(figures, "draw_all", drawn)
     monkeypatch.setattr(sharding, "workers", lambda: 1)
-    assert run([ONE], options=[]) == 0
     return tmp_path
 
 
@@ -139,7 +151,7 @@ def test_folders_to_which_nothing_can_be_added(there, capsys):
         run([TWO], options=["--add", "--force"])
 
 
-@pytest.mark.parametrize("again", ["resume", "run"])
+@pytest.mark.parametrize("again", ["resume", pytest.param("run", marks=pytest.mark.slow)])
 def test_an_interrupted_addition_leaves_the_results_and_goes_on(there, capsys, again):
     before = contents(there / "made")
     with stopping(1):
@@ -155,7 +167,12 @@ def test_an_interrupted_addition_leaves_the_results_and_goes_on(there, capsys, a
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(dataset, "write"), (export, "_move"), (figures, "draw_all"), (checkpoint, "forget")]
+    ("module", "name"),
+    [
+        (dataset, "write"),
+        (figures, "draw_all"),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in [(export, "_move"), (checkpoint, "forget")]),
+    ],
 )
 def test_an_addition_interrupted_while_it_is_written(there, monkeypatch, module, name):
     """Before and after `results.nc` is replaced; the first of the two steps, policies, is interrupted."""

@@ -35,6 +35,10 @@ penalties = [0.1, 0.5]
 [[policies]]
 kind = "fucb"
 """
+SECOND = """
+[[policies]]
+kind = "fucb"
+"""
 
 
 LONG = 40_000  # rounds
@@ -92,9 +96,9 @@ def opened(folder):
         return data.load().drop_attrs()
 
 
-def alone(**setting):
+def alone(without="", **setting):
     """The results of the config by one process."""
-    config = tomllib.loads(CONFIG)
+    config = tomllib.loads(CONFIG.replace(without, ""))
     config["simulation"] |= setting
     simulation = configs.make_plan(config)
     return dataset.dataset(simulation, engine.run(simulation), {}).drop_attrs()
@@ -117,6 +121,7 @@ processes.connect = connected
 
 
 def test_two_processes_give_what_one_does(there):
+    (there / "config.toml").write_text(CONFIG.replace(SECOND, ""))
     before = LISTENS if Path("/proc/self/net/tcp").is_file() else ""
     codes, out, error = ended(started(*[["run", "config.toml", "--out", "shared"]] * 2, before=before))
     if before:
@@ -126,7 +131,7 @@ def test_two_processes_give_what_one_does(there):
     assert out[0].splitlines()[-1].startswith("wrote results.nc, table.csv")
     assert out[1] == ""
     assert not (there / "shared" / "unfinished").exists()
-    xr.testing.assert_identical(opened(there / "shared"), alone())
+    xr.testing.assert_identical(opened(there / "shared"), alone(SECOND))
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def assert_points(kind, problem=EVERYTHING, **setting):
 
 
 def test_points_of_a_grid_are_as_alone():
-    assert_points("hard-threshold-ucb")
+    assert_points("hard-threshold-ucb", FAIR, metrics=["regret", "unfairness"])
 
 
 @pytest.mark.slow

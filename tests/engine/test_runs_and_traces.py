@@ -20,7 +20,15 @@ HARD = "hard-threshold-ucb"
 
 def simulate(kind, *, seeds=SEEDS, trace=True, runs=("regret", "utility"), rounds=ROUNDS, **problem):
     return jb.simulate(
-        problem_for(**problem), kind, horizon=rounds, seeds=seeds, key=1, trace=trace, runs=runs, record=20
+        problem_for(**problem),
+        kind,
+        horizon=rounds,
+        seeds=seeds,
+        key=1,
+        trace=trace,
+        runs=runs,
+        metrics=["regret", "utility"],
+        record=20,
     )
 
 

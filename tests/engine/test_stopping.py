@@ -34,7 +34,7 @@ def test_it_is_what_that_many_seeds_give(enough):
     xr.testing.assert_identical(enough.drop_attrs(), simulate(seeds).drop_attrs())
 
 
-@pytest.mark.parametrize("block", [8, 50])
+@pytest.mark.parametrize("block", [8, pytest.param(50, marks=pytest.mark.slow)])
 def test_how_many_seeds_there_are_does_not_depend_on_blocks(enough, block):
     parts = simulate(20, until="regret_stderr<0.4", block=block)
     xr.testing.assert_identical(enough.drop_attrs(), parts.drop_attrs())

@@ -26,6 +26,7 @@ REGRETS = ("reward_regret", "fairness_regret")
 AWAKE = [0.9, 0.3, 0.7, 0.5, 1.0, 0.2]  # the availability of each arm
 SLOW = ["fcucb-d", "op-fcucb-d"]  # their references maximise over a box
 QUICK = [kind for kind in MERIT if kind not in (*SLOW, *MERIT_ALIASES)]
+WITH_DELAY = ("fcucb-d", "op-fcts-d", "cucb-d")  # in the fast tests; fgreedy-d and opse, with other parameters, too
 
 
 class Bumpy(Merit):
@@ -75,7 +76,10 @@ def assert_same(world, kind, horizon, seeds=1, **parameters):
 @pytest.mark.parametrize(
     ("kind", "parameters"),
     [
-        *((kind, {}) for kind in (*QUICK, *SLOW)),
+        *(
+            (kind, {}) if kind in WITH_DELAY else pytest.param(kind, {}, marks=pytest.mark.slow)
+            for kind in (*QUICK, *SLOW)
+        ),
         ("fgreedy-d", {"eps": 0.6, "decay": 1 / 3}),
         ("fgreedy-d", {"eps": 1.0}),
         ("opse", {"exploration": 0.05}),

@@ -9,10 +9,15 @@ import pytest
 import jaxbandit as jb
 
 MODULES = ["simulate", "tables", "summary", "joining.combine", "joining.pooling"]
+FAST = [*MODULES, "plots.figures", "plots.sweeps", "plots.style"]
 PLOTS = ["figures", "lines", "style", "arms", "selection_fractions", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
 
 
-@pytest.mark.parametrize("name", [*MODULES, *(f"plots.{name}" for name in PLOTS)])
+def fast_or_slow(name):
+    return name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [fast_or_slow(name) for name in (*MODULES, *(f"plots.{name}" for name in PLOTS))])
 def test_examples_run(name):
     module = importlib.import_module(f"jaxbandit.experiments.{name}")
     tried = 0

@@ -1,5 +1,6 @@
 """Progress on disk: runs that are interrupted from Python, and which blocks are a run's."""
 
+import functools
 import threading
 import time
 
@@ -179,16 +180,24 @@ def test_runs_added_until_an_error_is_small_are_kept_too(whole, chunks_of, tmp_p
     ],
 )
 def test_every_change_that_decides_results_is_another_run(other):
-    def digest(changes):
-        problem = {**WORLD, **changes.pop("world", {})}
-        policies = changes.pop("policies", POLICIES)
-        made = [{"kind": p} for p in policies] if isinstance(policies, list) else None
-        made = made or [{"kind": p, "label": label} for label, p in policies.items()]
-        config = {"simulation": {**SETTING, **changes}, "problem": problem, "policies": made}
-        return fingerprint.digest(simulation(config))
+    unchanged = _digest(policies=other["policies"]) if {"world", "policies"} <= set(other) else _unchanged_digest()
+    assert _digest(**other) != unchanged
 
-    assert digest(dict(other)) != digest({"policies": other.get("policies", POLICIES)} if "world" in other else {})
-    assert digest({"block": 3}) == digest({})
+
+def test_the_size_of_blocks_decides_nothing():
+    assert _digest(block=3) == _unchanged_digest()
+
+
+def _digest(world=None, policies=POLICIES, **changes):
+    made = [{"kind": p} for p in policies] if isinstance(policies, list) else None
+    made = made or [{"kind": p, "label": label} for label, p in policies.items()]
+    config = {"simulation": {**SETTING, **changes}, "problem": {**WORLD, **(world or {})}, "policies": made}
+    return fingerprint.digest(simulation(config))
+
+
+@functools.cache
+def _unchanged_digest():
+    return _digest()
 
 
 def test_what_metrics_alone_need_decides_results():

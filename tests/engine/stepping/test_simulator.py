@@ -113,7 +113,9 @@ def test_rates_that_are_traced_share_a_compilation():
         np.testing.assert_array_equal(one, simulator.replace(penalties=rate).rollout(4, 1).pulls[0, 0])
 
 
-@pytest.mark.parametrize("reward", ["bernoulli", *(pytest.param(r, marks=pytest.mark.slow) for r in ("gaussian", "uniform"))])
+@pytest.mark.parametrize(
+    "reward", ["bernoulli", *(pytest.param(r, marks=pytest.mark.slow) for r in ("gaussian", "uniform"))]
+)
 def test_means_that_are_traced_are_those_of_another_problem(reward):
     simulator = jb.Simulator(jb.Problem([0.5, 0.5, 0.5], reward=reward), "ucb1", horizon=T)
     means = [0.25, 0.75, 0.5]

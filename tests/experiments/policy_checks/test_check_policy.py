@@ -10,10 +10,13 @@ from faulty_policies import CLASSES, PLANTED, Branching, Counting, Faulty
 
 import jaxbandit as jb
 from jaxbandit.experiments.policy_checks import check, report
+from jaxbandit.experiments.policy_checks.cases import PROBLEM
+from jaxbandit.experiments.policy_checks.subject import Subject
 
 SLOW_POLICIES = ["ucb1", "lfg", "fair-mmab", "fcts-d", "self-regulated"]  # of every kind
 FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
 FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
+ALONE = ["simulate", "compilations"]  # found by a fast test without the checks before them
 SENTENCES = {  # what a report says of the fault
     "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give",
     "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",
@@ -68,7 +71,8 @@ def test_every_check_has_a_planted_fault():
 
 @pytest.mark.parametrize(
     ("name", "policy", "every"),
-    [(*fault, False) for fault in FAULTS] + [slow(*fault, True) for fault in FAULTS[::6]],
+    [slow(*fault, False) if fault[0] in ALONE else (*fault, False) for fault in FAULTS]
+    + [slow(*fault, True) for fault in FAULTS[::6]],
 )
 def test_a_planted_fault_fails_its_check_and_no_other(name, policy, every):
     Counting.calls.clear()
@@ -79,6 +83,16 @@ def test_a_planted_fault_fails_its_check_and_no_other(name, policy, every):
     later = [result for result in found.results if result.sentence.startswith("not checked: needs")]
     assert all(result.holds is None for result in later)
     Counting.calls.clear()
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_check_finds_its_fault_alone(name):
+    """Without the checks that it needs, which take other programs."""
+    ((_, policy),) = [fault for fault in FAULTS if fault[0] == name]
+    held = {other: report.CheckResult(other, True, "") for other in check.CHECKS[name].needs}
+    found = check._result(name, Subject(policy, PROBLEM), held)
+    assert found.holds is False
+    assert re.search(SENTENCES[name], found.sentence), found.sentence
 
 
 def test_an_array_that_a_cache_keeps_is_found():

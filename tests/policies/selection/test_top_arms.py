@@ -266,7 +266,7 @@ def subsets(arms, size):
     return itertools.combinations(range(arms), size)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5, 8, 13]))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 5, 13]))
 @settings(deadline=None, max_examples=20)
 def test_rounding_always_chooses_exactly_as_many(number, arms):
     rng = np.random.default_rng(number)
