@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from harness import ONE_PLAY
-from stepping import DELAYS, PROBLEM, one_case_per_policy, problem_for, scanned
+from stepping import DELAYS, PROBLEM, problem_for, scanned, some_cases
 
 import jaxbandit as jb
 from jaxbandit.engine.plan import Plan, make_plan
@@ -98,7 +98,7 @@ def test_a_trace_is_what_happened(kind, problem):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "plays", "delay"), one_case_per_policy())
+@pytest.mark.parametrize(("kind", "plays", "delay"), some_cases(2))
 def test_every_trace_is_what_happened(kind, plays, delay):
     problem = {"plays": plays, "delay": DELAYS[delay]}
     if plays > 1:
@@ -181,7 +181,9 @@ def test_means_of_selections_are_kept_where_they_are_small():
 
 
 def test_switches_may_be_numpys():
-    results = jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, record=3, pulls_mean=np.False_, trace=np.True_)
+    results = jb.simulate(
+        problem_for(), "ucb1", horizon=20, seeds=2, record=3, metrics=[], pulls_mean=np.False_, trace=np.True_
+    )
     assert "pulls_mean" not in results
     assert "arms" in results
 
@@ -189,7 +191,7 @@ def test_switches_may_be_numpys():
 def test_large_results_are_announced(monkeypatch):
     monkeypatch.setattr(Plan, "results_bytes", lambda plan: 3 << 29)
     with pytest.warns(UserWarning, match="^results will take about 1.5 GiB of memory$"):
-        jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, record=3)
+        jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, record=3, metrics=[])
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ class Watched(jb.Index):
 def test_float64_by_context_reaches_every_worker():
     Watched.seen.clear()
     with jax.enable_x64(True):
-        jb.simulate(PROBLEM, Watched(), horizon=30, seeds=4)
+        jb.simulate(PROBLEM, Watched(), horizon=30, seeds=4, metrics=["regret"])
     assert Watched.seen
     assert set(Watched.seen) == {jnp.dtype("float64")}
     Watched.seen.clear()
-    jb.simulate(PROBLEM, Watched(), horizon=30, seeds=4)
+    jb.simulate(PROBLEM, Watched(), horizon=30, seeds=4, metrics=["regret"])
     assert set(Watched.seen) == {jnp.dtype("float32")}
 
 
@@ -116,9 +116,10 @@ def test_blocks_of_one_simulation_share_a_program():
     tau = [[0.1, 0.05, 0.2, k / 100] for k in range(5)]
     problem = jb.Problem([[0.3, 0.6, 0.5, 0.8]] * 5, fractions=tau, penalties=0.3)
     before = rollout.compiled()._cache_size()
-    parts = jb.simulate(problem, "fucb", horizon=90, seeds=20, block=40)
+    settings = {"horizon": 90, "seeds": 20, "metrics": ["regret", "unfairness"]}
+    parts = jb.simulate(problem, "fucb", block=40, **settings)
     assert rollout.compiled()._cache_size() == before + 1
-    whole = jb.simulate(problem, "fucb", horizon=90, seeds=20)
+    whole = jb.simulate(problem, "fucb", **settings)
     for name in whole.data_vars:
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
 

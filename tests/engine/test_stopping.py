@@ -8,6 +8,7 @@ import jaxbandit as jb
 from jaxbandit.cli import main
 from jaxbandit.engine.batch import memory
 from jaxbandit.engine.stopping import StoppingRule, stopping_rule
+from jaxbandit.experiments.plots import figures
 
 PROBLEM = {"means": [[0.9, 0.8, 0.7], [0.6, 0.5, 0.9]], "fractions": 0.1, "penalties": 0.4}
 GRID = {"kind": "hard-threshold-ucb", "penalties": [0.1, 0.5]}
@@ -99,6 +100,12 @@ def test_anything_else_is_refused(text):
         simulate(2, until=text)
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are not drawn."""
+    monkeypatch.setattr(figures, "draw_all", lambda results, folder: [])
+
+
 TOML = """
 [simulation]
 horizon = 200
@@ -115,6 +122,7 @@ kind = "ucb1"
 """
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_line_takes_it_before_the_config(tmp_path):
     (tmp_path / "config.toml").write_text(TOML.format(until='until = "stderr<1e6"'))
     option = ["--until", "regret_stderr<0.2"]
@@ -125,6 +133,7 @@ def test_the_command_line_takes_it_before_the_config(tmp_path):
         assert "stderr<0.2" in data.attrs["config"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_where_more_do_not_fit_the_results_are_kept(tmp_path, capsys, monkeypatch):
     (tmp_path / "config.toml").write_text(TOML.format(until='until = "stderr<1e-9"'))
     real, asked = memory.check_results, []

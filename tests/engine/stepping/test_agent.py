@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from harness import DISTINCT
-from stepping import ARMS, DELAYS, PROBLEM, one_case_per_policy, problem_for, scanned
+from stepping import ARMS, DELAYS, PROBLEM, problem_for, scanned, some_cases
 
 import jaxbandit as jb
 
@@ -47,7 +47,7 @@ def assert_selects_as(agent, key, info):
 
 @pytest.mark.parametrize(
     ("kind", "plays", "delay"),
-    [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in one_case_per_policy())],
+    [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in some_cases(1))],
 )
 def test_an_agent_selects_what_the_simulation_selects(kind, plays, delay):
     simulator = jb.Simulator(problem_for(plays=plays, delay=DELAYS[delay]), kind, horizon=T)

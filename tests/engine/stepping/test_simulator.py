@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from harness import trajectory
-from stepping import DELAYS, one_case_per_policy, problem_for, scanned
+from stepping import DELAYS, problem_for, scanned, some_cases
 
 import jaxbandit as jb
 from jaxbandit.core.prng import run_keys
@@ -29,7 +29,7 @@ class Batched:
 
 @pytest.mark.parametrize(
     ("kind", "plays", "delay"),
-    [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in one_case_per_policy())],
+    [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in some_cases(0))],
 )
 def test_runs_are_those_of_the_engine(kind, plays, delay):
     problem = problem_for(plays=plays, delay=DELAYS[delay])
@@ -70,7 +70,7 @@ def test_instances_and_seeds_are_those_of_a_simulation():
     problem = jb.Problem([[0.9, 0.8, 0.1], [0.5, 0.6, 0.2]], fractions=[[0.1, 0.2, 0.3], ["1/7", "1/3", 0.1]])
     simulator = jb.Simulator(problem, "fair-learn", horizon=T)
     final, _ = scanned(Batched(simulator), runs_of(simulator, 5, instances=2), T)
-    results = jb.simulate(problem, "fair-learn", horizon=T, seeds=SEEDS, key=5)
+    results = jb.simulate(problem, "fair-learn", horizon=T, metrics=["regret"], seeds=SEEDS, key=5)
     np.testing.assert_array_equal(final.pulls, results.pulls[0])
     whole = simulator.rollout(5, SEEDS)
     assert jax.tree.structure(whole) == jax.tree.structure(final)
@@ -108,7 +108,9 @@ def test_rates_that_are_traced_share_a_compilation():
     found = jax.jit(jax.vmap(pulls))(rates)
     assert len(traced) == 1
     for rate, one in zip(rates.tolist(), found, strict=True):
-        expected = jb.simulate(problem_for(penalties=rate), "hard-threshold-ucb", horizon=T, seeds=1, key=4)
+        expected = jb.simulate(
+            problem_for(penalties=rate), "hard-threshold-ucb", horizon=T, metrics=["regret"], seeds=1, key=4
+        )
         np.testing.assert_array_equal(one, expected.pulls[0, 0, 0])
         np.testing.assert_array_equal(one, simulator.replace(penalties=rate).rollout(4, 1).pulls[0, 0])
 
@@ -120,14 +122,16 @@ def test_means_that_are_traced_are_those_of_another_problem(reward):
     simulator = jb.Simulator(jb.Problem([0.5, 0.5, 0.5], reward=reward), "ucb1", horizon=T)
     means = [0.25, 0.75, 0.5]
     found = jax.jit(lambda means: simulator.replace(means=means).rollout(1, 4).pulls)(jnp.array(means))
-    expected = jb.simulate(jb.Problem(means, reward=reward), "ucb1", horizon=T, seeds=4, key=1)
+    expected = jb.simulate(jb.Problem(means, reward=reward), "ucb1", horizon=T, metrics=["regret"], seeds=4, key=1)
     np.testing.assert_array_equal(found, expected.pulls[0])
     np.testing.assert_array_equal(simulator.replace(means=means).rollout(1, 4).pulls, expected.pulls[0])
 
 
 def test_a_parameter_of_the_index_in_a_rule_is_replaced():
     simulator = jb.Simulator(problem_for(), "fair-learn", horizon=T)
-    expected = jb.simulate(problem_for(), jb.policy("fair-learn", exploration=0.1), horizon=T, seeds=2)
+    expected = jb.simulate(
+        problem_for(), jb.policy("fair-learn", exploration=0.1), horizon=T, metrics=["regret"], seeds=2
+    )
     found = jax.jit(lambda x: simulator.replace(exploration=x).rollout(0, 2).pulls)(0.1)
     np.testing.assert_array_equal(found, expected.pulls[0])
     np.testing.assert_array_equal(simulator.replace(exploration=0.1).rollout(0, 2).pulls, expected.pulls[0])

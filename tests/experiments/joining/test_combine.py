@@ -12,7 +12,14 @@ import jaxbandit as jb
 
 PROBLEM = {"means": [[0.9, 0.5, 0.1], [0.2, 0.4, 0.3]], "fractions": 0.1, "penalties": 0.2, "opportunity": "linear"}
 POLICIES = [{"kind": "lfg", "eta": [1.0, 10.0]}, "self-regulated", "fairness-aware-etc"]
-SETTING = {"horizon": 50, "record": 5, "key": 3, "runs": ["regret"], "trace": True}
+SETTING = {
+    "horizon": 50,
+    "record": 5,
+    "key": 3,
+    "metrics": ["regret", "max_deficit"],
+    "runs": ["regret"],
+    "trace": True,
+}
 
 
 def simulate(policies="ucb1", problem=PROBLEM, seeds=3, **changes):
@@ -158,7 +165,7 @@ def test_grids_over_problems_and_labels():
     np.testing.assert_array_equal(words["policies.eta"], [1, 2, np.nan, np.nan])
 
 
-RANDOM = {"means": {"random": "uniform", "arms": 3, "instances": 2}}
+RANDOM = {"means": {"random": "uniform", "arms": 3, "instances": 2}, "fractions": 0.1}
 BEFORE = {key: value for key, value in PROBLEM.items() if key != "penalties"}
 
 
