@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.experiments.statistics import larger_is_better, needed_keys, recorded_metrics
+from jaxbandit.experiments.statistics import check_all_seeds, larger_is_better, needed_keys, recorded_metrics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,6 +59,7 @@ def ranked_positions(results: xr.Dataset, metric: str | None, positions: np.ndar
     """The positions sorted from the best policy to the worst by a metric at T; as they are for None."""
     if metric is None:
         return positions
+    check_all_seeds(results)
     scores = results[metric].isel(round=-1, policy=positions).mean("instance").values
     return positions[np.argsort(-scores if larger_is_better(results, metric) else scores, kind="stable")]
 

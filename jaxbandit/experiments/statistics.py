@@ -119,12 +119,37 @@ def check_metric(results: xr.Dataset, metric: str, key: str = "metric") -> None:
         raise unknown_name(key, metric, recorded_metrics(results))
 
 
+def check_all_seeds(results: xr.Dataset) -> None:
+    """Raise an error where seeds were selected: the means in the results are still over all seeds of the simulation.
+
+    Results without the attribute `seeds`, such as those of files of earlier versions, are not checked for missing ones.
+
+    Raises:
+        InputError: seeds that the means are over are missing, or seeds are repeated.
+    """
+    held = results.sizes["seed"]
+    means_over = int(results.attrs.get("seeds", held))
+    repeated = "seed" in results.indexes and not results.indexes["seed"].is_unique
+    if held != means_over or repeated:
+        words = (
+            f"must be all {means_over:,} seeds that the means in the results are over, each once; for other seeds, "
+            "simulate them alone (`seeds=`, `first_seed=`), or compute means of the runs, such as "
+            "`results.regret_final.mean('seed')`"
+        )
+        seeds = f"{held:,} seed" + "s" * (held != 1) + ", some twice" * repeated
+        raise InputError("results.seed", seeds, words)
+
+
 def mean_over_instances(results: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataArray]:
     """The mean over instances of the mean over seeds, and its standard error given the instances.
 
     Returns:
         Both with the dimensions `policy` and `round` of the results. The error is 0 for one seed.
+
+    Raises:
+        InputError: seeds were selected from the results.
     """
+    check_all_seeds(results)
     mean = results[metric].mean("instance")
     squares = (results[f"{metric}_stderr"].fillna(0.0) ** 2).sum("instance")
     error = squares**0.5 / results.sizes["instance"]

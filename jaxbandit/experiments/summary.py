@@ -46,7 +46,7 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
         The text, without a line break at its end.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`.
+        InputError: `results` is not a dataset of `simulate`, or seeds were selected from it.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)

@@ -24,6 +24,7 @@ from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.experiments.ranking import family_names, family_positions, ranked_positions, unknown_label
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
+    check_all_seeds,
     check_metric,
     checked_results,
     chosen_metrics,
@@ -150,7 +151,8 @@ def table(results: xr.Dataset, metrics: Sequence[str] | None = None, at: int | N
         `<metric>_stderr`, the standard error of the mean.
 
     Raises:
-        InputError: a metric that the results do not hold, or a round that was not recorded.
+        InputError: a metric that the results do not hold, a round that was not recorded, or seeds were selected from
+            the results: the means are over all seeds.
 
     Example:
         >>> grid = {"kind": "ucb1", "exploration": [1, 2]}
@@ -161,6 +163,7 @@ def table(results: xr.Dataset, metrics: Sequence[str] | None = None, at: int | N
     import pandas as pd
 
     names = chosen_metrics(results, metrics)
+    check_all_seeds(results)
     position = _round_position(results, at)
     policies, instances = results.sizes["policy"], results.sizes["instance"]
     columns = {
@@ -286,7 +289,7 @@ def best(results: xr.Dataset, metric: str, family: str | None = None) -> str:
         family: compare only the policies of this family; default: all policies.
 
     Raises:
-        InputError: a metric or a family that the results do not hold.
+        InputError: a metric or a family that the results do not hold, or seeds were selected from the results.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "uniform-random"], horizon=99, seeds=50)

@@ -66,7 +66,7 @@ def made_up(policies, means=MEANS, fractions=FRACTIONS, penalties=0.3, plays=1, 
     }
     for key in dict.fromkeys(key for policy in policies for key in policy["point"]):
         coordinates[key] = ("policy", [policy["point"].get(key, np.nan) for policy in policies], {"key": key})
-    return xr.Dataset(data, coordinates, {"plays": plays})
+    return xr.Dataset(data, coordinates, {"plays": plays, "seeds": seeds})
 
 
 def _finals(draw, pulls, means, fractions, penalties, plays):

@@ -76,6 +76,7 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     parts = joined_configs.with_recorded([*first.configs, *second.configs], metrics, joined)
     return joined.assign_attrs(
         _attributes(first.data.attrs, second.data.attrs),
+        seeds=joined.sizes["seed"],
         config=joined_configs.write_configs(joined_configs.merge_configs(parts)),
     )
 

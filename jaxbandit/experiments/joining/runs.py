@@ -10,7 +10,7 @@ import xarray as xr
 from jaxbandit.core.errors import InputError
 from jaxbandit.experiments.configs.grid import Table
 from jaxbandit.experiments.joining import joined_configs
-from jaxbandit.experiments.statistics import restore_dimensions
+from jaxbandit.experiments.statistics import check_all_seeds, restore_dimensions
 
 KEY, NUMBER = "key", "key_seed"  # coordinates along `seed` of results of several keys
 
@@ -57,6 +57,10 @@ def read_runs(results: object, name: str) -> Runs:
         raise InputError(name, tuple(data.attrs), words) from None
     metrics = [str(metric) for metric in data.data_vars if f"{metric}_final" in data]
     _check_all_runs(data, metrics, name)
+    try:
+        check_all_seeds(data)
+    except InputError as error:
+        raise error.with_key(f"{name}.seed") from None
     labels = [str(label) for label in data.policy.values]
     if len({*labels}) < len(labels):
         raise InputError(f"{name}.policy", labels, "labels of which no two are the same")

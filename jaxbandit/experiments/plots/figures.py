@@ -26,7 +26,7 @@ from jaxbandit.experiments.plots.style import COLOURS, STYLE, styles
 from jaxbandit.experiments.plots.sweeps import drawable_parameters, sweep
 from jaxbandit.experiments.plots.tradeoffs import tradeoff
 from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups
-from jaxbandit.experiments.statistics import checked_results, recorded_metrics
+from jaxbandit.experiments.statistics import check_all_seeds, checked_results, recorded_metrics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -65,7 +65,7 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
         The files: `curves.png`, `curves.pdf`, ..., named as `figures` names the figures.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`.
+        InputError: `results` is not a dataset of `simulate`, or seeds were selected from it.
         OSError: a file cannot be written.
 
     Example:
@@ -75,6 +75,7 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
         ...     [path.name for path in jb.plots.draw_all(results, folder)]
         ['curves.png', 'curves.pdf', 'pulls.png', 'pulls.pdf', 'selection-fractions.png', 'selection-fractions.pdf']
     """
+    check_all_seeds(results)  # before a file is written
     written = []
     with plt.rc_context(STYLE):
         for name, figure in figures(results):

@@ -18,7 +18,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.experiments.plots.legends import legend, problem_values, ranking_words, sample_note
 from jaxbandit.experiments.plots.style import Look, caption
 from jaxbandit.experiments.ranking import MOST_SHOWN, Representative, ranking_metric, representatives
-from jaxbandit.experiments.statistics import CONFIDENCE, checked_results
+from jaxbandit.experiments.statistics import CONFIDENCE, check_all_seeds, checked_results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +79,8 @@ def selection_fractions(results: xr.Dataset) -> Figure:
         results: as `simulate` returns them, with `pulls_mean` in at least two rounds.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`, lacks `pulls_mean`, or has a single recorded round.
+        InputError: `results` is not a dataset of `simulate`, lacks `pulls_mean`, or has a single recorded round; or
+            seeds were selected from it.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5, 0.4], fractions=0.1)
@@ -93,6 +94,7 @@ def selection_fractions(results: xr.Dataset) -> Figure:
     if results.sizes["round"] < 2:
         words = "must have at least two recorded rounds, as with `simulate(..., record=200)`"
         raise InputError("results", results["round"].values.tolist(), words)
+    check_all_seeds(results)
     metric = ranking_metric(results)
     shown = _shown_policies(results, metric)
     instances = results.sizes["instance"]

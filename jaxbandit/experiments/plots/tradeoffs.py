@@ -35,7 +35,7 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
             varies.
 
     Raises:
-        InputError: a parameter or a metric that the results do not hold.
+        InputError: a parameter or a metric that the results do not hold, or seeds were selected from the results.
 
     Source:
         Penalties paper, Figure 4.

@@ -224,7 +224,7 @@ def test_results_of_classes_without_a_name():
         warnings.simplefilter("error")
         data = jb.combine(one, two)
     assert data.sizes["seed"] == 4
-    assert config(data)["simulation"]["seeds"] == 4
+    assert config(data)["simulation"]["seeds"] == data.attrs["seeds"] == 4
 
 
 def test_means_without_their_errors_are_those_of_all_runs():
