@@ -84,7 +84,7 @@ def curves(
 
     Raises:
         InputError: a metric that the results do not hold, or none; an argument outside its range; quantiles or single
-            runs of a metric whose curves are not kept run by run.
+            runs of a metric whose curves are not kept run by run; means where seeds were selected from the results.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50, runs=["regret"])
