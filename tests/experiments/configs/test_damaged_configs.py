@@ -126,7 +126,7 @@ def test_hundreds_of_damaged_configs(folder):
     assert {key.split(".")[0].split("[")[0] for key in keys} >= {"CONFIG", "simulation", "problem", "policies"}
     for name in ("means", "plays", "reward", "delay", "fractions", "penalties", "merit", "opportunity", "availability"):
         assert any(key.startswith(f"problem.{name}") for key in keys), name
-    assert run_some(made, most=3, policies=1) >= 2
+    assert run_some(made, most=2, policies=1) == 2
 
 
 @pytest.mark.slow
