@@ -1,5 +1,6 @@
 """Strict promotion everywhere, and problems that many tests share so that they share compiled programs."""
 
+import gc
 import os
 import shutil
 import signal
@@ -66,11 +67,17 @@ MAPS = 40_000  # memory maps of a process, of which Linux allows 65,530; each co
 
 @pytest.fixture(scope="module", autouse=True)
 def few_programs():
-    """Forget compiled programs when there are many; otherwise the next file of tests may use them again."""
+    """Forget compiled programs when there are many; otherwise the next file of tests may use them again.
+
+    What stays is frozen: the garbage collector need not look at a million objects over and over.
+    """
     yield
     maps = Path("/proc/self/maps")
     if not maps.exists() or maps.read_bytes().count(b"\n") > MAPS:
+        gc.unfreeze()
         jax.clear_caches()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
