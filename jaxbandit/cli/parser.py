@@ -33,14 +33,15 @@ RESUME_EXAMPLES = """\
 example:
   jaxbandit resume results/my"""
 TUNE = """\
-Tune the policy that the table [tuning] of a config names, by gradients of an expected objective. Write the tuned
-config, the trajectory and a figure to DIR: tuned.toml, tuning.nc, tuning.png and tuning.pdf.
+Find the parameters of a policy with the best expected objective within limits, as the table [tuning] of a config says.
+Print the start, the best common value and the result, with warnings. Write the config with the tuned policy added, the
+steps of the search and their figure to DIR: tuned.toml, tuning.nc, tuning.png and tuning.pdf.
 
-An interrupted tuning starts again from the beginning."""
+After an interruption the same command runs only the simulations that are missing."""
 TUNE_EXAMPLES = """\
 examples:
   jaxbandit tune my.toml
-  jaxbandit tune my.toml --set tuning.steps=500 && jaxbandit run results/my/tuned.toml"""
+  jaxbandit tune my.toml --set tuning.steps=60 && jaxbandit run results/my/tuned.toml"""
 REPRODUCE = """\
 Simulate the experiments of the papers, draw their figures, decide their claims, and write a report to DIR:
 report.html, report.md and claims.json.
@@ -75,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     run = add("run", run_command, "simulate the policies of a config", RUN, RUN_EXAMPLES)
     resume = add("resume", resume_command, "continue an interrupted run", RESUME, RESUME_EXAMPLES)
-    tune = add("tune", tune_command, "tune a policy's parameters by gradients", TUNE, TUNE_EXAMPLES)
+    tune = add("tune", tune_command, "find the best parameters of a policy", TUNE, TUNE_EXAMPLES)
     papers = "\n".join(f"  {name:15}{paper.citation}" for name, paper in PAPERS.items())
     reproduce = add(
         "reproduce", reproduce_command, "reproduce the papers", REPRODUCE, f"papers:\n{papers}\n\n{REPRODUCE_EXAMPLES}"

@@ -49,6 +49,11 @@ def resume_command(parsed: argparse.Namespace) -> int:
         about = checkpoint.unfinished(out)
     except OSError as error:
         raise InputError("DIR", str(out), f"a folder that can be read ({error.strerror})") from None
+    if about.get("command") == "tune":
+        words = (
+            "must hold a run that `jaxbandit run` began; this is an unfinished tuning: repeat the command or the call "
+        )
+        raise InputError("DIR", str(out), words + "that began it, with the same folder")
     for name, here in carrying_out.versions().items():
         if name not in about:
             words = "must hold a run that `jaxbandit run` began; `jb.simulate` began this one and can resume it"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import tomli_w
 from jaxbandit.core.errors import InputError, suggest_keywords
 from jaxbandit.core.input_values import boolean
 from jaxbandit.engine import simulation
-from jaxbandit.engine.host.checkpoint import forget
+from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget
 from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -140,7 +139,7 @@ def simulate(
         **recorded,  # type: ignore[arg-type]
     )
     settings.check()
-    folder = _checkpoint_folder(keep)
+    folder = checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)
     if (need := plan.results_bytes()) > 1 << 30:
         warnings.warn(f"results will take about {need / 2**30:.1f} GiB of memory", stacklevel=3)
@@ -162,27 +161,6 @@ def plan_and_config(
     configurations = configs.check_labels([made for one in given for made in one.configurations])
     plan = make_plan(points[0].problem, configs.on_every_problem(configurations, points), settings)
     return plan, config_of(plan, problem, given, grid)
-
-
-def _checkpoint_folder(keep: object) -> Path | None:
-    """The folder that `keep` names; None for None.
-
-    Raises:
-        InputError: not the name of a folder, or one that the system does not accept.
-    """
-    if keep is None:
-        return None
-    if not isinstance(keep, str | os.PathLike):
-        raise InputError("keep", keep, "the path of a folder")
-    path = Path(keep)
-    try:
-        os.lstat(path)
-    except ValueError as error:  # a NUL
-        raise InputError("keep", keep, f"the path of a folder ({error})") from None
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise InputError("keep", keep, f"the path of a folder ({error.strerror})") from None
-    return path
 
 
 def _problem_points(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import time
 from collections.abc import Mapping
@@ -10,20 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from jaxbandit.core.errors import InputError, WriteError, unknown_key, unknown_name
 from jaxbandit.core.files.output_names import HEX, is_temporary, remove_files, unique_name
 from jaxbandit.core.provenance import version
+from jaxbandit.engine.host.checkpoint import forget
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import policy_table
-from jaxbandit.tuning.tune import Tuned, tune
+from jaxbandit.tuning.tune import make_run, tune
+from jaxbandit.tuning.tuned import Tuned
 
-_OPTIONS = ("steps", "temperature", "width", "learning_rate", "constraint", "common", "check")
+_OPTIONS = ("steps", "final_seeds", "temperature", "width", "learning_rate")
 KEYS = ("policy", "parameters", "objective", "estimator", "horizon", "seeds", *_OPTIONS)
 FILES = ("tuned.toml", "tuning.nc", "tuning.png", "tuning.pdf")
 _STAGING = ".tuning-"  # the start of a staging folder's name
@@ -46,14 +48,21 @@ class TuningTask:
     configuration: Configuration
     arguments: dict[str, Any]
 
-    def run(self, progress: bool = False) -> Tuned:
-        """Tune.
+    def run(self, out: Path, progress: bool = False) -> Tuned:
+        """Tune, or go on with a tuning that was interrupted.
+
+        Args:
+            out: the folder whose subfolder `unfinished` keeps what is simulated.
+            progress: show a progress bar.
 
         Raises:
             InputError: naming `tuning.<key>`.
         """
+        given = inspect.signature(tune).bind(self.plan.problem, self.configuration.policy, **self.arguments)
+        given.apply_defaults()
+        arguments = {name: value for name, value in given.arguments.items() if name not in ("keep", "progress")}
         try:
-            return tune(self.plan.problem, self.configuration.policy, progress=progress, **self.arguments)
+            return make_run(**arguments).carry_out(out, shown=progress)
         except InputError as error:
             key = error.key.removeprefix("simulation.")
             of_tuning = key.split(".")[0] in (KEYS if key == error.key else self.config["tuning"])
@@ -93,17 +102,9 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
 
 
 def summary(task: TuningTask, tuned: Tuned) -> str:
-    """The results of the policy itself before and after, on the seeds of the tuning, and the tuned parameters."""
-    lines = [
-        f"{task.configuration.label}, {len(tuned.trajectory.step) - 1} steps; "
-        "the policy itself, simulated on the same seeds:",
-    ]
-    for words, step in (("before", 0), (f"after (step {tuned.step})", tuned.step)):
-        at = tuned.trajectory.isel(step=step)
-        parts = [f"{name} {float(at[name]):.6g}" for name in at if str(name).startswith("hard_")]
-        lines.append(f"  {words}: " + ", ".join(part.removeprefix("hard_").replace("_", " ") for part in parts))
-    lines += [f"  {name} = {np.round(value, 6).tolist()}" for name, value in tuned.values.items()]
-    return "\n".join(lines)
+    """The table of the start, the best common value and the result, with the warnings."""
+    label = task.configuration.label
+    return f"{tuned}" if label == tuned.policy.name else f"{label}:\n{tuned}"
 
 
 def write(task: TuningTask, tuned: Tuned, out: Path) -> list[Path]:
@@ -126,6 +127,8 @@ def write(task: TuningTask, tuned: Tuned, out: Path) -> list[Path]:
         jaxbandit_version=version(),
         policy=task.configuration.label,
         step=tuned.step,
+        converged=int(tuned.converged),
+        warnings="\n".join(tuned.warnings),
     )
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -135,12 +138,14 @@ def write(task: TuningTask, tuned: Tuned, out: Path) -> list[Path]:
         try:
             (staging / "tuned.toml").write_text(tomli_w.dumps(task.tuned_config(tuned)))
             dataset.write(trajectory, staging / "tuning.nc")
-            plot.draw(tuned.trajectory, staging)
-            return [(staging / name).replace(out / name) for name in FILES]
+            plot.draw(tuned.trajectory, tuned.points[-1], tuned.goal, staging)
+            written = [(staging / name).replace(out / name) for name in FILES]
         finally:
             remove_files(staging, _is_ours)
     except OSError as error:
         raise WriteError(out, error) from None
+    forget(out)  # the progress, which is kept until the files are there
+    return written
 
 
 def _remove_abandoned(out: Path) -> None:

@@ -150,36 +150,27 @@ class MetricObjective(Objective, name="metric"):
 class Budget(Objective, name="budget"):
     """A metric that is minimised while the mean of another metric is to be at most a budget.
 
-    The objective is metric + multiplier * (limited - most), the Lagrangian of the constraint limited <= most. `tune`
-    starts from the given multiplier and changes it each time that it simulates the policy itself; `value_and_gradient`
-    does not change it. To maximise the reward, minimise `regret`.
+    For `tune`, the budget is a limit: `Goal(MetricObjective(metric=metric), (Limit(limited, most),))`. For
+    `value_and_gradient`, the objective is metric + multiplier * (limited - most), the Lagrangian of this limit. To
+    maximise the reward, minimise `regret`.
 
     Args:
         metric: the metric that is minimised; default "regret".
         limited: the metric that has the budget; default "unfairness".
         most: the budget, in the unit of the limited metric; default 0.
-        multiplier: the Lagrange multiplier at the start, >= 0: the cost of one unit above the budget; default 1.
-        integral_gain: each change adds this number times (limited - most) / max(|most|, 1) to the multiplier, >= 0;
-            default 0.1.
-        proportional_gain: each change also adds this number times the increase of the limited metric since the last
-            change / max(|most|, 1), >= 0; default 1.
+        multiplier: for `value_and_gradient`, the Lagrange multiplier, >= 0: the cost of one unit above the budget;
+            default 1. `tune` finds it.
 
     Example:
         >>> budget = jb.tuning.Budget(most=5.0)  # as in `jb.tuning.tune(..., objective=budget)`
-        >>> budget.with_updated_multiplier(limited=10.0, before=10.0).multiplier
-        1.1
+        >>> budget.metrics()
+        ['regret', 'unfairness']
     """
 
     metric: str = parameter("regret", doc="the metric that is minimised", static=True)
     limited: str = parameter("unfairness", doc="the metric that has a budget", static=True)
     most: float = parameter(0.0, doc="the budget, in the limited metric's unit")
-    multiplier: float = parameter(1.0, low=0, doc="the Lagrange multiplier at the start")
-    integral_gain: float = parameter(
-        0.1, low=0, doc="the multiplier moves by this times (limited - most) / max(|most|, 1) per change"
-    )
-    proportional_gain: float = parameter(
-        1.0, low=0, doc="the multiplier moves by this times the increase of the limited metric / max(|most|, 1)"
-    )
+    multiplier: float = parameter(1.0, low=0, doc="the cost of one unit above the budget, for `value_and_gradient`")
 
     @property
     def label(self) -> str:  # type: ignore[override]
@@ -190,19 +181,6 @@ class Budget(Objective, name="budget"):
 
     def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
         return measured[self.metric] + self.multiplier * (measured[self.limited] - self.most)
-
-    def with_updated_multiplier(self, limited: float, before: float) -> Budget:
-        """The budget with its multiplier moved by the excess and by the change of the limited metric, not below 0.
-
-        With the excess alone the multiplier would oscillate; the second term damps it (Stooke, Achiam & Abbeel 2020).
-
-        Args:
-            limited: the mean of the limited metric now.
-            before: its mean at the last update.
-        """
-        unit = max(abs(self.most), 1.0)
-        step = self.integral_gain * (limited - self.most) / unit + self.proportional_gain * (limited - before) / unit
-        return self.replace(multiplier=max(0.0, self.multiplier + step))
 
 
 def make_objective(spec: object, problem: Problem, key: str = "objective") -> Objective:

@@ -24,8 +24,8 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Alias, Policy
 from jaxbandit.policies.merit.proportional import MeritPolicy
 
-ESTIMATORS = ("relaxed", "score")
-CONSTRAINTS = ("projection", "reparametrisation")
+SOFT_ESTIMATORS = ("relaxed", "score")
+ESTIMATORS = ("perturbation", *SOFT_ESTIMATORS)
 Values = dict[str, np.ndarray]  # the values of parameters by name, float64 `[]` or `[K]`
 ComponentType = TypeVar("ComponentType", bound=Component)
 
@@ -34,16 +34,11 @@ ComponentType = TypeVar("ComponentType", bound=Component)
 class Tunable:
     """A parameter to tune.
 
-    With the constraint "projection" the optimiser moves the parameter itself, which is clipped to its range after each
-    step. With "reparametrisation" it moves a free number x, and the parameter is low + exp(x), or a logistic function
-    of x where the range has both ends.
-
     Attributes:
         name: as the user gave it: a field of the policy or of its base, or `merit.` and a field of the merit function.
         path: the names of the fields that lead to it from the policy.
         start: float64, `[]` or `[K]`.
         low, high: its range, ends included; None for no end.
-        constraint: "projection" or "reparametrisation".
     """
 
     name: str
@@ -51,36 +46,6 @@ class Tunable:
     start: np.ndarray
     low: float | None
     high: float | None
-    constraint: str
-
-    def free_of(self, value: np.ndarray) -> np.ndarray:
-        """The free number of a value of the parameter."""
-        if self.constraint == "projection" or self.low is None:
-            return value
-        if self.high is None:
-            return np.log(value - self.low)
-        return np.log(value - self.low) - np.log(self.high - value)
-
-    def project(self, free: np.ndarray) -> np.ndarray:
-        """The free number, moved back into the range if it must be."""
-        return self.value_of(free) if self.constraint == "projection" else free
-
-    def value_of(self, free: np.ndarray) -> np.ndarray:
-        """The parameter's value at a free number."""
-        if self.constraint == "projection":
-            return np.clip(free, -math.inf if self.low is None else self.low, self.high)
-        if self.low is None:
-            return free
-        if self.high is None:
-            return self.low + np.exp(free)
-        return self.low + (self.high - self.low) / (1.0 + np.exp(-free))
-
-    def slope_of(self, free: np.ndarray) -> np.ndarray:
-        """The derivative of `value_of`; 1 with the constraint "projection"."""
-        if self.constraint == "projection" or self.low is None:
-            return np.ones_like(free)
-        above = self.value_of(free) - self.low
-        return above if self.high is None else above * (1.0 - above / (self.high - self.low))
 
 
 def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem: Problem) -> None:
@@ -91,6 +56,8 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem
     """
     if estimator not in ESTIMATORS:
         raise unknown_name("estimator", estimator, ESTIMATORS)
+    if estimator == "perturbation":
+        return
     supported = supported_estimators(prepared)
     if not supported:
         words = f"a policy that can be tuned on this problem. {tunable_policies()}"
@@ -106,10 +73,10 @@ def check_estimator(policy: Policy, prepared: Policy, estimator: object, problem
 
 
 def supported_estimators(prepared: Policy) -> tuple[str, ...]:
-    """The estimators by which a policy can be tuned; the policy need not be prepared."""
+    """The soft estimators by which a policy can be tuned; the policy need not be prepared."""
     if not has_soft_choice(prepared) or not (selects_by_chances(prepared) or smooth_parameters(prepared)):
         return ()
-    return ESTIMATORS if accepts_shares(prepared) else ("score",)
+    return SOFT_ESTIMATORS if accepts_shares(prepared) else ("score",)
 
 
 def smooth_parameters(policy: Policy) -> list[str]:
@@ -123,9 +90,20 @@ def smooth_parameters(policy: Policy) -> list[str]:
     return names
 
 
+def numeric_parameters(policy: Policy) -> list[str]:
+    """The names of the parameters that are numbers, of a prepared policy, of those that it wraps and of its merit."""
+    names = []
+    for part in policy.nested_policies():
+        names += [name for name, value in part.numbers().items() if not isinstance(value, Component)]
+    merit = getattr(policy, "merit", None)
+    if isinstance(merit, Merit):
+        names += [f"merit.{name}" for name in merit.numbers()]
+    return names
+
+
 def tunable_policies() -> str:
     """The registered policies that can be tuned, by estimator, in words."""
-    names: dict[str, list[str]] = {estimator: [] for estimator in ESTIMATORS}
+    names: dict[str, list[str]] = {estimator: [] for estimator in SOFT_ESTIMATORS}
     for name, entry in Policy.registry.items():
         if not isinstance(entry, Alias):
             for estimator in supported_estimators(entry()):
@@ -134,29 +112,19 @@ def tunable_policies() -> str:
     return f"Both estimators can tune {', '.join(names['relaxed'])}; only 'score' can tune {', '.join(only_score)}"
 
 
-def make_tunables(prepared: Policy, parameters: object, constraint: object, arms: int) -> list[Tunable]:
+def make_tunables(prepared: Policy, parameters: object, estimator: str, arms: int) -> list[Tunable]:
     """The parameters to tune, checked.
 
     Args:
         prepared: the policy, prepared for a problem of `arms` arms.
         parameters: names, or a mapping from names to starts: a number, or K numbers, one per arm.
-        constraint: one of `CONSTRAINTS`, or a mapping from names to them.
+        estimator: one of `ESTIMATORS`. The soft ones need parameters in which the policy is smooth.
 
     Raises:
-        InputError: an unknown name, a parameter in which the policy is not smooth, or a start out of range.
+        InputError: an unknown name, a parameter that cannot be tuned, or a start out of range.
     """
-    starts = _starts(parameters)
-    constraints: dict[str, Any] = (
-        dict(constraint) if isinstance(constraint, Mapping) else dict.fromkeys(starts, constraint)
-    )
-    for name, kind in constraints.items():
-        if name not in starts:
-            raise unknown_name("constraint", name, list(starts))
-        if kind not in CONSTRAINTS:
-            raise unknown_name("constraint", kind, CONSTRAINTS)
-    return [
-        _tunable(prepared, name, start, constraints.get(name, "projection"), arms) for name, start in starts.items()
-    ]
+    known = numeric_parameters(prepared) if estimator == "perturbation" else smooth_parameters(prepared)
+    return [_tunable(prepared, name, start, known, arms) for name, start in _starts(parameters).items()]
 
 
 def _starts(parameters: object) -> dict[str, Any]:
@@ -165,22 +133,21 @@ def _starts(parameters: object) -> dict[str, Any]:
     if not listed or not parameters or not all(isinstance(name, str) for name in parameters):  # type: ignore[attr-defined]
         words = 'a list of names, such as ["penalties"], or names with starting values, such as { eta = 1.0 }'
         raise InputError("parameters", parameters, words)
-    return dict(parameters) if isinstance(parameters, Mapping) else dict.fromkeys(parameters)  # type: ignore[call-overload]
+    if isinstance(parameters, Mapping):
+        return dict(parameters)
+    starts = dict.fromkeys(parameters)  # type: ignore[call-overload]
+    if len(starts) < len(parameters):  # type: ignore[arg-type]
+        raise InputError("parameters", parameters, "a list that names each parameter once")
+    return starts
 
 
-def _tunable(prepared: Policy, name: str, start: object, constraint: str, arms: int) -> Tunable:
-    smooth = smooth_parameters(prepared)
-    if name not in smooth:
-        raise unknown_name("parameters", name, smooth)
+def _tunable(prepared: Policy, name: str, start: object, known: Sequence[str], arms: int) -> Tunable:
+    if name not in known:
+        raise unknown_name("parameters", name, known)
     path, owner = _path(prepared, name)
     value = _shared_start(getattr(owner, path[-1]), name) if start is None else start
     about = owner.parameters()[path[-1]].metadata
-    tunable = Tunable(name, path, _checked_start(value, name, about, arms), about["low"], about["high"], constraint)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if not np.all(np.isfinite(tunable.free_of(tunable.start))):
-            words = f"inside the range of the parameter and not at its end with the constraint {constraint!r}"
-            raise InputError(f"parameters.{name}", value, words)
-    return tunable
+    return Tunable(name, path, _checked_start(value, name, about, arms), about["low"], about["high"])
 
 
 def _checked_start(value: object, name: str, about: Mapping[str, Any], arms: int) -> np.ndarray:
@@ -246,3 +213,8 @@ def tuned_policy(
     if isinstance(policy, MeritPolicy) and any(tunable.path[0] == "merit" for tunable in tunables):
         policy = policy.replace(merit=prepared.merit)  # type: ignore[attr-defined]
     return with_values(policy, {tunable.path: np.asarray(values[tunable.name]).tolist() for tunable in tunables})
+
+
+def in_words(values: Values) -> str:
+    """Values of parameters in words."""
+    return ", ".join(f"{name} = {np.round(value, 6).tolist()}" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""The figure of a tuning: the objective, its metrics, the parameters and the gradient's norm over the steps."""
+"""The figure of a tuning: the objective, the limited metrics, the parameters and the prices over the steps."""
 
 from __future__ import annotations
 
@@ -9,62 +9,94 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from jaxbandit.experiments.plots.style import STYLE
 from jaxbandit.experiments.statistics import CONFIDENCE
+from jaxbandit.tuning.goal import Goal
+from jaxbandit.tuning.search.points import Point
 
-_SOFT, _HARD = "#0072B2", "#D55E00"
+_PATH, _RESULT, _LIMIT = "#0072B2", "#D55E00", "0.35"
 _MOST_LABELS = 8  # curves of parameters in a panel with a legend
 
 
-def draw(trajectory: xr.Dataset, folder: Path, name: str = "tuning") -> None:
-    """Draw the figure as PNG and PDF into an existing folder."""
+def draw(path: xr.Dataset, result: Point, goal: Goal, folder: Path, name: str = "tuning") -> None:
+    """Draw the figure of `tuning_figure` as PNG and PDF into an existing folder."""
     with plt.rc_context(STYLE):
-        figure = tuning_figure(trajectory)
+        figure = tuning_figure(path, result, goal)
         for suffix in (".png", ".pdf"):
             figure.savefig(folder / f"{name}{suffix}", bbox_inches="tight")
         plt.close(figure)
 
 
-def tuning_figure(trajectory: xr.Dataset) -> Figure:
-    """The objective of the soft policy (with a 95 % band) and of the policy itself, and the rest of the trajectory.
+def tuning_figure(path: xr.Dataset, result: Point, goal: Goal) -> Figure:
+    """The objective and each limited metric (means with 95 % intervals), the parameters, and the prices of the limits.
+
+    Step 0 is the start, step 1 the best common value. The result, on fresh runs, is a point behind the last step.
 
     Args:
-        trajectory: that of a `Tuned`.
+        path: the trajectory of a `Tuned`.
+        result: its last point.
+        goal: its goal.
     """
-    measured = [str(name).removeprefix("hard_") for name in trajectory if str(name).startswith("hard_")]
-    several = [name for name in measured if name != "objective"] if len(measured) > 2 else []
-    figure, axes = plt.subplots(1, 3 + len(several), figsize=(2.4 * (3 + len(several)), 2.1), layout="constrained")
-    for axis, name in zip(axes, ["objective", *several], strict=False):
-        _soft_and_hard(axis, trajectory, name)
-    axes[0].legend(frameon=False)
-    known = {"objective_stderr", "gradient_norm", "multiplier", *measured, *(f"hard_{name}" for name in measured)}
-    _parameters(axes[-2], trajectory, [str(name) for name in trajectory if name not in known])
-    axes[-1].semilogy(trajectory.step.values, np.maximum(trajectory.gradient_norm.values, 1e-12), color=_SOFT)
-    axes[-1].set_ylabel("norm of the gradient")
-    for axis in axes:
-        axis.set_xlabel("step")
+    limits = goal.limits
+    plt.get_backend()  # loads the backend: inside `rc_context`, a notebook would stop showing later figures
+    metrics = list(dict.fromkeys(map(goal.name_of, limits)))
+    count = 2 + len(metrics) + bool(limits)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, count, figsize=(2.4 * count, 2.1), layout="constrained")
+        _mean(axes[0], path, "objective", result.objective, result.objective_stderr)
+        axes[0].set_ylabel(goal.objective.label)
+        for axis, name in zip(axes[1:], metrics, strict=False):
+            _mean(axis, path, name, result.limited[name], result.limited_stderr[name])
+            for limit in limits:
+                if goal.name_of(limit) == name:
+                    axis.axhline(limit.bound, color=_LIMIT, linestyle="--", label=str(limit))
+            axis.set_ylabel(name.replace("_", " "))
+        axes[0].legend(frameon=False)
+        if metrics:
+            axes[1].legend(frameon=False)
+        _parameters(axes[1 + len(metrics)], path, result)
+        if limits:
+            _prices(axes[-1], path)
+        for axis in axes:
+            axis.set_xlabel("step")
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 
-def _parameters(axis: Axes, trajectory: xr.Dataset, names: list[str]) -> None:
-    step = trajectory.step.values
-    for name in names:
-        values = trajectory[name].values.reshape(len(step), -1)
+def _mean(axis: Axes, path: xr.Dataset, name: str, result: float, stderr: float) -> None:
+    """A mean over the steps, and that of the result."""
+    axis.plot(path.step.values, path[name].values, color=_PATH, marker="o", markersize=2.5, label="seeds of the search")
+    if f"{name}_stderr" in path:
+        half = CONFIDENCE * path[f"{name}_stderr"].values
+        axis.fill_between(
+            path.step.values, path[name].values - half, path[name].values + half, color=_PATH, alpha=0.2, linewidth=0
+        )
+    place = [len(path.step)]
+    axis.errorbar(
+        place, [result], [CONFIDENCE * stderr], color=_RESULT, marker="s", markersize=3.5, label="result, fresh seeds"
+    )
+
+
+def _parameters(axis: Axes, path: xr.Dataset, result: Point) -> None:
+    step = path.step.values
+    for name in result.values:
+        values = path[name].values.reshape(len(step), -1)
         for k, column in enumerate(values.T):
             label = f"{name}, arm {k}" if values.shape[1] > 1 else name
-            axis.plot(step, column, label=label)
-    if sum(trajectory[name].size // len(step) for name in names) <= _MOST_LABELS:
+            (line,) = axis.plot(step, column, label=label)
+            axis.plot(
+                [len(step)], [np.ravel(result.values[name])[k]], color=line.get_color(), marker="s", markersize=3.5
+            )
+    if sum(np.size(values) for values in result.values.values()) <= _MOST_LABELS:
         axis.legend(frameon=False, fontsize=5)
     axis.set_ylabel("parameters")
 
 
-def _soft_and_hard(axis: Axes, trajectory: xr.Dataset, name: str) -> None:
-    step, soft, hard = trajectory.step.values, trajectory[name].values, trajectory[f"hard_{name}"].values
-    axis.plot(step, soft, color=_SOFT, label="soft policy")
-    if name == "objective":
-        half = CONFIDENCE * trajectory.objective_stderr.values
-        axis.fill_between(step, soft - half, soft + half, color=_SOFT, alpha=0.2, linewidth=0)
-    checked = np.isfinite(hard)
-    axis.plot(step[checked], hard[checked], color=_HARD, marker="o", markersize=2.5, label="policy itself")
-    axis.set_ylabel(trajectory[name].attrs.get("long_name", name.replace("_", " ")))
+def _prices(axis: Axes, path: xr.Dataset) -> None:
+    names = [str(name) for name in path if str(name).startswith("multiplier_")]
+    for name in names:
+        axis.plot(path.step.values, path[name].values, label=path[name].attrs["long_name"])
+    axis.legend(frameon=False, fontsize=5)
+    axis.set_ylabel("objective per unit of the limit")

@@ -37,9 +37,31 @@ _ABOUT = "run.toml"
 _FORMAT = "jaxbandit-block-1"
 _ABOUT_FORMAT = ("#", "jaxbandit-run-1")  # a comment to TOML
 _HEAD = 400  # bytes; the first line is shorter
-_BLOCK = re.compile(r"stack\d+-rows\d+-\d+-seeds\d+-\d+\.block")  # the file of a block; see `BlockTask.name`
+# The file of a block (`BlockTask.name`), or of an evaluation in a search (`tuning.search.evaluation`).
+_BLOCK = re.compile(r"(?:stack\d+-rows\d+-\d+-seeds\d+-\d+|evaluation\d+)\.block")
 _FILE = re.compile(rf"{_ABOUT}|{_BLOCK.pattern}|\.(?:{_ABOUT}|{_BLOCK.pattern})\.{HEX}")  # all files of the folder
 _STAGED = re.compile(_STAGING + HEX)
+
+
+def checkpoint_folder(keep: object) -> Path | None:
+    """The folder that `keep` names; None for None.
+
+    Raises:
+        InputError: not the name of a folder, or one that the system does not accept.
+    """
+    if keep is None:
+        return None
+    if not isinstance(keep, str | os.PathLike):
+        raise InputError("keep", keep, "the path of a folder")
+    path = Path(keep)
+    try:
+        os.lstat(path)
+    except ValueError as error:  # a NUL
+        raise InputError("keep", keep, f"the path of a folder ({error})") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError("keep", keep, f"the path of a folder ({error.strerror})") from None
+    return path
 
 
 class Checkpoint:
@@ -76,7 +98,7 @@ class Checkpoint:
         if runs and run not in runs:
             words = "must not hold the unfinished run of another config, code, version or device"
             ways = "resume it with the code, version and device that began it (`jaxbandit resume`, or the same "
-            ways += f"`jb.simulate` call), or remove {self.path} to discard it"
+            ways += f"call or command), or remove {self.path} to discard it"
             raise InputError("--out", str(out), f"{words}; {ways}")
 
     def _runs(self) -> Sequence[object]:

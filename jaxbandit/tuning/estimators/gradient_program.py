@@ -34,13 +34,15 @@ from jaxbandit.metrics import definitions as metrics
 from jaxbandit.metrics.definitions import MetricInputs
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.base import policy as policy_of
-from jaxbandit.tuning import soft_rollouts
-from jaxbandit.tuning.objective import Objective, make_objective
+from jaxbandit.tuning.estimators import soft_rollouts
+from jaxbandit.tuning.goal import make_objective_only
+from jaxbandit.tuning.objective import Objective
 from jaxbandit.tuning.parameters import Values, check_estimator, make_tunables, with_starts, with_values
 
 _BLOCK = 128  # runs per block on CPU: with a few hundred runs, two blocks use two cores
 _MAX_QUOTAS = 1 << 25  # rounds x arms x instances of the table of quotas, which takes some 1.5 GB
 _MAX_RUNS = 10**7
+TEMPERATURE, WIDTH = 0.05, 0.5  # the default softness
 _RUN = {"relaxed": soft_rollouts.run_relaxed, "score": soft_rollouts.run_sampled}
 
 
@@ -89,18 +91,17 @@ class GradientProgram:
         temperature: float,
         width: float,
         key: object,
-        constraint: object = "projection",
     ):
         settings = SimulationSettings(horizon, 1, key)
         settings.check()
         self.problem = problem_of(problem, settings.key)
         self.horizon, self.key, self.estimator = settings.horizon, settings.key, estimator
         self._check_size()
-        self.objective = make_objective(objective, self.problem)
+        self.objective = make_objective_only(objective, self.problem)
         self.policy = with_starts(policy_of(policy), parameters, self.problem.arms)
         self.prepared = self.policy.prepare(self.problem, self.horizon)
         check_estimator(self.policy, self.prepared, estimator, self.problem)
-        self.tunables = make_tunables(self.prepared, parameters, constraint, self.problem.arms)
+        self.tunables = make_tunables(self.prepared, parameters, estimator, self.problem.arms)
         self.temperature, self.width = softness_number(temperature, "temperature"), softness_number(width, "width")
         self._place_on_device()
 
@@ -254,6 +255,28 @@ def derivatives(
     scores = [] if estimator == "relaxed" else list(pull_back((one, zero))[0])
     depends = estimator == "relaxed" or rollout.CHANCES.intersection(asked)
     return [value], measured, scores, list(pull_back((zero, one))[0]) if depends else []
+
+
+def softness_of(estimator: str, temperature: object, width: object) -> dict[str, float]:
+    """The softness of a soft policy, by the names of the arguments; empty for the estimator "perturbation".
+
+    Args:
+        estimator: one of `ESTIMATORS`.
+        temperature, width: as given; None for the defaults, `TEMPERATURE` and `WIDTH`.
+
+    Raises:
+        InputError: below 1e-6, or given for an estimator that has no softness.
+    """
+    given = {"temperature": (temperature, TEMPERATURE), "width": (width, WIDTH)}
+    if estimator == "perturbation":
+        for name, (value, _) in given.items():
+            if value is not None:
+                words = "must not be given with the estimator 'perturbation', which simulates the policy itself"
+                raise InputError(name, value, words)
+        return {}
+    return {
+        name: default if value is None else softness_number(value, name) for name, (value, default) in given.items()
+    }
 
 
 def _blocks(runs: int) -> int:

@@ -1,0 +1,115 @@
+"""What a user should know about the result of tuning: one sentence per finding, with advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxbandit.experiments.statistics import CONFIDENCE, with_error
+from jaxbandit.tuning.goal import Goal, Limit
+from jaxbandit.tuning.parameters import Tunable
+from jaxbandit.tuning.search.evaluation import Evaluator
+from jaxbandit.tuning.search.points import Point
+from jaxbandit.tuning.search.steps import Search
+from jaxbandit.tuning.search.sweep import Sweep
+from jaxbandit.tuning.tuned import Tuned
+
+_UNUSED = 0.02  # of a limit's bound: less than this is not worth a word
+_MANY_ERRORS = 4.0  # standard errors
+
+
+def advice(tuned: Tuned, tunables: list[Tunable], swept: Sweep, search: Search, evaluator: Evaluator) -> Iterator[str]:
+    """What there is to say, most important first.
+
+    Args:
+        tuned: the result, without its warnings.
+        tunables: the parameters.
+        swept: the sweep of common values.
+        search: the search, with its steps.
+        evaluator: what simulated the points.
+    """
+    result = tuned.points[-1]
+    yield from _flat(tuned.goal, swept)
+    limits = tuned.goal.limits
+    tight = any(_slack(limit, tuned) <= _worth(limit, tuned) for limit in limits)
+    for limit, free in zip(limits, swept.free, strict=True):
+        yield from _on_limit(limit, tuned, matters=not tight and free > _UNUSED * abs(limit.bound))
+    if tuned.step == 0:
+        words = f"the start is the result: neither a sweep of common values nor {len(search.steps)} steps found values "
+        yield words + "with a better objective within the limits; other parameters or more `seeds` may help"
+    if not tuned.converged:
+        yield (
+            f"the search has not converged in {len(search.steps)} steps: the result may be improved by more `steps`, "
+            "or by a second call that starts from it"
+        )
+    yield from _at_ends(tunables, result, swept)
+    if evaluator.refusals:
+        words = f"the policy refused {len(evaluator.refusals)} of {evaluator.simulated} points, which counted as out of"
+        yield f"{words} range; the first refusal: {evaluator.refusals[0]}"
+
+
+def _flat(goal: Goal, swept: Sweep) -> Iterator[str]:
+    for name in swept.flat:
+        metrics = " and ".join([goal.objective.label, *dict.fromkeys(limit.metric for limit in goal.limits)])
+        yield (
+            f"{metrics} did not depend on {name} in a sweep of common values, up to {_MANY_ERRORS:g} standard errors: "
+            "the parameter does not matter on this problem, or `seeds` are too few to see how"
+        )
+
+
+def _slack(limit: Limit, tuned: Tuned) -> float:
+    """How far the mean at the result is within a limit; negative beyond it."""
+    return -float(limit.excess(np.asarray(tuned.points[-1].limited[tuned.goal.name_of(limit)])))
+
+
+def _worth(limit: Limit, tuned: Tuned) -> float:
+    """The slack that is worth a word."""
+    error = tuned.points[-1].limited_stderr[tuned.goal.name_of(limit)]
+    return max(_UNUSED * abs(limit.bound), _MANY_ERRORS * error)
+
+
+def _on_limit(limit: Limit, tuned: Tuned, matters: bool) -> Iterator[str]:
+    """A limit that is out of reach, or that is not used.
+
+    Args:
+        limit: the limit.
+        tuned: the result.
+        matters: whether the best value without limits exceeds this one, and no limit is used up.
+    """
+    result, name = tuned.points[-1], tuned.goal.name_of(limit)
+    half = CONFIDENCE * result.limited_stderr[name]
+    reached = f"{limit.metric.replace('_', ' ')} comes to {with_error(result.limited[name], half)}"
+    slack = _slack(limit, tuned)
+    if slack < 0:
+        yield (
+            f"the limit {limit} is out of reach: {reached} at the result, the nearest point to the limits that was "
+            "found; relax the limit, or tune more parameters"
+        )
+    elif slack < half:
+        yield (
+            f"the limit {limit} is met by the mean, but not by the upper end of its 97.5 % interval: {reached} at the "
+            "result; raise `final_seeds`"
+        )
+    elif slack > _worth(limit, tuned):
+        if matters:
+            yield f"the limit {limit} is not used up: {reached} at the result; more `steps` or `seeds` may use the rest"
+        else:
+            yield f"the limit {limit} does not bind: {reached} at the result, and the limit makes no difference there"
+
+
+def _at_ends(tunables: list[Tunable], result: Point, swept: Sweep) -> Iterator[str]:
+    """Parameters at the ends of what may be tried."""
+    for tunable in tunables:
+        values = result.values[tunable.name]
+        ends = [("lower", tunable.low, np.all), ("upper", tunable.high, np.any)]
+        for word, end, which in ends:
+            if end is not None and math.isfinite(end) and which(values == end):
+                yield f"{tunable.name} ends at {end:g}, the {word} end of its range"
+        if tunable.name in swept.at_end and not np.any(values < 0.5 * np.max(swept.best[tunable.name])):
+            largest = f"{float(np.max(swept.best[tunable.name])):.3g}"
+            yield (
+                f"the best common value of {tunable.name}, {largest}, is the largest of the sweep: better values may "
+                "lie beyond it; start from a larger one"
+            )

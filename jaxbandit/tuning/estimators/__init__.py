@@ -1,0 +1,1 @@
+"""Estimators of gradients of an expected objective."""

@@ -1,0 +1,284 @@
+"""Simulations of the policy itself at many values of its parameters, on the same random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.core.errors import InputError, ReturnedError
+from jaxbandit.core.rationals import QuotaTable
+from jaxbandit.engine.batch.blocks import Size
+from jaxbandit.engine.host.checkpoint import Checkpoint
+from jaxbandit.engine.host.progress_bar import Progress
+from jaxbandit.engine.plan import Plan, make_plan
+from jaxbandit.engine.settings import Configuration, SimulationSettings
+from jaxbandit.engine.simulation import run
+from jaxbandit.environment.ground_truth import ground_truth_of
+from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics import definitions as metrics
+from jaxbandit.metrics.block_statistics import BlockStatistics
+from jaxbandit.policies.base import Policy
+from jaxbandit.tuning.goal import Goal, WeightedSum
+from jaxbandit.tuning.objective import MetricObjective
+from jaxbandit.tuning.parameters import Tunable, Values, tuned_policy
+
+Arrays = dict[str, np.ndarray]
+_MANY_POINTS, _FEW_POINTS = Size(4, 256), Size(1, 1024)  # of blocks on CPU: large enough to pay for a call
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective and the metrics of P points, over the same runs; NaN for points that the policy refuses.
+
+    Attributes:
+        objective: float64 `[P, J, S]`, of J instances and S seeds, as the objective gives it.
+        metrics: by name, likewise.
+    """
+
+    objective: np.ndarray
+    metrics: dict[str, np.ndarray]
+
+
+class Evaluator:
+    """Simulates a policy at points: values of its parameters.
+
+    Args:
+        problem, policy, horizon, key: what is simulated.
+        tunables: the parameters of the policy.
+        goal: the metrics that are computed.
+        bar: the bar that counts the rounds.
+
+    Attributes:
+        prepared: the policy, prepared for the problem.
+        rounds: the number of rounds simulated so far, over all runs.
+        simulated: the number of points so far.
+        refusals: why the policy refused points, one error per refused point.
+        checkpoint: keeps every evaluation, if it is set.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Policy,
+        tunables: Sequence[Tunable],
+        goal: Goal,
+        horizon: int,
+        key: object,
+        bar: Progress,
+    ):
+        self._problem, self._policy, self._tunables = problem, policy, tunables
+        self._goal, self._horizon, self._key, self._bar = goal, horizon, key, bar
+        self.prepared = policy.prepare(problem, horizon)
+        self.rounds = self.simulated = self._calls = 0
+        self.refusals: list[str] = []
+        self.checkpoint: Checkpoint | None = None
+        quota = None
+        if problem.fractions is not None:
+            quota = QuotaTable(problem.fractions, 1).rows(horizon, 1)
+        names = goal.objective.metrics()
+        self._inputs = metrics.metric_inputs(names, np.array([horizon]), ground_truth_of(problem), quota, {})
+        self._counts_matter = not isinstance(goal.objective, MetricObjective | WeightedSum)
+
+    def policy(self, values: Values) -> Policy:
+        """The policy with some values of its parameters."""
+        return tuned_policy(self._policy, self.prepared, self._tunables, values)
+
+    def plan(self, points: Sequence[Values], seeds: int, first: int = 0) -> Plan:
+        """The simulation of points, each with runs `first`, ..., `first + seeds - 1` of every instance.
+
+        Raises:
+            InputError: the policy refuses a point.
+        """
+        configurations = [Configuration(str(n), self.policy(values), str(n)) for n, values in enumerate(points)]
+        settings = SimulationSettings(
+            self._horizon, seeds, self._key, record=1, metrics=self._goal.metrics, first_seed=first, pulls_mean=False
+        )
+        return _with_shared_blocks(make_plan(self._problem, configurations, settings), len(points), seeds)
+
+    def __call__(self, points: Sequence[Values], seeds: int, first: int = 0) -> Evaluation:
+        """Simulate points.
+
+        Raises:
+            InputError, FloatingPointError: the policy refuses all of them, or fails at all of them.
+        """
+        self._calls += 1
+        name, identity = f"evaluation{self._calls}", _identity(points, seeds, first)
+        arrays = None if self.checkpoint is None else self.checkpoint.load(name, partial(_checked, identity=identity))
+        if arrays is None:
+            arrays = {**self._simulated(points, seeds, first), "identity": identity}
+            if self.checkpoint is not None:
+                self.checkpoint.save(name, arrays)
+        self.refusals += arrays["refusals"].tolist()
+        self.simulated += len(points)
+        self.count(len(points) * self._problem.instances * seeds * self._horizon)
+        measured = {name: arrays[name] for name in self._goal.metrics}
+        return Evaluation(self._objective(arrays.get("pulls"), measured), measured)
+
+    def count(self, rounds: int) -> None:
+        """Count rounds as done."""
+        self.rounds += rounds
+        self._bar.add(rounds)
+
+    def _simulated(self, points: Sequence[Values], seeds: int, first: int) -> Arrays:
+        """The metrics by name, `pulls` where counts matter, and the errors of refused points, `refusals`."""
+        none = np.array([], str)
+        try:
+            return {**self._run(self.plan(points, seeds, first)), "refusals": none}
+        except (InputError, FloatingPointError) as error:  # such as a merit function that is too steep at some point
+            if len(points) == 1:
+                raise
+            arrays, errors = self._one_by_one(points, seeds, first)
+            if not arrays:
+                raise error from None
+        shape = next(iter(arrays.values()))
+        made = {}
+        for name in shape:
+            made[name] = np.full((len(points), *shape[name].shape[1:]), np.nan)
+            for place, part in arrays.items():
+                made[name][place] = part[name][0]
+        return {**made, "refusals": np.array(errors)}
+
+    def _one_by_one(self, points: Sequence[Values], seeds: int, first: int) -> tuple[dict[int, Arrays], list[str]]:
+        """The arrays of the points that can be simulated, by their places, and the errors of the others."""
+        arrays, errors = {}, []
+        for place, values in enumerate(points):
+            try:
+                arrays[place] = self._run(self.plan([values], seeds, first))
+            except (InputError, FloatingPointError) as error:
+                errors.append(str(error))
+        return arrays, errors
+
+    def _run(self, plan: Plan) -> Arrays:
+        result = run(plan)
+        names = self._goal.metrics
+        made = {name: result.each(partial(_finals, name=name)) for name in names}
+        return {**made, "pulls": result.each(lambda part: part.pulls)} if self._counts_matter or not names else made
+
+    def _objective(self, pulls: np.ndarray | None, measured: dict[str, np.ndarray]) -> np.ndarray:
+        """The objective of each run, `[P, J, S]`, from N_k(T), `[P, J, S, K]`, and metrics `[P, J, S]`."""
+        objective = self._goal.objective
+        if pulls is None or not self._counts_matter:
+            return np.asarray(objective.value(None, None, measured))  # type: ignore[arg-type]
+        made = []
+        with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
+            for point in range(len(pulls)):
+                counts = pulls[point].transpose(2, 0, 1)[None].astype(np.float64)
+                known = {name: values[point][None] for name, values in measured.items()}
+                arguments = jax.tree.map(jnp.asarray, (counts, self._inputs, known))
+                made.append(self._checked_value(objective.value(*arguments), pulls[point].shape[:-1]))
+        return np.stack(made)
+
+    def _checked_value(self, value: object, shape: tuple[int, ...]) -> np.ndarray:
+        """The values `[J, S]` of an objective, from `[1, J, S]`."""
+        array = np.asarray(value)
+        if array.shape != (1, *shape):
+            owner = f"objective {type(self._goal.objective).__name__!r}"
+            raise ReturnedError(owner, "value", f"an array of shape {array.shape}", f"float {(1, *shape)}")
+        return np.asarray(array[0], np.float64)
+
+
+def _with_shared_blocks(plan: Plan, points: int, seeds: int) -> Plan:
+    """The plan with blocks of one of two shapes, so that all simulations of a search share two programs."""
+    size = _MANY_POINTS if points > _MANY_POINTS.tall else _FEW_POINTS
+    if jax.default_backend() != "cpu" or plan.shards > 1 or seeds < size.wide:
+        return plan
+    return plan.with_sizes([size] * len(plan.stacks))
+
+
+def _finals(part: BlockStatistics, name: str) -> np.ndarray:
+    return part.runs[f"final {name}"]
+
+
+def _identity(points: Sequence[Values], seeds: int, first: int) -> np.ndarray:
+    """The numbers that tell one evaluation from another."""
+    parts = [np.ravel(value) for values in points for value in values.values()]
+    return np.concatenate([[seeds, first, len(points)], *parts])
+
+
+def _checked(arrays: Arrays, identity: np.ndarray) -> Arrays:
+    """The arrays of a file.
+
+    Raises:
+        ValueError: the file is of another evaluation.
+    """
+    if not np.array_equal(arrays["identity"], identity):
+        raise ValueError("the points or seeds differ")
+    return arrays
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The goal at P points; smaller is better.
+
+    Attributes:
+        value: the objective's mean, negated if it is maximised, float64 `[P]`.
+        excess: how far the mean of each limited metric is beyond its limit, `[P, limits]`; negative within it.
+        value_runs, excess_runs: the same seed by seed, `[P, S]` and `[P, limits, S]`. With `over="worst"` those of the
+            worst instance.
+    """
+
+    value: np.ndarray
+    excess: np.ndarray
+    value_runs: np.ndarray
+    excess_runs: np.ndarray
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, goal: Goal) -> Scores:
+        """The scores of simulated points."""
+        value, value_runs = _over_instances(goal.sign * evaluation.objective, goal.over)
+        pairs = [_over_instances(limit.excess(evaluation.metrics[limit.metric]), goal.over) for limit in goal.limits]
+        if not pairs:
+            return cls(value, np.zeros((len(value), 0)), value_runs, np.zeros((len(value), 0, value_runs.shape[1])))
+        excess, runs = (np.stack(parts, axis=1) for parts in zip(*pairs, strict=True))
+        return cls(value, excess, value_runs, runs)
+
+    def best(self, confidence: float = 0.0) -> int:
+        """The point of least value among those within all limits; if there is none, the one nearest to the limits.
+
+        Args:
+            confidence: a point is within a limit if its excess, plus this many standard errors, is at most 0.
+        """
+        margin = confidence * self.excess_stderr if confidence else 0.0
+        beyond = np.maximum(self.excess + margin, 0.0).sum(axis=1)
+        beyond = np.where(np.isfinite(self.value) & np.isfinite(beyond), beyond, np.inf)
+        if beyond.min() > 0:
+            return int(beyond.argmin())
+        return int(np.where(beyond <= 0, self.value, np.inf).argmin())
+
+    def joined(self, other: Scores) -> Scores:
+        """These points, then others on the same runs."""
+        return Scores(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+    def reordered(self, order: np.ndarray) -> Scores:
+        """The points in another order."""
+        return Scores(*(part[order] for part in vars(self).values()))
+
+    @property
+    def excess_stderr(self) -> np.ndarray:
+        """The standard errors of `excess`, `[P, limits]`."""
+        return _stderr(self.excess_runs)
+
+    @property
+    def value_stderr(self) -> np.ndarray:
+        """The standard errors of `value`, `[P]`."""
+        return _stderr(self.value_runs)
+
+
+def _over_instances(values: np.ndarray, over: str) -> tuple[np.ndarray, np.ndarray]:
+    """Means `[P]` and values per seed `[P, S]`, of values `[P, J, S]`: over all instances, or of the worst one."""
+    if over == "mean":
+        runs = values.mean(axis=1)
+    else:
+        worst = values.mean(axis=2).argmax(axis=1)
+        runs = values[np.arange(len(values)), worst]
+    return runs.mean(axis=1), runs
+
+
+def _stderr(runs: np.ndarray) -> np.ndarray:
+    count = runs.shape[-1]
+    return np.asarray(runs.std(axis=-1, ddof=1) / np.sqrt(count)) if count > 1 else np.full(runs.shape[:-1], np.inf)
