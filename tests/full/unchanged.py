@@ -13,7 +13,6 @@ commands exit with 1 where something fails or differs. Only names that stay are 
 
 import argparse
 import collections
-import inspect
 import os
 import pickle
 import subprocess
@@ -83,7 +82,8 @@ simulation = { horizon = 3000, seeds = 512, record = 20, key = 5, block = 16 }
 policies = [{ kind = "fair-learn", label = "mine", base = "thompson", alpha = [0.0, 5.0] }, { kind = "lfg" }]
 problem = { means = [0.9, 0.8, 0.1], fractions = 0.1, penalties = { gap_fraction = 0.5 }, reward = { kind = "beta" } }
 """
-TUNING = '[tuning]\npolicy = "lfg"\nparameters = ["eta"]\nobjective = "regret"\nsteps = 3\nseeds = 16\nhorizon = 60\n'
+TUNING = '[tuning]\npolicy = "lfg"\nparameters = ["eta"]\nobjective = "regret"\nsteps = 3\nseeds = 16\n'
+TUNING += "final_seeds = 64\nhorizon = 60\n"
 # fmt: on
 
 
@@ -156,10 +156,16 @@ def by_command(way, text, blocks=None):
     return xr.load_dataset(Path(way, "tuning.nc" if way == "tune" else "results.nc"))
 
 
-def tuned(policy, parameters, objective, estimator="relaxed", **changes):
+def tuned(policy, parameters, objective, estimator="perturbation", **changes):
     """A tuning's trajectory, what it chose, and what the chosen policy does."""
-    which = next(p.name for p in inspect.signature(jb.tuning.tune).parameters.values() if p.default == "relaxed")
-    setting = {"objective": objective, "horizon": 60, "seeds": 16, "steps": 3, which: estimator}
+    setting = {
+        "objective": objective,
+        "horizon": 60,
+        "seeds": 16,
+        "steps": 3,
+        "final_seeds": 64,
+        "estimator": estimator,
+    }
     made = jb.tuning.tune({**WORLD, **changes}, policy, parameters, **setting)
     chosen = {f"chosen {name}": (("arm",)[: value.ndim], value) for name, value in made.values.items()}
     pulls = jb.simulate({**WORLD, **changes}, made.policy, **SETTING).pulls
@@ -178,6 +184,7 @@ def simulations(part):
         yield "tuning-penalties", lambda: tuned(hard, ["penalties"], "penalized_reward")
         yield "tuning-metric", lambda: tuned("lfg", ["eta"], "unfairness")
         yield "tuning-budget", lambda: tuned(hard, {"penalties": [0.1, 0.2, 0.3, 0.4]}, budget)
+        yield "tuning-relaxed", lambda: tuned(hard, ["penalties"], budget, "relaxed")
         yield "tuning-score", lambda: tuned("eta-fucb", ["eta"], budget, "score", delay=LATE)
 
 

@@ -11,8 +11,8 @@ from small_problem import HORIZON, SEEDS, SMALL
 import jaxbandit as jb
 from jaxbandit import tuning
 from jaxbandit.core import prng
-from jaxbandit.tuning import gradient_program
-from jaxbandit.tuning.gradient_program import GradientProgram
+from jaxbandit.tuning.estimators import gradient_program
+from jaxbandit.tuning.estimators.gradient_program import GradientProgram
 from jaxbandit.tuning.parameters import supported_estimators
 
 MEANS, TAU, PENALTIES, T = [0.9, 0.2], [Fraction(11, 20), Fraction(2, 5)], [0.2, 0.45], 6

@@ -1,4 +1,4 @@
-"""`tune`: the steps it takes, budgets, objectives and what stops it."""
+"""`tune`: what it compares, that the result keeps its limits, known optima, and what stops it."""
 
 import doctest
 import functools
@@ -18,79 +18,258 @@ from jaxbandit import tuning
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.metrics import definitions
-from jaxbandit.policies.base import Policy
+from jaxbandit.tuning import Goal, Limit
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+BUDGET = {"kind": "budget", "most": 4.0}
+SETTING = {"horizon": HORIZON, "seeds": SEEDS, "steps": 5, "final_seeds": 256}
 
 
-def tuned_once():
-    """From a bonus that is too large."""
-    return tuning.tune(
-        SMALL, "hard-threshold-ucb", START, horizon=HORIZON, seeds=SEEDS, steps=12, check=4, optimizer=optax.adam(0.05)
-    )
+def tune(parameters=START, policy="hard-threshold-ucb", **changes):
+    return tuning.tune(SMALL, policy, parameters, **{**SETTING, "objective": BUDGET, **changes})
 
 
-tuned = functools.cache(tuned_once)
+tuned = functools.cache(tune)
 
 
-def test_the_checked_step_with_the_lowest_objective_is_the_result():
-    path = tuned().trajectory
-    assert path.sizes == {"step": 13, "arm": 3}
-    assert np.isfinite(path.hard_objective.values).tolist() == [step % 4 == 0 for step in range(13)]
-    assert tuned().step == int(path.hard_objective.argmin("step"))
-    np.testing.assert_array_equal(path.penalties.sel(step=tuned().step), tuned().values["penalties"])
-    np.testing.assert_array_equal(path.penalties[0], START["penalties"])
-    assert np.all(path.penalties >= 0)
-    assert tuned().rounds == (13 + 4) * SEEDS * HORIZON
-    assert list(path.data_vars) == [
-        *("penalties", "objective", "objective_stderr", "gradient_norm"),
-        *("penalized_regret", "hard_penalized_regret", "hard_objective"),
-    ]
+def finals(policy, metric, **changes):
+    """A metric of each run at the horizon."""
+    options = {"horizon": HORIZON, "seeds": 256, "record": 1, "metrics": [metric], **changes}
+    return jb.simulate(SMALL, policy, **options)[f"{metric}_final"].values[0]
 
 
-def test_tuning_lowers_the_regret_of_the_policy_on_other_seeds():
-    before = jb.policy("hard-threshold-ucb", **START)
+# What is compared, and the trajectory.
+
+
+def test_the_points_are_simulated_on_fresh_runs_that_all_have_in_common():
+    """Runs from `seeds` on: the means are those of `jb.simulate` with as many runs, or a few times as many."""
+    assert [point.name for point in tuned().points] == ["start", "common", "result"]
+    policies = {
+        point.name: {"kind": "hard-threshold-ucb", "penalties": [point.values["penalties"].tolist()]}
+        for point in tuned().points
+    }
     fresh = jb.simulate(
-        SMALL, {"before": before, "after": tuned().policy}, horizon=HORIZON, seeds=256, key=1, record=1,
-        metrics=["penalized_regret"],
-    )  # fmt: skip
-    before, after = fresh.penalized_regret.values[:, 0, -1]
-    assert after < before - 4 * np.hypot(*fresh.penalized_regret_stderr.values[:, 0, -1])
+        SMALL, policies, horizon=HORIZON, seeds=1024, first_seed=SEEDS, record=1, metrics=["regret", "unfairness"]
+    )
+    for place, point in enumerate(tuned().points):
+        regret, missed = fresh.regret_final.values[place, 0], fresh.unfairness_final.values[place, 0]
+        counts = range(256, 1025, 256)
+        count = min(counts, key=lambda n: abs(regret[:n].std(ddof=1) / np.sqrt(n) - point.objective_stderr))
+        np.testing.assert_allclose(point.objective, regret[:count].mean(), rtol=1e-6)
+        np.testing.assert_allclose(point.objective_stderr, regret[:count].std(ddof=1) / np.sqrt(count), rtol=1e-5)
+        np.testing.assert_allclose(point.limited["unfairness"], missed[:count].mean(), rtol=1e-6)
+        upper = missed[:count].mean() + 1.96 * missed[:count].std(ddof=1) / np.sqrt(count)
+        assert point.meets_limits == (upper <= 4.0)
+
+
+def test_the_result_keeps_its_limit_on_other_random_numbers_and_is_better_than_the_start():
+    points = {point.name: point for point in tuned().points}
+    assert points["result"].meets_limits
+    policies = {
+        name: {"kind": "hard-threshold-ucb", "penalties": [points[name].values["penalties"].tolist()]}
+        for name in ("start", "result")
+    }
+    fresh = jb.simulate(
+        SMALL, policies, horizon=HORIZON, seeds=1024, key=11, record=1, metrics=["regret", "unfairness"]
+    )
+    missed = fresh.unfairness_final.values[1, 0]
+    assert missed.mean() <= 4.0 + 3 * missed.std() / 32
+    start, result = fresh.regret_final.values[:, 0]
+    assert result.mean() < start.mean() - 1.0
+    if points["common"].meets_limits:
+        assert points["result"].objective <= points["common"].objective
+
+
+def test_the_trajectory_begins_with_the_start_and_the_best_common_value():
+    path = tuned().trajectory
+    assert path.sizes["arm"] == 3
+    assert 3 <= path.sizes["step"] <= 2 + SETTING["steps"]
+    assert list(path.data_vars) == [
+        *("penalties", "objective", "objective_stderr", "unfairness", "multiplier_unfairness", "gradient_norm"),
+    ]
+    np.testing.assert_allclose(path.penalties[0], START["penalties"], rtol=1e-12)
+    assert np.unique(path.penalties[1]).size == 1
+    np.testing.assert_allclose(path.penalties[1], tuned().points[1].values["penalties"])
+    assert np.isnan(path.multiplier_unfairness[:2]).all()
+    assert (path.multiplier_unfairness[2:] >= 0).all()
+    assert np.isfinite(path.gradient_norm[2:]).all()
+    assert np.isfinite(path.objective).all()
+    runs = finals(jb.policy("hard-threshold-ucb", **START), "regret", seeds=SEEDS)[0]
+    np.testing.assert_allclose(path.objective[0], runs.mean(), rtol=1e-6)
+    np.testing.assert_allclose(path.objective_stderr[0], runs.std(ddof=1) / np.sqrt(SEEDS), rtol=1e-5)
+    assert tuned().rounds > 41 * SEEDS // 2 * HORIZON
 
 
 def test_tuning_again_gives_the_same():
-    xr.testing.assert_identical(tuned_once().trajectory, tuned().trajectory)
+    again = tune()
+    xr.testing.assert_identical(again.trajectory, tuned().trajectory)
+    assert repr(again) == repr(tuned())
 
 
-def test_the_result_shows_policy_values_step_and_objective():
-    values = np.round(tuned().values["penalties"], 6).tolist()
-    before, after = (float(tuned().trajectory.hard_objective[step]) for step in (0, tuned().step))
-    assert repr(tuned()) == (
-        f"Tuned(hard-threshold-ucb: penalties = {values}; step {tuned().step} of 12; "
-        f"penalized regret {before:.6g} before, {after:.6g} after)"
-    )
+def test_the_result_prints_as_a_table():
+    lines = repr(tuned()).splitlines()
+    assert re.fullmatch(r"hard-threshold-ucb: (converged|stopped) after \d steps; means ± 95 % on fresh runs", lines[0])
+    assert re.fullmatch(r" +regret \(reward\) +unfairness <= 4 +values", lines[1])
+    for line, point in zip(lines[2:5], tuned().points, strict=True):
+        assert line.startswith(f"{point.name} ")
+        assert line.endswith(f"penalties = {np.round(point.values['penalties'], 6).tolist()}")
+        number, half = re.search(r"([\d.]+) ± ([\d.]+)", line).groups()
+        assert abs(float(number) - point.objective) < 0.06
+        assert abs(float(half) - 1.96 * point.objective_stderr) < 0.06
+    assert [line.removeprefix("warning: ") for line in lines[5:]] == list(tuned().warnings)
 
 
-def test_a_budget_is_met_by_the_policy_itself():
-    """The start breaks it; the multiplier rises until the policy meets it, as the result does on the same seeds."""
-    objective = tuning.Budget(most=4.0, multiplier=0.0, integral_gain=2.0)
-    result = tuning.tune(
-        SMALL, "hard-threshold-ucb", {"penalties": [0.0, 0.0, 0.0]},
-        objective=objective, horizon=HORIZON, seeds=SEEDS, steps=12, check=1, learning_rate=0.2,
-    )  # fmt: skip
-    path = result.trajectory
-    assert path.hard_unfairness[0] > 4 >= path.hard_unfairness[result.step]
-    assert path.multiplier[0] == 0 < path.multiplier.max()
-    inside = path.hard_regret.where(path.hard_unfairness <= 4)
-    assert path.hard_regret[result.step] == inside.min()
-    assert re.search(r"; step \d+ of 12; regret [\d.]+ before, [\d.]+ after; unfairness [\d.]+ before", repr(result))
-    np.testing.assert_allclose(path.objective, path.regret + path.multiplier * (path.unfairness - 4), rtol=1e-5)
+def test_the_figure_shows_objective_limit_parameters_and_prices():
+    figure = tuned().figure()
+    assert [axis.get_ylabel() for axis in figure.axes] == [
+        *("regret (reward)", "unfairness", "parameters", "objective per unit of the limit"),
+    ]
+    assert {axis.get_xlabel() for axis in figure.axes} == {"step"}
+    labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert "unfairness <= 4" in labels
+    assert len(figure.axes[2].get_legend().get_texts()) == 3
 
 
-def test_the_multiplier_follows_the_excess_and_its_change():
-    budget = tuning.Budget(most=5.0, multiplier=1.0, integral_gain=0.1, proportional_gain=2.0)
-    assert budget.with_updated_multiplier(10.0, 10.0).multiplier == pytest.approx(1.1)
-    assert budget.with_updated_multiplier(10.0, 5.0).multiplier == pytest.approx(1.1 + 2.0)
-    assert budget.with_updated_multiplier(0.0, 5.0).multiplier == 0  # not below
-    assert budget.replace(most=0.0).with_updated_multiplier(3.0, 3.0).multiplier == pytest.approx(1.3)
+# Known optima.
+
+
+class Share(jb.Policy):
+    """Plays arm 0 with probability p, else arm 1."""
+
+    p: float = jb.parameter(0.9, low=0, high=1)
+
+    def select(self, state, now):
+        drawn = now.random.uniform() < self.p
+        return jnp.concatenate([drawn, ~drawn])
+
+
+class PlaysOfArm0(tuning.Objective):
+    maximised = True
+    label = "plays of arm 0"
+
+    def value(self, counts, inputs, measured):
+        return counts[:, 0]
+
+
+def share_of_arm_0():
+    """A metric with values from 0 to 1, defined anew; it ends with the test."""
+
+    class Share0(jb.Metric, name="share_of_0"):
+        """N_0(t) / t."""
+
+        label = "share of arm 0"
+
+        def value(self, now):
+            return now.pulls[0] / now.t
+
+    return Share0
+
+
+T = 100
+TWO_ARMS = jb.Problem([0.2, 1.0], fractions=[0.5, 0.0], reward="constant")  # regret: 0.8 N_0
+OPTIMA = {
+    # What to tune for, and the best p: N_0 is binomial with mean p T.
+    "a budget": ({"kind": "budget", "most": 10.0}, 0.4),  # 0.5 T - p T <= 10
+    "at least a share": ({"minimize": "regret", "subject_to": {"metric": "share_of_0", "at_least": 0.3}}, 0.3),
+    "between two shares": (
+        {
+            "minimize": {"regret": -2.0},
+            "subject_to": [{"metric": "share_of_0", "at_least": 0.1}, {"metric": "share_of_0", "at_most": 0.25}],
+        },
+        0.25,
+    ),
+    "a maximised objective": (Goal(PlaysOfArm0(), (Limit("share_of_0", 0.6),)), 0.6),
+    "a weighted sum": ({"minimize": {"regret": 1.0, "unfairness": 1.6}}, 0.5),  # the missed round counts twice
+    "no limit": ("regret", 0.0),
+    "the upper end": (PlaysOfArm0(), 1.0),
+}
+
+
+FAST = ("between two shares", "a maximised objective")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in FAST)) for name in OPTIMA])
+def test_a_known_optimum(name):
+    """Up to the width of the interval that keeps a limit with confidence, and the bend of the missed rounds."""
+    objective, best = OPTIMA[name]
+    share_of_arm_0()
+    found = tuning.tune(TWO_ARMS, Share(), ["p"], objective=objective, horizon=T, seeds=SEEDS, steps=5, final_seeds=512)
+    inside = 0.01 if found.goal.limits else (0.06 if name == "a weighted sum" else 0.0)
+    assert abs(float(found.values["p"]) - best) <= inside
+    assert found.points[-1].meets_limits
+    assert found.policy == Share(p=float(found.values["p"]))
+    if name == "a maximised objective":
+        np.testing.assert_allclose(found.points[-1].objective, T * best, rtol=0.02)
+        assert found.trajectory.objective.attrs["long_name"] == "plays of arm 0"
+
+
+# What stops it, and what the user gives.
+
+
+@pytest.mark.parametrize("optimizer", [optax.adam(0.1), optax.chain(optax.clip(1.0), optax.sgd(0.05))])
+def test_optimizers_of_optax_are_used(optimizer):
+    seen = []
+
+    def update(gradient, state, parameters=None):
+        seen.append(gradient)
+        return optimizer.update(gradient, state, parameters)
+
+    found = tune(optimizer=optax.GradientTransformation(optimizer.init, update))
+    assert found.points[-1].meets_limits
+    assert found.points[-1].objective < found.points[0].objective
+    assert len(seen) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", ["relaxed", "score"])
+def test_slopes_may_come_from_a_soft_policy(estimator):
+    found = tune(estimator=estimator)
+    assert found.points[-1].meets_limits
+    assert found.points[-1].objective < found.points[0].objective - 1.0
+
+
+@pytest.mark.slow
+def test_several_parameters_of_different_shapes():
+    found = tune({"penalties": [0.3, 0.2, 0.1], "exploration": 2.0}, steps=3)
+    assert found.values["penalties"].shape == (3,)
+    assert found.values["exploration"].shape == ()
+    assert "penalties = [" in repr(found)
+    assert "exploration = " in repr(found)
+    assert found.trajectory.exploration.dims == ("step",)
+    assert finals(found.policy, "unfairness", first_seed=SEEDS).mean() <= 4.2
+
+
+@pytest.mark.slow
+def test_a_number_for_all_arms_is_tuned_as_one_number():
+    found = tune({"penalties": 0.6}, steps=3)
+    assert found.values["penalties"].shape == ()
+    assert isinstance(found.policy.penalties, float)
+    assert found.points[-1].meets_limits
+
+
+@pytest.mark.parametrize("estimator", ["perturbation", pytest.param("relaxed", marks=pytest.mark.slow)])
+def test_parameters_that_start_at_0(estimator):
+    """The start misses every round that it can; the search leaves it."""
+    found = tune({"penalties": [0.0] * 3}, estimator=estimator)
+    assert found.points[0].values["penalties"].tolist() == [0.0] * 3
+    assert not found.points[0].meets_limits
+    assert found.points[-1].meets_limits
+
+
+@pytest.mark.slow
+def test_one_round_and_two_runs():
+    found = tune(horizon=1, seeds=2, final_seeds=2, steps=1)
+    assert np.isfinite(found.points[-1].objective)
+
+
+@pytest.mark.slow
+def test_double_precision(float64):
+    found = tune(seeds=16, final_seeds=64, steps=2)
+    assert found.values["penalties"].dtype == np.float64
+    assert found.points[-1].meets_limits
+    expected = finals(found.policy, "regret", first_seed=16, seeds=64)[0].mean()
+    if found.points[-1].objective_stderr > 0.04:
+        np.testing.assert_allclose(found.points[-1].objective, expected, rtol=1e-9)
 
 
 def test_rewards_are_those_of_the_counts():
@@ -111,42 +290,9 @@ def test_rewards_are_those_of_the_counts():
 
 
 @pytest.mark.slow
-def test_objectives_can_be_user_defined_and_maximised():
-    class PlaysOfLastArm(tuning.Objective, name="plays-of-last-arm"):
-        maximised = True
-
-        def value(self, counts, inputs, measured):
-            return counts[:, -1]
-
-    result = tuning.tune(
-        SMALL, "hard-threshold-ucb", {"penalties": [0.1] * 3},
-        objective=PlaysOfLastArm(), horizon=HORIZON, seeds=SEEDS, steps=4, check=1, learning_rate=0.2,
-    )  # fmt: skip
-    del tuning.Objective.registry["plays-of-last-arm"]
-    assert result.values["penalties"][2] > 0.1
-    assert result.trajectory.hard_objective[result.step] == result.trajectory.hard_objective.max()
-
-
-def test_an_objective_that_is_not_finite_raises_an_error_with_the_step_and_the_parameters():
-    class Broken(jb.Index, name="broken-index"):
-        bonus: float = jb.parameter(1.0, smooth=True)
-        real_counts = True
-
-        def value(self, state, now):
-            return now.mean + jnp.log(self.bonus)
-
-    jump = optax.GradientTransformation(  # from 1 to -1
-        lambda parameters: (), lambda slopes, state, _: (jax.tree.map(lambda x: -2 * np.ones_like(x), slopes), state)
-    )
-    with pytest.raises(FloatingPointError, match=r"not finite in step 1, at bonus = -1\.0"):
-        tuning.tune(SMALL, Broken(), ["bonus"], horizon=8, seeds=16, steps=5, optimizer=jump)
-    del Policy.registry["broken-index"]
-
-
-@pytest.mark.slow
 def test_the_examples_of_tuning_run():
     tried = 0
-    for name in ("gradients", "objective", "tune"):
+    for name in ("goal", "gradients", "objective", "tune", "tuned"):
         module = importlib.import_module(f"jaxbandit.tuning.{name}")
         for test in doctest.DocTestFinder().find(module, extraglobs={"jb": jb}):
             tried += len(test.examples)

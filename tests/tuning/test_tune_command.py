@@ -1,5 +1,6 @@
 """`jaxbandit tune`: the files it writes, and what it refuses."""
 
+import json
 import os
 import re
 import time
@@ -14,6 +15,7 @@ import jaxbandit as jb
 from jaxbandit import cli
 from jaxbandit.experiments.configs.config import make_plan
 from jaxbandit.tuning import command, plot
+from jaxbandit.tuning.search import evaluation
 
 FILES = ["tuned.toml", "tuning.nc", "tuning.pdf", "tuning.png"]
 HEX = "0123456789abcdef" * 2
@@ -35,15 +37,24 @@ def test_the_command_writes_a_config_that_runs(config, tmp_path, capsys):
     assert cli.main(["tune", str(config), "--out", str(out)]) == 0
     assert names(out) == FILES
     printed = capsys.readouterr().out
-    assert "before: penalized regret" in printed
+    assert printed.startswith("HT:\nhard-threshold-ucb: stopped after 2 steps; means ± 95 % on fresh runs\n")
+    for line, name in zip(printed.splitlines()[3:6], ("start", "common", "result"), strict=True):
+        assert line.startswith(f"{name} ")
+    assert "warning: the search has not converged in 2 steps" in printed
+    assert printed.endswith(f"wrote tuned.toml, tuning.nc, tuning.png, tuning.pdf to {out}/\n")
     with xr.open_dataset(out / "tuning.nc") as path:
         path.load()
-    assert path.sizes["step"] == 5
-    assert path.attrs["policy"] == "HT"
+    assert path.sizes["step"] == 4
+    assert (path.attrs["policy"], path.attrs["converged"]) == ("HT", 0)
+    assert path.attrs["warnings"].splitlines() == [
+        line.removeprefix("warning: ") for line in printed.splitlines() if line.startswith("warning: ")
+    ]
+    assert tomllib.loads(path.attrs["config"])["tuning"]["steps"] == 2
     tuned = tomllib.loads((out / "tuned.toml").read_text())
     assert "tuning" not in tuned
     assert [table.get("label") for table in tuned["policies"]] == ["HT", None, "HT, tuned"]
-    np.testing.assert_array_equal(np.ravel(tuned["policies"][2]["penalties"]), path.penalties[path.attrs["step"]])
+    shown = re.search(r"^result .*penalties = (\[.*\])$", printed, re.MULTILINE).group(1)
+    np.testing.assert_allclose(np.ravel(tuned["policies"][2]["penalties"]), json.loads(shown), atol=1e-6)
     assert [one.label for one in make_plan(tuned).configurations] == ["HT", "uniform-random", "HT, tuned"]
     assert [one.label for one in make_plan(tomllib.loads(TOML)).configurations] == ["HT", "uniform-random"]
     assert (
@@ -57,8 +68,20 @@ def test_the_command_writes_a_config_that_runs(config, tmp_path, capsys):
         ("tuning.stepz=3", "unknown key tuning.stepz (did you mean 'steps'?)"),
         ("tuning.rate=0.1", "unknown key tuning.rate (did you mean 'learning_rate'?)"),
         ("tuning.policy=ucb1", "tuning.policy = 'ucb1': must be one of HT, uniform-random"),
-        ("tuning.policy=uniform-random", "tuning.policy = 'uniform-random': must be a policy that can be tuned"),
-        ("tuning.temperature=-1", "tuning.temperature = -1: must be a number >= 1e-6"),
+        ("tuning.policy=uniform-random", "tuning.parameters = 'penalties': "),
+        ("tuning.check=2", "unknown key tuning.check; valid keys: estimator, final_seeds, horizon"),
+        ("tuning.constraint=projection", "unknown key tuning.constraint"),
+        ("tuning.estimator=both", "tuning.estimator = 'both': must be one of perturbation, relaxed, score"),
+        ("tuning.temperature=0.1", "tuning.temperature = 0.1: must not be given with the estimator 'perturbation'"),
+        ("tuning.final_seeds=1", "tuning.final_seeds = 1: must be a whole number >= 2"),
+        ("tuning.horizon=0", "tuning.horizon = 0: must be a whole number >= 1"),
+        ("simulation.horizon=0", "simulation.horizon = 0: must be a whole number >= 1"),
+        ("tuning.learning_rate=0", "tuning.learning_rate = 0: must be a number > 0"),
+        ("tuning.parameters={penalties=[0.1, -0.2, 0.3]}", "tuning.parameters.penalties = [0.1, -0.2, 0.3]: must be "),
+        (
+            "tuning.objective={minimize='regret', subject_to=[{metric='unfairness', at_mots=3}]}",
+            "unknown key tuning.objective.subject_to[0].at_mots (did you mean 'at_most'?)",
+        ),
         ("tuning.parameters=[]", "tuning.parameters = []: must be a list of names"),
         ("tuning.seeds=0", "tuning.seeds = 0: "),
         ("tuning.objective={kind='budget', bound=1}", "unknown key tuning.objective.bound; valid keys: "),
@@ -73,11 +96,11 @@ def test_a_bad_table_is_refused_and_nothing_is_written(change, message, config, 
 
 
 @pytest.fixture(scope="module")
-def tuned():
+def tuned(tmp_path_factory):
     """A tuning of one step, and its result."""
     config = tomllib.loads(TOML)
-    task = command.make_task({**config, "tuning": {**config["tuning"], "steps": 1, "check": 1}})
-    return task, task.run()
+    task = command.make_task({**config, "tuning": {**config["tuning"], "steps": 1}})
+    return task, task.run(tmp_path_factory.mktemp("tuned"))
 
 
 def test_staging_folders_of_killed_processes_are_removed_and_those_of_live_ones_are_not(tuned, tmp_path):
@@ -110,3 +133,21 @@ def test_a_tuning_that_cannot_be_written_leaves_nothing(tuned, tmp_path, monkeyp
         with pytest.raises(jb.WriteError if isinstance(error, OSError) else KeyboardInterrupt):
             command.write(*tuned, tmp_path / "made")
     assert names(tmp_path / "made") == []
+
+
+def test_a_full_disk_does_not_lose_the_simulations(config, tmp_path, monkeypatch, capsys):
+    """The files cannot be written; the command is repeated once there is room, and simulates nothing again."""
+    out, arguments = tmp_path / "made", ["tune", str(config), "--out", str(tmp_path / "made")]
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plot, "draw", full)
+        assert cli.main(arguments) == 1
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+    assert names(out) == ["unfinished"]
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "run", lambda plan: pytest.fail("simulated again"))
+        assert cli.main(arguments) == 0
+    assert names(out) == FILES

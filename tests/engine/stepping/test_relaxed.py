@@ -7,7 +7,7 @@ import pytest
 from stepping import problem_for, scanned
 
 import jaxbandit as jb
-from jaxbandit.tuning.gradient_program import GradientProgram
+from jaxbandit.tuning.estimators.gradient_program import GradientProgram
 
 T, SEEDS = 30, 3
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # less time to compile

@@ -20,7 +20,7 @@ from jaxbandit.engine import simulation as engine
 from jaxbandit.environment import conversion_log
 from jaxbandit.experiments.configs import config
 from jaxbandit.tuning import command as task
-from jaxbandit.tuning import gradient_program
+from jaxbandit.tuning.search import evaluation
 
 SECONDS = 10  # after which what is checked counts as stuck; each takes some milliseconds
 
@@ -184,17 +184,17 @@ def test_damaged_changes(folder):
 
 
 def test_damaged_tuning_tables(folder, monkeypatch):
-    """Everything about them is checked before the first gradient."""
+    """Everything about them is checked before the first simulation."""
 
     def accept(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gradient_program.GradientProgram, "runs", accept)
+    monkeypatch.setattr(evaluation.Evaluator, "__call__", accept)
     path, keys, accepted = folder / "tuned.toml", Counter(), 0
     for _, content in damaged_configs.tunings(seed=0, count=300):
         path.write_bytes(content)
         try:
-            keys[checked(lambda: task.make_task(config.load(path)).run())[0]] += 1
+            keys[checked(lambda: task.make_task(config.load(path)).run(folder))[0]] += 1
         except KeyboardInterrupt:
             accepted += 1
     assert accepted >= 24

@@ -209,17 +209,34 @@ TUNING = {
         *({"kind": "budget", "metric": 1.5}, {"kind": "budget", "limited": {}}, {"kind": "budget", "most": 2**70}),
         *({"kind": "budget", "most": "5"}, {"kind": "budget", "price": 1e30}, {"kind": "regret", "metric": "regret"}),
         *({"kind": "metric", "metric": "utility"}, {"kind": "budget", "label": "x", "maximised": True}),
+        *(
+            {"minimize": value}
+            for value in ("regret", "", {}, {"regret": "1"}, {"regret": [1]}, {"no": 1}, 3, [], LONG)
+        ),
+        *({"minimize": "regret", "over": value} for value in ("worst", "all", 3, [], {}, True)),
+        *(
+            {"minimize": "regret", "subject_to": value}
+            for value in ([], {}, 3, "unfairness", [3], [[]], [{}], [{"metric": "regret"}], [{"at_most": 1}], [LONG])
+        ),
+        *(
+            {"minimize": "regret", "subject_to": [{"metric": "unfairness", **value}]}
+            for value in (
+                {"at_most": "1"},
+                {"at_most": 2**70},
+                {"at_least": []},
+                {"at_most": 1, "at_least": 0},
+                {"x": 1},
+            )
+        ),
     ],
-    "estimator": ["score", "relaxed", ["score"], {}, 3, ""],
+    "estimator": ["perturbation", "score", "relaxed", ["score"], {}, 3, ""],
     "horizon": [10**9, 2**24, 0, -1, 2.0, True, "20"],
     "seeds": [10**12, 1, 0, 2**31, 4.0, False],
     "steps": [0, -1, 2.0, True, "4", [4]],
     "temperature": [0, 5e-324, 1e30, 2**70, [0.1], "0.1", True, float("nan")],
     "width": [0, -1, 1e31, [0.1], {}, 10**400],
     "learning_rate": [-1, 2**70, [0.1], "fast", float("inf"), True],
-    "constraint": ["projection", "reparametrisation", "none", 3, [], {}, {"eta": "projection"}, {"penalties": []}],
-    "common": [False, 1, "true", []],
-    "check": [0, -1, 10**12, 1.5, True],
+    "final_seeds": [10**12, 1, 0, 2**31, 4.0, False, "8"],
     "key": [1],
     "optimizer": ["adam", CODE],
     "progress": [True],

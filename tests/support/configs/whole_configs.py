@@ -82,7 +82,6 @@ policy = "ucb-pllp (eps=0.1)"
 parameters = ["alpha", "eps"]
 estimator = "score"
 objective = "regret"
-constraint = { alpha = "reparametrisation" }
 """,
     """
 [simulation]
@@ -202,7 +201,5 @@ steps = 4
 temperature = 0.1
 width = 0.5
 learning_rate = 0.1
-constraint = { penalties = "reparametrisation", exploration = "projection" }
-common = true
-check = 2
+final_seeds = 32
 """

@@ -28,7 +28,7 @@ kind = "uniform-random"
 [tuning]
 policy = "HT"
 parameters = {{ penalties = [0.6, 0.6, 0.6] }}
-steps = 4
+steps = 2
 seeds = {SEEDS}
-check = 2
+final_seeds = 128
 """
