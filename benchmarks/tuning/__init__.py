@@ -1,1 +1,1 @@
-"""Tuning by gradients, against searches."""
+"""Tuning against searches, on random problems."""
