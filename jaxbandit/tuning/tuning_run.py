@@ -114,7 +114,10 @@ class TuningRun:
         )
         while len(search.steps) < self.steps and not search.converged:
             search.take_step()
-        found = select(landscape, given, search)
+        # One parameter is chosen among the values of the sweep, too: its search has nothing but noise to gain.
+        name = self.tunables[0].name
+        more = [space.of({name: np.array(value)}) for value in swept.promising] if space.size == 1 else []
+        found = select(landscape, given, search, more)
         path = trajectory_of(given, scores, search.steps, space, goal)
         return self._result(evaluator, swept, space, search, found, path)
 

@@ -49,7 +49,7 @@ class Candidates:
         return Candidates(np.concatenate([self.points, points]), self.scores.joined(scores))
 
 
-def select(landscape: Landscape, given: np.ndarray, search: Search) -> Candidates:
+def select(landscape: Landscape, given: np.ndarray, search: Search, more: Sequence[np.ndarray] = ()) -> Candidates:
     """Simulate what the search found on fresh runs.
 
     Where a limit has a price, points a little within and beyond it are tried as well, until one is found whose upper
@@ -60,8 +60,9 @@ def select(landscape: Landscape, given: np.ndarray, search: Search) -> Candidate
         landscape: the goal.
         given: points that are candidates in any case, `[P, n]`.
         search: the search, with its steps.
+        more: further candidates, each `[n]`.
     """
-    points = np.array([*given, *_visited(search)])
+    points = np.array([*given, *_visited(search), *more])
     found = Candidates(points, landscape.fresh(points))
     normal = _normal(search.steps, landscape.units)
     if normal is None:

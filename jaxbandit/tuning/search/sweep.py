@@ -15,6 +15,7 @@ from jaxbandit.tuning.search.evaluation import Scores
 COUNT = 41  # values of a sweep
 _DECADES = 2.0  # to either side of the start
 _EXTENSIONS = 3  # by as many decades each, if the best value is at an end, or no value matters
+_PROMISING = 8
 REFINED = 9  # values of a refinement between the neighbours of the best value
 
 EvaluateValues = Callable[[Sequence[Values], int], Scores]  # of some points, each with a number of seeds
@@ -28,6 +29,7 @@ class Sweep:
         best: the best common value of each parameter.
         scales: by name, the distance of the best value from the lower end of the range (from 0 if there is none), > 0.
         ranges: how much each limited metric varies over the sweep, `[limits]`.
+        promising: values of the last parameter that came out best in the first pass, which is coarse and noisy.
         free: how far the best value without limits is beyond them, `[limits]`.
         flat: the names of the parameters on which the goal does not depend, up to the errors of the sweep.
         at_end: the names of the parameters whose best value is the largest that was tried.
@@ -36,6 +38,7 @@ class Sweep:
     best: Values
     scales: dict[str, float]
     ranges: np.ndarray
+    promising: np.ndarray
     free: np.ndarray
     flat: tuple[str, ...]
     at_end: tuple[str, ...]
@@ -74,7 +77,8 @@ def sweep(evaluate: EvaluateValues, goal: Goal, tunables: Sequence[Tunable], see
         best[tunable.name] = np.full(tunable.start.shape, common)
         scales[tunable.name] = _scale(common - _low(tunable), values[_last_alike(scores, place)], place, tunable)
         free = scores.excess[np.nanargmin(scores.value)]
-    return Sweep(best, scales, ranges, free, tuple(flat), tuple(at_end))
+        promising = values[np.lexsort((scores.value, np.maximum(scores.excess, 0.0).sum(axis=1)))[:_PROMISING]]
+    return Sweep(best, scales, ranges, promising, free, tuple(flat), tuple(at_end))
 
 
 def _scale(best: float, alike: float, place: int, tunable: Tunable) -> float:
