@@ -60,7 +60,9 @@ def _normal(place, run, size, _kept={}):  # noqa: B006
     return _kept[place, run, size]
 
 
-def tune_function(evaluator, start, limits=(), *, steps=30, seeds=64, final_seeds=256, low=0.0, high=None):
+def tune_function(
+    evaluator, start, limits=(), *, steps=30, seeds=64, final_seeds=256, low=0.0, high=None, optimizer=None
+):
     """The result of `tune` where functions stand for the simulations; `limits` are `Limit`s."""
     start = np.asarray(start, float)
     run = TuningRun(
@@ -73,7 +75,7 @@ def tune_function(evaluator, start, limits=(), *, steps=30, seeds=64, final_seed
         softness={},
         steps=steps,
         final_seeds=final_seeds,
-        optimizer=default_optimizer(0.2),
+        optimizer=optimizer or default_optimizer(0.2),
     )
     return run._tuned(evaluator)
 

@@ -105,6 +105,7 @@ def test_the_score_gradient_of_a_run_uses_the_mean_of_the_others_as_its_baseline
         np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_relaxed_objective_approaches_that_of_the_policy_itself():
     """Run by run, on the same rewards, as temperature and width fall."""
     policy = jb.policy("hard-threshold-ucb", exploration=1.0)
@@ -128,11 +129,11 @@ RELAXED, SCORE = ("relaxed",), ("score",)
 @pytest.mark.parametrize(
     ("kind", "parameters", "problem", "estimators"),
     [
-        ("hard-threshold-ucb", ["exploration"], {"delay": {"kind": "fixed", "d": 2}}, SCORE),
         *(
             pytest.param(*case, marks=pytest.mark.slow, id=case[0])
             for case in [
                 ("ucb1", ["exploration"], {}, RELAXED),
+                ("hard-threshold-ucb", ["exploration"], {"delay": {"kind": "fixed", "d": 2}}, SCORE),
                 ("soft-threshold-ucb", ["penalties"], {}, RELAXED),
                 ("eta-fucb", {"eta": 0.1}, {}, RELAXED),
                 ("lfg", ["eta"], {"plays": 2}, SCORE),

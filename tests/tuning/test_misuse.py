@@ -51,6 +51,7 @@ class Shapeless(tuning.Objective):
         return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["odd", {"minimize": "regret", "subject_to": {"metric": "odd", "at_most": 1}}])
 def test_a_metric_that_is_not_finite_anywhere(objective):
     metric(lambda now: now.pulls[0] * jnp.nan)
@@ -65,6 +66,7 @@ def test_an_objective_that_is_not_finite_anywhere():
         tuning.value_and_gradient(SMALL, "hard-threshold-ucb", START, objective=Odd(), horizon=HORIZON, seeds=SEEDS)
 
 
+@pytest.mark.slow
 def test_points_where_the_objective_is_not_finite_are_not_chosen():
     """Low rates play arm 0 often: NaN there. The best finite point is chosen."""
     found = tune(objective=Odd(most=44.0), steps=2)
@@ -83,7 +85,8 @@ def test_an_objective_of_a_wrong_shape():
 # Several instances.
 
 
-@pytest.mark.parametrize("over", ["mean", pytest.param("worst", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("over", ["mean", "worst"])
 def test_instances(over):
     """The means, or the worst instance of each, from runs of `jb.simulate`."""
     limits = [{"metric": "unfairness", "at_most": 5.0}, {"metric": "unfairness", "at_least": 0.5}]
@@ -116,6 +119,7 @@ def test_instances(over):
 # Arguments.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -177,10 +181,3 @@ def test_what_cannot_be_used_is_refused(changes, message):
 def test_a_folder_that_cannot_be_written(keep):
     with pytest.raises(jb.WriteError, match=r"unfinished/run\.toml cannot be written"):
         tune(keep=keep)
-
-
-def test_a_progress_bar_counts_the_rounds(capsys):
-    found = tune(progress=True, steps=2)
-    shown = capsys.readouterr().err
-    assert "100%" in shown or "rounds" in shown
-    assert f"{found.rounds / 1e6:.2f}M" in shown or f"{found.rounds / 1e3:.0f}k" in shown.replace(".0", "")

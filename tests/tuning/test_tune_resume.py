@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def tune(**changes):
-    setting = {"horizon": HORIZON, "seeds": SEEDS, "steps": 5, "final_seeds": 256, **changes}
+    setting = {"horizon": HORIZON, "seeds": SEEDS, "steps": 3, "final_seeds": 256, **changes}
     objective = setting.pop("objective", {"kind": "budget", "most": 4.0})
     return jb.tuning.tune(SMALL, "hard-threshold-ucb", START, objective=objective, **setting)
 
@@ -85,6 +85,7 @@ def test_an_exception_in_between(uninterrupted, tmp_path, simulations, last):
     assert not (tmp_path / "unfinished").exists()
 
 
+@pytest.mark.slow
 def test_several_interruptions(uninterrupted, tmp_path, simulations):
     for last in (2, 3, 9):
         begin(tmp_path, simulations, last)
@@ -98,7 +99,7 @@ def test_several_interruptions(uninterrupted, tmp_path, simulations):
         {"key": 1},
         {"horizon": 63},
         {"objective": {"kind": "budget", "most": 5.0}},
-        {"steps": 6},
+        {"steps": 4},
         {"final_seeds": 128},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -111,7 +112,10 @@ def test_another_tuning_is_refused(tmp_path, simulations, changes):
     assert kept(tmp_path) == before
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("damage", ["flipped", pytest.param("cut", marks=SLOW), pytest.param("empty", marks=SLOW)])
 def test_a_damaged_file_is_warned_about_and_simulated_again(uninterrupted, tmp_path, simulations, damage):
     begin(tmp_path, simulations)
     path = tmp_path / "unfinished" / kept(tmp_path)[3]

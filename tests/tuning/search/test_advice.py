@@ -126,7 +126,7 @@ def test_the_budget_of_the_old_readme_does_not_bind():
     with pytest.warns(UserWarning, match="does not bind") as caught:
         found = jb.tuning.tune(
             OLD_README, "hard-threshold-ucb", ["penalties"],
-            objective={"kind": "budget", "most": 50.0}, horizon=1000, seeds=16, final_seeds=32, steps=1,
+            objective={"kind": "budget", "most": 50.0}, horizon=1000, seeds=256, final_seeds=256, steps=1,
         )  # fmt: skip
     said = [str(warning.message) for warning in caught]
     assert said == list(found.warnings)
@@ -143,5 +143,5 @@ def test_warnings_may_be_errors():
         with pytest.raises(UserWarning, match="did not depend on penalties"):
             jb.tuning.tune(
                 OLD_README, "hard-threshold-ucb", ["penalties"],
-                objective={"kind": "budget", "most": 50.0}, horizon=1000, seeds=16, final_seeds=32, steps=1,
+                objective={"kind": "budget", "most": 50.0}, horizon=1000, seeds=256, final_seeds=256, steps=1,
             )  # fmt: skip

@@ -1,6 +1,7 @@
 """The search and the selection on functions whose constrained optimum is known."""
 
 import numpy as np
+import optax
 import pytest
 from made_up_landscape import FunctionEvaluator, at_least, at_most, quadratic, tune_function
 
@@ -161,3 +162,12 @@ def test_the_given_start_is_kept_as_it_is(seeds):
     found = tune_function(evaluator, start, steps=2, seeds=seeds, final_seeds=4 * seeds)
     assert found.points[0].values["penalties"].tolist() == start
     np.testing.assert_allclose(found.trajectory.penalties[0], start, rtol=1e-12)
+
+
+@pytest.mark.parametrize("optimizer", [optax.adam(0.1), optax.chain(optax.clip(1.0), optax.sgd(0.1))])
+def test_optimizers_of_optax_take_the_steps(optimizer):
+    problem = quadratic(np.random.default_rng(1), 10)
+    evaluator, start = FunctionEvaluator(problem.value), np.full(10, 3.0)
+    found = tune_function(evaluator, start, optimizer=optimizer)
+    assert problem.value(found.values["penalties"]) - 10 < 0.02 * (problem.value(start) - 10)
+    assert not found.trajectory.identical(tune_function(evaluator, start).trajectory)
