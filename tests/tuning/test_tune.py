@@ -282,7 +282,7 @@ def test_rewards_are_those_of_the_counts():
 @pytest.mark.slow
 def test_the_examples_of_tuning_run():
     tried = 0
-    for name in ("goal", "gradients", "objective", "tune", "tuned"):
+    for name in ("goal", "estimators.gradients", "objective", "tune", "tuned"):
         module = importlib.import_module(f"jaxbandit.tuning.{name}")
         for test in doctest.DocTestFinder().find(module, extraglobs={"jb": jb}):
             tried += len(test.examples)
