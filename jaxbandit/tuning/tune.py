@@ -105,7 +105,8 @@ def tune(
         key: the only source of randomness, an integer or a key of `jax.random`. Run i gets the same rewards as run i of
             `jb.simulate`, whatever the parameters and the policy are.
         keep: a folder for progress. Finished simulations are saved in its subfolder `unfinished`. After an
-            interruption the same call resumes from these. When the call has finished, it removes the subfolder.
+            interruption the same call resumes from these; gradients of soft policies are computed again. When the call
+            has finished, it removes the subfolder.
         progress: show a progress bar with the rounds done, the selections per second and the time left.
 
     Returns:

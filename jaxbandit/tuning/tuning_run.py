@@ -29,7 +29,7 @@ from jaxbandit.tuning.search.landscape import Landscape
 from jaxbandit.tuning.search.linear_model import LinearModel, count_directions, linear_model
 from jaxbandit.tuning.search.points import point_of, trajectory_of
 from jaxbandit.tuning.search.population import GENERATIONS, POINTS, SHARE
-from jaxbandit.tuning.search.selection import MOST_CANDIDATES, Candidates, select
+from jaxbandit.tuning.search.selection import USUAL_CANDIDATES, Candidates, select
 from jaxbandit.tuning.search.steps import TRIED, MakeModel, Search
 from jaxbandit.tuning.search.sweep import COUNT, REFINED, Sweep, sweep
 from jaxbandit.tuning.tuned import Tuned
@@ -89,12 +89,15 @@ class TuningRun:
             shown: whether to show a progress bar.
         """
         problem, settings = self.problem, self.settings
-        with Progress(self._most_rounds(), problem.plays, shown=shown) as bar:
+        with Progress(expected := self._expected_rounds(), problem.plays, shown=shown) as bar:
             evaluator = Evaluator(problem, self.policy, self.tunables, self.goal, settings.horizon, settings.key, bar)
             if folder is None:
-                return self._tuned(evaluator)
-            with Checkpoint(folder, self._fingerprint(evaluator), {"command": "tune"}) as evaluator.checkpoint:
-                return self._tuned(evaluator)
+                tuned = self._tuned(evaluator)
+            else:
+                with Checkpoint(folder, self._fingerprint(evaluator), {"command": "tune"}) as evaluator.checkpoint:
+                    tuned = self._tuned(evaluator)
+            bar.more(evaluator.rounds - expected)  # the bar ends at 100 %
+        return tuned
 
     def _tuned(self, evaluator: Evaluator) -> Tuned:
         goal, seeds = self.goal, self.settings.seeds
@@ -165,11 +168,10 @@ class TuningRun:
             for name, place in (("start", START), ("common", COMMON), ("result", found.best))
         )
         values = points[-1].values
-        rows = np.concatenate([found.points[: COMMON + 1], *([step.y[None] for step in search.steps])])
         tuned = Tuned(
             policy=evaluator.policy(values),
             values=values,
-            step=int(((rows - found.points[found.best]) ** 2).sum(axis=1).argmin()),
+            step=found.best if found.best in exact else _nearest(search, found.points[found.best]),
             points=points,
             converged=search.converged,
             warnings=(),
@@ -179,13 +181,13 @@ class TuningRun:
         )
         return dataclasses.replace(tuned, warnings=tuple(advice(tuned, self.tunables, swept, search, evaluator)))
 
-    def _most_rounds(self) -> int:
-        """The rounds that are simulated if the search takes all steps."""
+    def _expected_rounds(self) -> int:
+        """About the rounds that are simulated if the search takes all steps: what the progress bar expects."""
         size = sum(tunable.start.size for tunable in self.tunables)
         model = 1 + 2 * count_directions(size) if self.estimator == "perturbation" else 1
-        points = len(self.tunables) * (COUNT // 2 + REFINED) + 2 + self.steps * (model + TRIED)
+        points = len(self.tunables) * (COUNT // 2 + 2 * REFINED) + 2 + self.steps * (model + TRIED)
         points += GENERATIONS * POINTS // SHARE
-        runs = points * self.settings.seeds + MOST_CANDIDATES * self.final_seeds
+        runs = points * self.settings.seeds + USUAL_CANDIDATES * self.final_seeds
         return runs * self.problem.instances * self.settings.horizon
 
     def _fingerprint(self, evaluator: Evaluator) -> str:
@@ -194,3 +196,9 @@ class TuningRun:
         about = [self.goal, self.tunables, self.estimator, self.softness, self.steps, self.final_seeds]
         digest = fingerprint.digest(evaluator.plan([start], self.settings.seeds))
         return hashlib.sha256(f"{digest} {about!r}".encode()).hexdigest()
+
+
+def _nearest(search: Search, y: np.ndarray) -> int:
+    """The row of the trajectory with the step of the search that is nearest to a point."""
+    distances = [float(((step.y - y) ** 2).sum()) for step in search.steps]
+    return COMMON + 1 + int(np.argmin(distances))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.policies.base import Policy
 from jaxbandit.tuning.goal import Goal, WeightedSum
 from jaxbandit.tuning.objective import MetricObjective
-from jaxbandit.tuning.parameters import Tunable, Values, tuned_policy
+from jaxbandit.tuning.parameters import Tunable, Values, in_words, tuned_policy
 
 Arrays = dict[str, np.ndarray]
 _MANY_POINTS, _FEW_POINTS = Size(4, 256), Size(1, 1024)  # of blocks on CPU: large enough to pay for a call
@@ -94,7 +95,12 @@ class Evaluator:
         Raises:
             InputError: the policy refuses a point.
         """
-        configurations = [Configuration(str(n), self.policy(values), str(n)) for n, values in enumerate(points)]
+        labels = [str(number) for number in range(len(points))]
+        if len(points) == 1:  # whose errors name the policy with its values
+            labels = [f"{self._policy.name} at {in_words(points[0])}"]
+        configurations = [
+            Configuration(label, self.policy(values), label) for label, values in zip(labels, points, strict=True)
+        ]
         settings = SimulationSettings(
             self._horizon, seeds, self._key, record=1, metrics=self._goal.metrics, first_seed=first, pulls_mean=False
         )
@@ -129,28 +135,31 @@ class Evaluator:
         none = np.array([], str)
         try:
             return {**self._run(self.plan(points, seeds, first)), "refusals": none}
-        except (InputError, FloatingPointError) as error:  # such as a merit function that is too steep at some point
-            if len(points) == 1:
-                raise
+        except (InputError, FloatingPointError):  # such as a merit function that is too steep at some point
             arrays, errors = self._one_by_one(points, seeds, first)
             if not arrays:
-                raise error from None
+                raise errors[0] from None
         shape = next(iter(arrays.values()))
         made = {}
         for name in shape:
             made[name] = np.full((len(points), *shape[name].shape[1:]), np.nan)
             for place, part in arrays.items():
                 made[name][place] = part[name][0]
-        return {**made, "refusals": np.array(errors)}
+        return {**made, "refusals": np.array([str(error) for error in errors])}
 
-    def _one_by_one(self, points: Sequence[Values], seeds: int, first: int) -> tuple[dict[int, Arrays], list[str]]:
+    def _one_by_one(
+        self, points: Sequence[Values], seeds: int, first: int
+    ) -> tuple[dict[int, Arrays], list[InputError | FloatingPointError]]:
         """The arrays of the points that can be simulated, by their places, and the errors of the others."""
-        arrays, errors = {}, []
+        arrays: dict[int, Arrays] = {}
+        errors: list[InputError | FloatingPointError] = []
         for place, values in enumerate(points):
             try:
                 arrays[place] = self._run(self.plan([values], seeds, first))
-            except (InputError, FloatingPointError) as error:
-                errors.append(str(error))
+            except InputError as error:  # whose key begins with the label of the point
+                errors.append(error.with_key(re.sub(r"^policies\[.*\]\.", "", error.key)))
+            except FloatingPointError as error:
+                errors.append(error)
         return arrays, errors
 
     def _run(self, plan: Plan) -> Arrays:

@@ -13,7 +13,7 @@ from jaxbandit.tuning.search.evaluation import Scores
 from jaxbandit.tuning.search.landscape import Landscape
 from jaxbandit.tuning.search.steps import Search, Step
 
-MOST_CANDIDATES = 20
+USUAL_CANDIDATES = 14
 _SHIFTS = (-0.01, 0.0, 0.01, 0.02)  # of a limit, in its unit: below 0 the point moves beyond the limit
 _FARTHEST_SHIFT = 0.3
 _CLOSE = 0.001  # a point whose upper limit is this near to the limit, in its unit, uses the limit up

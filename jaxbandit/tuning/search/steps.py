@@ -28,16 +28,12 @@ TRIED = len(_TRIED)
 _FARTHEST = 0.5  # an update, root mean square per coordinate
 _SHORTEST, _LONGEST = 0.02, 16.0  # of the update before it is tried at these lengths
 _TOLERATED = 0.03  # of a limit's unit: from about this excess on, a point is refused whatever its value
-_RAISED, _ON_LIMIT = (
-    0.3,
-    0.01,
-)  # of an excess, per step, by which its price rises; the excess, in its unit, that may stay
+_RAISED = 0.3  # of what the stiffness makes of an excess: by this its price rises per step
+_ON_LIMIT = 0.01  # an excess, in its unit, that may stay
 _LITTLE = 2.5e-4  # a relative gain that does not count
-_SPREADS = 0.6, 0.15, 0.6  # of points at random: after the first step, and each time the search is stuck
+_RANDOM_SPREADS = 0.6, 0.15, 0.6  # of points at random: after the first step, and each time the search is stuck
 _STUCK = 2  # steps without progress, after which the search looks around
 _QUIET = 3  # steps without progress, after which the search has converged
-
-_SWEEPS = 1000  # over the prices, at most; limits with slopes that are nearly the same take many
 
 MakeModel = Callable[[np.ndarray, int], LinearModel]  # from a point and the number of the step
 
@@ -150,7 +146,7 @@ class Search:
         step = Step(self._y, model, multipliers, slope + slopes.T @ multipliers, slopes)
         self.steps.append(step)
         if len(self.steps) == 1 and len(self._y) > 1:  # one parameter was swept
-            self._go_on_from(look_around(self._landscape, self._merit_of, self._y, _SPREADS[0], self._rng))
+            self._go_on_from(look_around(self._landscape, self._merit_of, self._y, _RANDOM_SPREADS[0], self._rng))
         else:
             self._go_to_best(step)
         return step
@@ -184,13 +180,13 @@ class Search:
         self._raised = np.maximum(self._raised + _RAISED * self._stiffness() * excess, 0.0)
         within = np.max(excess / self._landscape.units, initial=-np.inf) < _ON_LIMIT
         self._quiet = self._quiet + (1.0 if within else 0.5) if gain < little else 0.0  # outside, prices still rise
-        if self._quiet == _STUCK and len(self._y) > 1 and self._looks < len(_SPREADS) - 1:
+        if self._quiet == _STUCK and len(self._y) > 1 and self._looks < len(_RANDOM_SPREADS) - 1:
             self._look_again(step, little)
 
     def _look_again(self, step: Step, little: float) -> None:
         """Look for better points that slopes do not show: where the goal has edges, or elsewhere."""
         self._looks += 1
-        found = look_around(self._landscape, self._merit_of, self._y, _SPREADS[self._looks], self._rng)
+        found = look_around(self._landscape, self._merit_of, self._y, _RANDOM_SPREADS[self._looks], self._rng)
         if np.array_equal(found, self._y):
             return
         before, after = self._merit_of(self._landscape(np.stack([self._y, found])))
@@ -199,9 +195,12 @@ class Search:
             self._quiet, self._length = 0.0, 1.0
 
     def merit(self, value: np.ndarray | float, excess: np.ndarray) -> np.ndarray:
-        """The augmented Lagrangian of values and excesses `[..., limits]`, with the prices of the last step.
+        """The augmented Lagrangian of values `[...]` and excesses `[..., limits]`, with the prices of the last step.
 
-        For a priced limit it is about the value that is reached once the point has moved to the limit.
+        value + sum_j (max(m_j + s_j c_j, 0)^2 - m_j^2) / (2 s_j), with prices m, stiffness s and excesses c. For a
+        priced limit it is about the value that is reached once the point has moved to the limit.
+
+        Source: Rockafellar (1974), "Augmented Lagrange multiplier functions and duality in nonconvex programming".
         """
         paid, stiffness = self.steps[-1].multipliers + self._raised, self._stiffness()
         terms = np.maximum(paid + stiffness * excess, 0.0) ** 2 - paid**2
@@ -244,13 +243,15 @@ def _shortened(move: np.ndarray, most: float) -> np.ndarray:
 
 
 def prices(slope: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """The multipliers >= 0 of limits that leave the smallest gradient, `[limits]`: by coordinate descent."""
-    multipliers = np.zeros(len(slopes))
-    for _ in range(_SWEEPS):
-        before = multipliers.copy()
-        for number, own in enumerate(slopes):
-            rest = slope + slopes.T @ multipliers - own * multipliers[number]
-            multipliers[number] = max(0.0, -float(own @ rest) / max(float(own @ own), 1e-300))
-        if np.all(np.abs(multipliers - before) <= 1e-9 * np.abs(multipliers)):
-            break
-    return multipliers
+    """The multipliers >= 0 of limits that leave the smallest gradient: min over m >= 0 of |slope + slopes' m|.
+
+    Args:
+        slope: of the objective, `[n]`.
+        slopes: of the excesses, `[limits, n]`.
+
+    Returns:
+        `[limits]`.
+    """
+    from scipy.optimize import nnls  # late: `import jaxbandit` does not need it
+
+    return np.asarray(nnls(slopes.T, -slope)[0]) if len(slopes) else np.zeros(0)

@@ -27,7 +27,8 @@ class Sweep:
 
     Attributes:
         best: the best common value of each parameter.
-        scales: by name, the distance of the best value from the lower end of the range (from 0 if there is none), > 0.
+        scales: by name, the distance from the lower end of the range (from 0 if there is none) of the best value, or of
+            a larger one that does as well, > 0.
         ranges: how much each limited metric varies over the sweep, `[limits]`.
         promising: values of the last parameter that came out best in the first pass, which is coarse and noisy.
         free: how far the best value without limits is beyond them, `[limits]`.
