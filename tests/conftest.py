@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def metrics_end_with_their_test():
     yield
     METRICS.clear()
     METRICS.update(before)
+
+
+@pytest.fixture(autouse=True)
+def figures_end_with_their_test():
+    """Figures that a test or an example leaves open are closed."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 MAPS = 40_000  # memory maps of a process, of which Linux allows 65,530; each compiled program takes some

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 
-import matplotlib.pyplot as plt
 import pytest
 
 import jaxbandit as jb
@@ -25,7 +24,6 @@ def test_examples_run(name):
         tried += len(example.examples)
         assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
     assert tried >= 2
-    plt.close("all")
 
 
 @pytest.mark.parametrize("module", [jb.grids, jb.plots, jb.summary])

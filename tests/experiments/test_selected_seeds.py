@@ -2,7 +2,6 @@
 
 import io
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -28,12 +27,6 @@ READERS_OF_MEANS = {
     "selection fractions": jb.plots.selection_fractions,
 }
 WORDS = r"^results\.seed = '\d seeds?.*': must be all 6 seeds that the means in the results are over, each once; "
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -37,12 +37,6 @@ def results(request):
     return CASES[request.param]
 
 
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open():
-    yield
-    plt.close("all")
-
-
 def figures(results):
     """The figures of a case, drawn once; those of other results."""
     if id(results) not in {id(case) for case in CASES.values()}:

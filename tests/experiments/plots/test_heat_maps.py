@@ -1,6 +1,5 @@
 """Heat maps of grids against plain NumPy, and the arguments that they refuse."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -20,12 +19,6 @@ X, Y = "policies.eta", "policies.exploration"
 @pytest.fixture(scope="module")
 def results():
     return grids_beside_ucb1()
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open():
-    yield
-    plt.close("all")
 
 
 def panel(figure):

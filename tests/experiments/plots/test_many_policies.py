@@ -1,6 +1,5 @@
 """Figures and the summary of thousands of policies, and of grids over the problem."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -18,12 +17,6 @@ from jaxbandit.experiments.statistics import recorded_metrics
 @pytest.fixture(scope="module")
 def results():
     return grids_beside_ucb1()
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

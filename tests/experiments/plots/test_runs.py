@@ -1,6 +1,5 @@
 """Figures of runs, of their quantiles and of selection fractions, read back and compared with the results."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from made_up import MEANS, T, crowd, grid, made_up, one
@@ -36,12 +35,6 @@ def with_pulls_mean(results):
 @pytest.fixture(scope="module")
 def results():
     return with_pulls_mean(with_runs(made_up(["ucb1", one("LFG", "lfg"), "fair-learn"], TWO, seeds=7)))
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open():
-    yield
-    plt.close("all")
 
 
 def labelled(axis):

@@ -1,6 +1,5 @@
 """Figures of grids over one parameter against plain NumPy, and the arguments that they refuse."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from made_up import MEANS, T, grid, made_up, one
@@ -17,12 +16,6 @@ TWO = [MEANS, [0.2, 0.3, 0.4, 0.8]]
 def results():
     policies = [*grid("lfg", eta=ETA), "ucb1", *grid("lfg", "both", eta=[5.0, 7.0], exploration=[0.5, 2.0])]
     return made_up(policies, TWO, seeds=SEEDS, metrics=["regret", "unfairness"])
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_stays_open():
-    yield
-    plt.close("all")
 
 
 def mean_and_half(results, policy, metric):
