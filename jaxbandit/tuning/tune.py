@@ -95,7 +95,8 @@ def tune(
             a quarter of them.
         steps: the largest number of steps. The search ends earlier when three steps in a row bring no progress.
         final_seeds: fresh runs per instance and point, which select the result; at least 2. Up to four times as many
-            are taken if the distance that confidence keeps from a limit costs much of the objective.
+            are taken if the distance that confidence keeps from a limit costs much of the objective, or if the runs do
+            not tell which of the last points is best.
         temperature, width: the softness of "relaxed" and "score", as in `value_and_gradient`.
         optimizer: an optimizer of optax. It moves the parameters on the scale of the search, on which 0 is the lower
             end of a parameter's range and 1 is its best common value. Default: steps in proportion to the gradient

@@ -19,7 +19,10 @@ _FARTHEST_SHIFT = 0.3
 _CLOSE = 0.001  # a point whose upper limit is this near to the limit, in its unit, uses the limit up
 _ROUNDS = 6
 _BETWEEN = (0.1, 0.2, 0.4, 0.7)  # parts of the way from the last point to the best one within the limits
-_COST, _MOST_TIMES = 7e-4, 4  # a part of the objective, and fresh runs in place of one
+_COST = 7e-4  # a part of the objective: what the distance from the limits, or a wrong choice, may cost
+_MOST_TIMES = 4  # fresh runs in place of one
+_MOST_CONTENDERS = 3  # points, besides the best one, that may be better
+_LIKELY = 2.5  # standard errors by which a point may be behind the best one and still be better
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,12 @@ def select(landscape: Landscape, given: np.ndarray, search: Search, more: Sequen
         search: the search, with its steps.
         more: further candidates, each `[n]`.
     """
-    points = np.array([*given, *_visited(search), *more])
+    others = [point for point in _distinct([*_visited(search), *more]) if not _is_among(point, given)]
+    points = np.array([*given, *others])
     found = Candidates(points, landscape.fresh(points))
     normal = _normal(search.steps, landscape.units)
     if normal is None:
-        return found
+        return _decided(found, landscape, len(given))
     found = _moved_to_limits(found, landscape, search.y, normal, np.array(_SHIFTS), 1)
     if found.best in range(len(given)):  # no point of the search is within the limits
         between = search.y + np.array(_BETWEEN)[:, None] * (found.points[found.best] - search.y)
@@ -79,6 +83,38 @@ def select(landscape: Landscape, given: np.ndarray, search: Search, more: Sequen
     margin = float(np.max(CONFIDENCE * found.scores.excess_stderr[found.best] / landscape.units))
     shifts = np.array([(1 / math.sqrt(times) - 1) * margin])  # the margin shrinks by this
     return _moved_to_limits(Candidates(points, landscape.fresh(points, times)), landscape, best, normal, shifts, times)
+
+
+def _decided(found: Candidates, landscape: Landscape, kept: int) -> Candidates:
+    """The first `kept` candidates and the contenders on more runs, if the runs so far do not tell which is the best.
+
+    Contenders are within the limits, and behind the best candidate by less than the errors of the difference. Points
+    beside the best one join them if there is one parameter.
+    """
+    best, scores = found.scores.best(CONFIDENCE), found.scores
+    apart = scores.value_runs - scores.value_runs[best]
+    behind, error = apart.mean(axis=1), apart.std(axis=1, ddof=1) / math.sqrt(apart.shape[1])
+    within = np.all(scores.excess + CONFIDENCE * scores.excess_stderr <= 0, axis=1)
+    likely = within & (behind <= _LIKELY * error) & (error > 0)
+    contenders = [place for place in np.argsort(behind, kind="stable").tolist() if likely[place]][:_MOST_CONTENDERS]
+    if not contenders:
+        return found
+    risk = _LIKELY * float(error[contenders].max()) / max(abs(float(scores.value[best])), 1e-30)
+    times = int(np.clip(math.ceil((risk / _COST) ** 2), 1, _MOST_TIMES))
+    if times == 1:
+        return found
+    places = [*range(kept), *(place for place in (best, *contenders) if place >= kept)]
+    points = np.concatenate([found.points[places], _beside(found.points, best)])
+    return Candidates(points, landscape.fresh(points, times))
+
+
+def _beside(points: np.ndarray, best: int) -> np.ndarray:
+    """The middles between the best point and the next ones on either side, `[0 to 2, n]`; none for n > 1."""
+    if points.shape[1] > 1:
+        return points[:0]
+    others, own = points[:, 0], points[best, 0]
+    nearest = [*np.sort(others[others < own])[-1:], *np.sort(others[others > own])[:1]]
+    return (own + np.array(nearest)[:, None]) / 2
 
 
 def _times(found: Candidates, search: Search) -> int:
@@ -134,9 +170,16 @@ def _next_shifts(tried: Mapping[float, float]) -> np.ndarray:
 
 def _visited(search: Search) -> list[np.ndarray]:
     """The last point of the search, and the two best ones before it."""
-    points = [search.y, *search.visited()]
-    distinct = [point for n, point in enumerate(points) if not any(np.array_equal(point, one) for one in points[:n])]
-    return distinct[:3]
+    return _distinct([search.y, *search.visited()])[:3]
+
+
+def _distinct(points: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The points, each once."""
+    return [point for n, point in enumerate(points) if not _is_among(point, points[:n])]
+
+
+def _is_among(point: np.ndarray, points: Sequence[np.ndarray] | np.ndarray) -> bool:
+    return any(np.array_equal(point, one) for one in points)
 
 
 def _normal(steps: Sequence[Step], units: np.ndarray) -> np.ndarray | None:
