@@ -105,7 +105,6 @@ def test_one_run_that_is_behind_by_a_round_decides(largest, expected):
     rows[4] = rows[0]
     data = compared([*plays.COMPARED.values(), *plays.LARGE.values()], max_deficit_ever=rows)
     data |= compared(plays.UNEVEN.values(), max_deficit_ever=rows)
-    data |= compared(plays.CAPPED.values(), max_deficit_ever=rows)
     data |= {
         plays.growth_name(base): final_results([base], 9, max_deficit_ever=np.full((1, 6, SEEDS), 0.95))
         for base in plays.OWN

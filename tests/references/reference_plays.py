@@ -12,13 +12,15 @@ from reference import POLICIES, RULES, Rule, highest, where
 class FairMMAB(Rule, name="fair-mmab"):
     """The L-J arms of highest index, then at most J of the others by their deficits, then others by index."""
 
+    J: int | None = None
+
     def start(self) -> None:
         K, L, most = self.game.K, self.game.plays, max(self.game.tau)
         # The bounds J / (K-L+J) increase with J and end at L/K: the first one above max tau is the unique one.
         above = [J for J in range(1, L + 1) if most < Fraction(J, K - L + J)]
         if not above:
             raise ValueError(f"fair-mmab needs every tau below L/K = {L}/{K}")
-        self.J = above[0]
+        self.reserved = self.J or above[0]
 
     def scores(self, t: int, available: list[bool]) -> list[float]:  # plays paper, sec. 3.2: u(0) = 0, of whatever base
         return [0.0] * self.game.K if t == 1 else super().scores(t, available)
@@ -26,8 +28,8 @@ class FairMMAB(Rule, name="fair-mmab"):
     def select(self, t: int, available: list[bool]) -> list[int]:  # plays paper, Alg. 1-2; then the highest others
         L, open_ = self.game.plays, where(available)
         index, d = self.scores(t, available), self.game.deficits(t - 1)
-        chosen = highest(index, open_, L - self.J)
-        chosen += highest(d, [k for k in open_ if k not in chosen and d[k] > 0], self.J)
+        chosen = highest(index, open_, L - self.reserved)
+        chosen += highest(d, [k for k in open_ if k not in chosen and d[k] > 0], self.reserved)
         return chosen + highest(index, [k for k in open_ if k not in chosen], L - len(chosen))
 
 

@@ -20,7 +20,6 @@ CASES = [(theta, c) for theta in THETAS for c in CS]  # the instances of figures
 COMPARED = {theta: f"plays-figures-3-4-{theta}" for theta in THETAS}
 LARGE = {theta: f"plays-figure-5-{theta}" for theta in THETAS}  # large fractions
 UNEVEN = {c: f"plays-figures-7-9-{c}" for c in ("c4", "c5")}  # arms with different fractions
-CAPPED = {c: f"{name}-capped" for c, name in UNEVEN.items()}  # the largest fraction 0.16 < 1/6, so that J = 1
 SLACK = {theta: f"plays-slack-{theta}" for theta in THETAS}
 SLACKS = [0.2, 0.3, 0.4, 0.6, 0.8, 1.0]  # eps of UCB-PLLP
 
@@ -36,17 +35,15 @@ def experiments(sizes: Sizes) -> list[Experiment]:
     for file, names in (("plays/figures-3-4", COMPARED), ("plays/figure-5", LARGE)):
         made += [experiment(file, sizes, name, point=point) for name, point in _at_means(file, names)]
     file = "plays/figures-7-9"
-    for name, fractions in zip(
-        [*UNEVEN.values(), *CAPPED.values()], grid_values(file, "problem.fractions"), strict=True
-    ):
+    for name, fractions in zip(UNEVEN.values(), grid_values(file, "problem.fractions"), strict=True):
         made.append(experiment(file, sizes, name, point={"problem.fractions": fractions}))
     return made + _slacks(sizes)
 
 
 def place(name: str) -> str:
     """The setting of an experiment in words."""
-    setting = name.removesuffix("-capped").split("-")[-1]
-    return THETAS.get(setting, setting) + (" with 0.16 for 0.17" if name.endswith("-capped") else "")
+    setting = name.split("-")[-1]
+    return THETAS.get(setting, setting)
 
 
 def _growth(sizes: Sizes, base: str, part: int) -> Experiment:

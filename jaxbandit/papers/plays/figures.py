@@ -12,7 +12,6 @@ from jaxbandit.experiments.plots.style import styles
 from jaxbandit.papers.drawing import THEORY, Look, bounds, curves, legend, panels, sample_note, shades
 from jaxbandit.papers.experiment import Data, DrawnFigure
 from jaxbandit.papers.plays.experiments import (
-    CAPPED,
     CASES,
     COMPARED,
     CS,
@@ -94,17 +93,14 @@ def _figure_7(data: Data) -> DrawnFigure:
     figure, axes = panels(1, 2, width=2.8, height=2.0)
     for axis, base in zip(axes[0], OWN, strict=True):
         looks = shades(styles(data[UNEVEN["c4"]])[base]["color"], 2)[::-1]
-        for names, dashes in ((UNEVEN, "-"), (CAPPED, "--")):
-            for name, look in zip(names.values(), looks, strict=True):
-                own: Look = {"label": place(name), "color": look["color"], "linestyle": dashes}
-                _panel(axis, data[name], "c_regret", [base], **own)
+        for name, look in zip(UNEVEN.values(), looks, strict=True):
+            own: Look = {"label": place(name), "color": look["color"], "linestyle": look["linestyle"]}
+            _panel(axis, data[name], "c_regret", [base], **own)
         axis.set_title(base, loc="left")
         axis.set_ylim(bottom=0)
     axes[0, 1].set_ylabel("")
     legend(figure, axes, f"θ₁, {sample_note(data[UNEVEN['c4']])}", 4)
-    caption = (
-        "c-regret where arms have different fractions, and where none of these is 1/6 or more: plays paper, Fig. 7."
-    )
+    caption = "c-regret where arms have different fractions, J = 1: plays paper, Fig. 7."
     return DrawnFigure("plays-figure-7", caption, figure)
 
 
@@ -114,5 +110,5 @@ def _figure_8_or_9(data: Data, number: int, name: str) -> DrawnFigure:
         _panel(axis, data[name], metric)
     bounds(axes[0, 0], data, name, "c_regret")
     legend(figure, axes, f"θ₁, {place(name)}, {sample_note(data[name])}")
-    caption = f"c-regret and largest deficit for {place(name)}: plays paper, Fig. {number}."
+    caption = f"c-regret and largest deficit for {place(name)}, J = 1: plays paper, Fig. {number}."
     return DrawnFigure(f"plays-figure-{number}", caption, figure)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 class FairMMAB(Rule, name="fair-mmab"):
     """Fair-MMAB: of the L plays per round, L-J go to the arms of highest index, the others to arms below their quotas.
 
-    J plays are reserved for fairness: J is the integer with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J), for K arms. In
-    round t, the L-J arms of highest index are selected first. The J other plays go to arms below their quotas
+    J plays are reserved for fairness. By default, J is the integer with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J), for K
+    arms. In round t, the L-J arms of highest index are selected first. The J other plays go to arms below their quotas
     tau_k (t-1), those of larger deficit first, and, if these arms are fewer than J, to the arms of next highest index.
     The plays paper writes M, K and L for K, L and J; its Algorithm 1 is the case J = 1.
 
     If all arms are available, every arm has N_k(t) > tau_k t - 1 selections after every round t of every run (plays
-    paper, Theorems 3.4 and 4.1). The problem needs `fractions`, the tau_k, all below L/K.
+    paper, Theorems 3.4 and 4.1). A J below the default does not guarantee this. The problem needs `fractions`, the
+    tau_k, all below L/K.
 
     The plays paper uses log(t-1) in the index of round t: set `log_offset=1` of ucb1 or kl-ucb for that.
 
@@ -38,16 +39,17 @@ class FairMMAB(Rule, name="fair-mmab"):
     Alg. 1 and 2.
 
     Raises:
-        InputError: when the simulation starts, if the problem has no fractions or one is not below L/K.
+        InputError: when the simulation starts, if the problem has no fractions, one of them is not below L/K, or `J` is
+            not a whole number from 1 to L.
 
     Example:
         >>> jb.policy("fair-mmab", base="kl-ucb", log_offset=1)
-        FairMMAB(base=KLUCB(a=0.0, log_offset=1))
+        FairMMAB(base=KLUCB(a=0.0, log_offset=1), J=None)
     """
 
     source: ClassVar[str] = "plays paper, Alg. 1-2"
     base: Index = parameter(UCB1(), doc="the index; ucb1 or kl-ucb in the plays paper")
-    deficit_plays: Array = derived()  # J, which the plays paper, Alg. 2, calls L
+    J: Array | float = parameter(None, low=1, doc="plays reserved for fairness; default as in the plays paper")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
@@ -58,18 +60,30 @@ class FairMMAB(Rule, name="fair-mmab"):
                 f"the largest is {float(np.max(tau)):g}"
             )
             raise InputError("problem.fractions", tau.astype(float).T.tolist(), words)
-        deficit_plays = [[_deficit_plays(max(column), arms, plays) for column in tau.T]]
-        return super().prepare(problem, horizon).replace(deficit_plays=np.array(deficit_plays, np.int32))
+        if self.J is None:
+            reserved = np.array([[_reserved_plays(max(column), arms, plays) for column in tau.T]], float)
+        else:
+            reserved = _whole_number_of_plays(self.J, plays)
+        return super().prepare(problem, horizon).replace(J=reserved)
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
         index = jnp.where(now.t == 1, 0.0, self.index(state, now))  # u(0) = 0
-        ahead = top_arms((index,), now.plays - self.deficit_plays, now.plays, now.available)  # C(t) of Alg. 2
+        reserved = jnp.asarray(self.J).astype(jnp.int32)  # which the plays paper, Alg. 2, calls L
+        ahead = top_arms((index,), now.plays - reserved, now.plays, now.available)  # C(t) of Alg. 2
         behind = is_below(now.quota_before, now.pulls)
         keys = deficit_first_keys(behind, now.quota_before, now.pulls, index)  # F(t) of Alg. 2 first
         left = now.plays - jnp.sum(ahead, axis=0, keepdims=True, dtype=jnp.int32)
         return ahead | top_arms(keys, left, now.plays, now.available & ~ahead)
 
 
-def _deficit_plays(tau: Fraction, arms: int, plays: int) -> int:
+def _reserved_plays(tau: Fraction, arms: int, plays: int) -> int:
     """The integer J with (J-1)/(K-L+J-1) <= max tau < J/(K-L+J) (plays paper, sec. 4)."""
     return next(j for j in range(1, plays + 1) if tau < Fraction(j, arms - plays + j))
+
+
+def _whole_number_of_plays(given: object, plays: int) -> np.ndarray:
+    """A given J, `[1, 1]`."""
+    value = np.asarray(given, np.float64)
+    if value.ndim or value != np.floor(value) or not 1 <= value <= plays:
+        raise InputError("policies.J", given, f"must be a whole number from 1 to plays = {plays}")
+    return value.reshape(1, 1)

@@ -147,6 +147,27 @@ def test_what_cannot_be_is_refused(changes, kind, message):
         jb.simulate(problem(**changes), kind, horizon=20, seeds=2)
 
 
+@pytest.mark.parametrize("plays", [4, 1.5, [1, 2], 0, float("nan")])
+def test_reserved_plays_are_a_whole_number_up_to_all(plays):
+    with pytest.raises(
+        jb.InputError, match=r"policies.*\.J = .*: must be a (whole number from 1 to plays = 3|number >= 1)"
+    ):
+        jb.simulate(problem(), jb.policy("fair-mmab", J=plays), horizon=20, seeds=2)
+
+
+def test_reserved_plays_are_replaced_and_swept():
+    world = problem()
+    swept = jb.simulate(world, [jb.policy("fair-mmab", J=plays) for plays in (1, 2, 3)], horizon=200, seeds=4)
+    simulator = jb.Simulator(world, jb.policy("fair-mmab", J=3), horizon=200)
+    one, two, three = (swept.pulls.isel(policy=place, instance=0).values for place in range(3))
+    np.testing.assert_array_equal(simulator.replace(J=1).rollout(0, 4).pulls[0], one)
+    np.testing.assert_array_equal(simulator.rollout(0, 4).pulls[0], three)
+    assert (one != two).any()
+    assert (two != three).any()
+    default = jb.simulate(world, "fair-mmab", horizon=200, seeds=4).pulls.isel(policy=0, instance=0).values
+    np.testing.assert_array_equal(default, three)  # max tau, 0.36, is from 2/7 to 3/8
+
+
 def test_c_regret_warns_where_it_grows_for_the_optimum():
     tau = [0.05, 0.10, 0.20, 0.15, 0.10, 0.15, 0.20, 0.25]  # of the third best arm and below: 1.05
     means = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]

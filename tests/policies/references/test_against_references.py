@@ -93,6 +93,8 @@ PARAMETERS = [
     ("naive", {"eps": 0.0}),
     ("naive", {"eps": 1.0}),
     ("fair-mmab", {"exploration": 0.3, "log_offset": 1.0}),
+    ("fair-mmab", {"J": 1}),
+    ("fair-mmab", {"J": 2}),
     ("ucb-lp", {"exploration": 0.05}),
     ("ucb-pllp", {"alpha": 3.1, "eps": 0.0}),
     ("ucb-pllp", {"alpha": 0.2, "eps": 0.9137, "exploration": 0.05}),
