@@ -160,8 +160,8 @@ class Plan:
         """
         stacks: list[Stack] = []
         for number, stack in enumerate(self.stacks):
-            horizon = self.settings.horizon
-            alone = one_per_stack(stack.configurations, self.prepared, self.problems, horizon)
+            horizon, ties = self.settings.horizon, self.settings.ties
+            alone = one_per_stack(stack.configurations, self.prepared, self.problems, horizon, ties)
             stacks += alone if number in numbers else [stack]
         return _with_blocks(self, stacks)
 
@@ -206,12 +206,29 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
         rounds=recorded_rounds(settings.horizon, settings.record),
         mesh=sharding.mesh(),
     )
-    made = _with_blocks(made, stacked_configurations(prepared, problems, settings.horizon))
+    made = _with_blocks(made, stacked_configurations(prepared, problems, settings.horizon, settings.ties))
     for one in different:
         if caveats := definitions.caveats(metrics, one):
             warnings.warn(caveats[0], stacklevel=4)
             break
+    if words := _helped_by_order(made):
+        warnings.warn(words, stacklevel=4)
     return made
+
+
+def _helped_by_order(made: Plan) -> str:
+    """A warning where ties go to the better arm because of the order in which arms are listed; else empty."""
+    if made.settings.ties != "lowest":
+        return ""
+    for policy, problem in zip(made.prepared, made.problems, strict=True):
+        means = problem.means
+        if policy.equal_at_first and np.all(np.diff(means, axis=0) <= 0) and np.any(means[0] > means[-1]):
+            return (
+                "the arms are listed from the best to the worst, and ties go to the lowest arm: this helps "
+                f"{policy.name}, whose indices are equal for many arms at first; simulate with ties='random', or list "
+                "the arms in another order"
+            )
+    return ""
 
 
 def _different(problems: Sequence[Problem]) -> Iterator[Problem]:

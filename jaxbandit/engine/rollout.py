@@ -37,6 +37,7 @@ from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_ca
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView, deficit
+from jaxbandit.policies.selection.ties import tie_breaker
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
 
@@ -163,6 +164,7 @@ def observe(
         penalties=world.penalties,
         random=random,
         plays=world.plays,
+        tie_breaker=tie_breaker(random, len(state.pulls)) if world.random_ties else None,
     )
 
 

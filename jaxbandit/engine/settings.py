@@ -16,6 +16,8 @@ from jaxbandit.metrics.metric import Metric
 from jaxbandit.metrics.moments import MOST_RUNS
 from jaxbandit.policies.base import Policy
 
+TIES = ("lowest", "random")  # where ties between arms go
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -57,6 +59,7 @@ class SimulationSettings:
         pulls_mean: whether to keep the means of N_k at the recorded rounds; None to keep them if they take at most 64
             MiB in the dataset.
         until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
+        ties: where ties between arms go: "lowest", to the lowest arm, or "random".
         first_seed: the number of the first run; the runs are `first_seed`, `first_seed` + 1, ...
     """
 
@@ -71,10 +74,22 @@ class SimulationSettings:
     runs: list[str] = field(default_factory=list)
     trace: bool = False
     pulls_mean: bool | None = None
+    ties: str = "lowest"
 
     def __post_init__(self) -> None:
         # NumPy's and JAX's numbers among them
-        for name in ("horizon", "seeds", "first_seed", "record", "metrics", "block", "runs", "trace", "pulls_mean"):
+        for name in (
+            "horizon",
+            "seeds",
+            "first_seed",
+            "record",
+            "metrics",
+            "block",
+            "runs",
+            "trace",
+            "pulls_mean",
+            "ties",
+        ):
             object.__setattr__(self, name, to_python(getattr(self, name)))
         for name in ("metrics", "runs"):
             object.__setattr__(self, name, _as_names(getattr(self, name)))
@@ -106,6 +121,8 @@ class SimulationSettings:
         if self.first_seed + self.seeds > MOST_RUNS:
             words = f"at most {MOST_RUNS - self.seeds}, so that no seed is beyond {MOST_RUNS - 1}"
             raise InputError("simulation.first_seed", self.first_seed, words)
+        if self.ties not in TIES:
+            raise InputError("simulation.ties", self.ties, '"lowest" or "random"')
         if self.metrics is not None:
             check_names(self.metrics, "simulation.metrics")
         check_names(self.runs, "simulation.runs")

@@ -29,6 +29,7 @@ class World:
         binarised: each reward r is replaced by a Bernoulli draw of mean r for the policy (Agrawal & Goyal 2012).
         zero_one: the policy receives rewards of 0 and 1.
         calendar_rounds: the length of the calendar of delayed feedback in rounds; 1 if no feedback is delayed.
+        random_ties: ties between arms are broken at random; otherwise they go to the lowest arm.
     """
 
     means: Any  # NumPy arrays on the host, JAX arrays on the device
@@ -43,15 +44,17 @@ class World:
     binarised: bool = static(False)
     zero_one: bool = static(False)
     calendar_rounds: int = static(1)
+    random_ties: bool = static(False)
 
 
-def world_of(problem: Problem, binary: bool, horizon: int) -> World:
+def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest") -> World:
     """The `World` of a problem on the host; the engine cuts blocks of it.
 
     Args:
         problem: the problem.
         binary: the policy needs rewards of 0 and 1.
         horizon: T.
+        ties: "lowest" or "random".
     """
     tau = problem.fractions
     return World(
@@ -67,4 +70,5 @@ def world_of(problem: Problem, binary: bool, horizon: int) -> World:
         binarised=binary and not problem.reward.zero_one,  # a Bernoulli draw of mean 0 or 1 changes nothing
         zero_one=binary or problem.reward.zero_one,
         calendar_rounds=calendar_length(problem.delay.longest(), horizon),
+        random_ties=ties == "random",
     )

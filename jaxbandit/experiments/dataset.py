@@ -263,6 +263,7 @@ def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, objec
         "config": tomli_w.dumps(config),
         "seeds": result.seeds,
         **({"plays": plan.problem.plays} if same_plays else {}),
+        **({"ties": "random"} if plan.settings.ties == "random" else {}),
         "jaxbandit_version": version(),
         "jax_version": jax.__version__,
         "device": device_name(),

@@ -54,6 +54,7 @@ def simulate(
     runs: Sequence[str] = (),
     trace: bool = False,
     pulls_mean: bool | None = None,
+    ties: str = "lowest",
     keep: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -89,6 +90,9 @@ def simulate(
             selection (16 in float64).
         pulls_mean: keep the mean number of selections of each arm at the recorded rounds, `pulls_mean`; default: only
             if it takes at most 64 MiB together with its standard error.
+        ties: where ties between equal arms go: "lowest", to the arm of lowest number, or "random", by an order of the
+            arms that is drawn anew in each round of each run. With "lowest", a problem that lists its best arms first
+            helps policies whose indices are often equal. Arms that are played in turn keep their order.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
             interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
             call with other arguments, or with edited code of your classes, is refused.
@@ -135,6 +139,7 @@ def simulate(
         key,
         block=block,
         until=until,
+        ties=ties,
         first_seed=first_seed,
         **recorded,  # type: ignore[arg-type]
     )

@@ -168,9 +168,9 @@ def mean_of_runs(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sample_size(results: xr.Dataset) -> str:
-    """The number of instances and runs that means are over, in words."""
+    """The number of instances and runs that means are over, in words, and whether ties are random."""
     n, j = results.sizes["seed"], results.sizes["instance"]
-    runs = f"{n} run" + ("s" if n > 1 else "")
+    runs = f"{n} run" + ("s" if n > 1 else "") + (" with random ties" if results.attrs.get("ties") == "random" else "")
     return runs if j == 1 else f"{j} instances × {runs}"
 
 

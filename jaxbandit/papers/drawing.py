@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.experiments.plots.lines import curve_with_bands
 from jaxbandit.experiments.plots.style import styles
-from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances
+from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances, sample_size
 from jaxbandit.metrics.bounds.table import bounds_for
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.papers.experiment import Data
@@ -127,6 +127,4 @@ def legend(figure: Figure, axes: np.ndarray | Sequence[Axes], note: str, columns
 
 def sample_note(results: xr.Dataset, spread: str = "bands") -> str:
     """What the curves are means over, and what their bands or bars (`spread`) show."""
-    runs, instances = results.sizes["seed"], results.sizes["instance"]
-    sample = f"{runs} runs" if instances == 1 else f"{instances} instances × {runs} runs"
-    return f"mean over {sample}, {spread}: 95 % confidence"
+    return f"mean over {sample_size(results)}, {spread}: 95 % confidence"

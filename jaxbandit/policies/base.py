@@ -49,6 +49,8 @@ class Policy(Component):
             2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
+        equal_at_first: the policy compares arms by indices that many arms share at first, so that ties decide much.
+            Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
         phases: the names of the policy's phases, if results should have the number of rounds spent in each phase;
             `phase_rounds` returns these numbers. Default: none.
@@ -70,6 +72,7 @@ class Policy(Component):
     binary_feedback: ClassVar[bool] = False
     needs_squares: ClassVar[bool] = False
     many_plays: ClassVar[bool] = True
+    equal_at_first: ClassVar[bool] = False
     real_counts: ClassVar[bool] = False
     phases: ClassVar[tuple[str, ...]] = ()
 

@@ -74,6 +74,9 @@ class RoundView:
             `random.normal(n)` return `[n, *runs]`, and `random.beta(a, b)` an array of the shape of `a`. Equal calls in
             a round return equal numbers; `random.t` is the round.
         plays: L, the number of arms to select; int.
+        tie_breaker: a number per arm, drawn anew in each round; among arms that are equal otherwise, those with larger
+            numbers go first; int32. None where ties go to the lowest arm. A policy of yours that overrides `select` or
+            `choose` should use it.
         arrived: the rewards that arrived at the end of this round, `arrived.count` and `arrived.total` per arm; only in
             `update`, None elsewhere.
 
@@ -99,6 +102,7 @@ class RoundView:
     penalties: Array | Any
     random: Stream
     plays: int = static(1)
+    tie_breaker: Array | None = None
     arrived: Arrived | Any = None
 
     @property

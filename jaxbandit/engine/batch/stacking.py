@@ -52,9 +52,11 @@ class Stack:
         return len(self.configurations) * self.instances
 
 
-def stacked_configurations(policies: Sequence[Policy], problems: Sequence[Problem], horizon: int) -> list[Stack]:
+def stacked_configurations(
+    policies: Sequence[Policy], problems: Sequence[Problem], horizon: int, ties: str
+) -> list[Stack]:
     """Prepared policies with their problems, in stacks as large as possible, in order of appearance."""
-    configurations = one_per_stack(range(len(policies)), policies, problems, horizon)
+    configurations = one_per_stack(range(len(policies)), policies, problems, horizon, ties)
     worlds = {
         id(configuration.world): configuration.world for configuration in configurations
     }  # many configurations may share a world
@@ -66,7 +68,7 @@ def stacked_configurations(policies: Sequence[Policy], problems: Sequence[Proble
 
 
 def one_per_stack(
-    numbers: Sequence[int], policies: Sequence[Policy], problems: Sequence[Problem], horizon: int
+    numbers: Sequence[int], policies: Sequence[Policy], problems: Sequence[Problem], horizon: int, ties: str
 ) -> list[Stack]:
     """One stack for each of some configurations."""
     worlds: dict[tuple[int, bool], World] = {}
@@ -76,7 +78,7 @@ def one_per_stack(
         policy, problem = policies[n], problems[n]
         which = id(problem), policy.wants_binary_feedback
         if which not in worlds:
-            worlds[which] = world_of(problem, policy.wants_binary_feedback, horizon)
+            worlds[which] = world_of(problem, policy.wants_binary_feedback, horizon, ties)
         if id(problem) not in ground_truth:
             ground_truth[id(problem)] = ground_truth_of(problem)
         made.append(Stack((n,), policy, worlds[which], ground_truth[id(problem)], problem.instances, problem.arms))

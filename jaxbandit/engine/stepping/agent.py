@@ -14,6 +14,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.core.prng import BINARISE, POLICY, Stream
 from jaxbandit.core.struct import struct
+from jaxbandit.engine.settings import TIES
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
 from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
@@ -23,6 +24,7 @@ from jaxbandit.policies import base
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView
 from jaxbandit.policies.selection.arm_indices import selected_arms
+from jaxbandit.policies.selection.ties import tie_breaker
 
 _NO_HORIZON = (1 << 31) - 2
 
@@ -89,6 +91,7 @@ class Agent:
         fractions, penalties, merit, opportunity: the fairness requirements, as for `Problem`. Default: None.
         reward: the kind of rewards, as for `Problem`. Default: "bernoulli", rewards of 0 and 1.
         horizon: T, the number of rounds. Only policies that use T need it. Default: None.
+        ties: where ties between equal arms go, "lowest" (default) or "random", as for `jb.simulate`.
 
     Raises:
         InputError: an argument is invalid, or the policy needs an argument that is not given.
@@ -116,8 +119,11 @@ class Agent:
         opportunity: Any = None,
         reward: Any = "bernoulli",
         horizon: int | None = None,
+        ties: str = "lowest",
     ):
-        self.arms = whole_number(arms, "arms")
+        if ties not in TIES:
+            raise InputError("ties", ties, '"lowest" or "random"')
+        self.arms, self.ties = whole_number(arms, "arms"), ties
         self.policy, self.horizon = base.policy(policy), None if horizon is None else whole_number(horizon, "horizon")
         rounds = _NO_HORIZON if self.horizon is None else self.horizon
         try:
@@ -132,7 +138,7 @@ class Agent:
         except InputError as error:
             raise error.with_key(error.key.removeprefix("problem.")) from None
         self.plays = self._problem.plays
-        world = world_of(self._problem, prepared.wants_binary_feedback, rounds)
+        world = world_of(self._problem, prepared.wants_binary_feedback, rounds, ties)
         self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None)))
         supports = {self._problem.reward.support(np.full((self.arms, 1), mean)) for mean in (0.25, 0.75)}
         self._in_unit_interval = self._world.binarised or supports == {(0.0, 1.0)}
@@ -142,7 +148,8 @@ class Agent:
         self._select, self._observe = jax.jit(self._selected), jax.jit(self._observed)
 
     def __repr__(self) -> str:
-        return f"Agent({self.policy!r}, arms={self.arms}, plays={self.plays})"
+        ties = "" if self.ties == "lowest" else f", ties={self.ties!r}"
+        return f"Agent({self.policy!r}, arms={self.arms}, plays={self.plays}{ties})"
 
     def init(self, key: Any) -> AgentState:
         """The state before round 1.
@@ -249,6 +256,7 @@ class Agent:
         before = now = None
         if self._quotas is not None:
             before, now = self._quotas.at(t - 1), self._quotas.at(t)
+        random = Stream(_words(state), t.astype(jnp.uint32), POLICY)
         return RoundView(
             t=t,
             horizon=jnp.asarray(self._rounds),
@@ -262,8 +270,9 @@ class Agent:
             quota_now=now,
             fractions=self._world.fractions,
             penalties=self._world.penalties,
-            random=Stream(_words(state), t.astype(jnp.uint32), POLICY),
+            random=random,
             plays=self.plays,
+            tie_breaker=tie_breaker(random, self.arms) if self._world.random_ties else None,
         )
 
     def _selected(self, state: AgentState, available: Array) -> tuple[AgentState, Array, Array]:

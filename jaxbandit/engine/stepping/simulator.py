@@ -117,6 +117,7 @@ class Simulator:
             noisy: with a threshold, temperature * width should be above A / 32 for the largest penalty rate A. Relaxed
             runs are for problems without delay, and for policies that accept counts that are not integers (errors
             list them). Default: None, runs that select arms.
+        ties: where ties between equal arms go, "lowest" (default) or "random", as for `jb.simulate`.
 
     Raises:
         InputError: an argument is invalid, the policy does not suit the problem, or it has no relaxed runs.
@@ -154,17 +155,18 @@ class Simulator:
         policy: Any,
         horizon: int,
         relaxed: Mapping[str, Any] | None = None,
+        ties: str = "lowest",
     ):
         try:
-            SimulationSettings(horizon, 1).check()
+            SimulationSettings(horizon, 1, ties=ties).check()
         except InputError as error:
-            raise error.with_key("horizon") from None
+            raise error.with_key(error.key.removeprefix("simulation.")) from None
         self.problem = problem_of(problem, 0)
         self.policy: Policy = base.policy(policy)
-        self.horizon = int(to_python(horizon))
+        self.horizon, self.ties = int(to_python(horizon)), ties
         check_exact_range(self.problem, self.horizon, True)
         prepared = self.policy.prepare(self.problem, self.horizon)
-        world = world_of(self.problem, prepared.wants_binary_feedback, self.horizon)
+        world = world_of(self.problem, prepared.wants_binary_feedback, self.horizon, ties)
         self._policy, self._world = on_device((prepared, world))
         fractions = self.problem.fractions
         self._quotas = None if fractions is None else quota_schedule(fractions, self.horizon)
@@ -178,7 +180,8 @@ class Simulator:
 
     def __repr__(self) -> str:
         relaxed = "" if self.relaxed is None else f", relaxed={self.relaxed!r}"
-        return f"Simulator({self.problem!r}, {self.policy!r}, horizon={self.horizon}{relaxed})"
+        ties = "" if self.ties == "lowest" else f", ties={self.ties!r}"
+        return f"Simulator({self.problem!r}, {self.policy!r}, horizon={self.horizon}{relaxed}{ties})"
 
     def init(self, key: Any, instance: Any = 0, seed: Any = 0) -> SimulatorState:
         """The state of a run before round 1. Each argument may be traced, so `jax.vmap` maps over it.

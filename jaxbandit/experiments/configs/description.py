@@ -57,6 +57,8 @@ def config_of(
         simulation["trace"] = True
     if settings.pulls_mean is not None:
         simulation["pulls_mean"] = settings.pulls_mean
+    if settings.ties != "lowest":
+        simulation["ties"] = settings.ties
     if settings.until is not None:
         simulation["until"] = settings.until
     if settings.first_seed:

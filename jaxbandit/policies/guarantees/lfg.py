@@ -50,6 +50,7 @@ class LFG(Rule, name="lfg"):
 
     source: ClassVar[str] = "Li, Liu & Ji 2019; penalties paper, sec. 5"
     initial_pass: ClassVar[bool] = False  # the truncated index of an arm never selected is 1
+    equal_at_first: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
     base: Index = parameter(
         UCB1(),

@@ -76,7 +76,7 @@ class Naive(Policy, name="naive"):
         return jnp.where(now.t <= self.exploration_rounds, best_arm(round_robin, short), drawn)
 
     def update(self, state: Array, after: RoundView, selected: Array) -> Array:
-        leader = best_arm(after.mean, jnp.ones(state.shape, bool))
+        leader = best_arm(after.mean, jnp.ones(state.shape, bool), after.tie_breaker)
         return jnp.where(after.t == self.exploration_rounds, leader, state)
 
 

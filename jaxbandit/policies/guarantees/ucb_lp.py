@@ -40,6 +40,7 @@ class UCBLP(Rule, name="ucb-lp"):
     """
 
     source: ClassVar[str] = "Liu et al. 2022; plays paper, App. G.1"
+    equal_at_first: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
@@ -54,4 +55,4 @@ class UCBLP(Rule, name="ucb-lp"):
         index = jnp.minimum(self.index(state, now), 1.0)
         ceiling = now.available.astype(index.dtype)
         budget = jnp.minimum(jnp.sum(ceiling, axis=0, keepdims=True), float(now.plays))
-        return fractional_knapsack(index, now.fractions * ceiling, ceiling, budget, now.plays)
+        return fractional_knapsack(index, now.fractions * ceiling, ceiling, budget, now.plays, now.tie_breaker)

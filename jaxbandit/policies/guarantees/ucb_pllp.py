@@ -62,6 +62,7 @@ class UCBPLLP(Rule, name="ucb-pllp"):
 
     source: ClassVar[str] = "Liu et al. 2022; plays paper, App. G.1"
     initial_pass: ClassVar[bool] = False  # the truncated index of an arm never selected is 1
+    equal_at_first: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
     alpha: float = parameter(0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)", smooth=True)

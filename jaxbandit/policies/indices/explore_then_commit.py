@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,10 +26,13 @@ class Commitment:
     Attributes:
         mean: the means at the end of the exploration, float `[K, *runs]`.
         made: whether exploration has ended, bool `[1, *runs]`.
+        tie_breaker: the tie breaker at the end of the exploration, int32 `[K, *runs]`; None where ties go to the lowest
+            arm.
     """
 
     mean: Array
     made: Array
+    tie_breaker: Array | None
 
 
 class ExploreThenCommit(Index, name="explore-then-commit"):
@@ -56,7 +60,12 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
         return super().prepare(problem, horizon)
 
     def init(self, world: World, shape: tuple[int, ...]) -> Commitment:
-        return Commitment(jnp.zeros(shape, jnp.result_type(float)), jnp.zeros((1, *shape[1:]), bool))
+        tie_breaker = jnp.zeros(shape, jnp.int32) if world.random_ties else None
+        return Commitment(jnp.zeros(shape, jnp.result_type(float)), jnp.zeros((1, *shape[1:]), bool), tie_breaker)
+
+    def select(self, state: Commitment, now: RoundView) -> Array:
+        # In order while exploring, and then always by the order that was drawn at the end of the exploration.
+        return super().select(state, dataclasses.replace(now, tie_breaker=state.tie_breaker))
 
     def value(self, state: Commitment, now: RoundView) -> Array:
         round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest selections first
@@ -65,4 +74,8 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
     def update(self, state: Commitment, after: RoundView, selected: Array) -> Commitment:
         explored = after.pulls.astype(after.deviation.dtype) >= self.rounds_per_arm
         mean = jnp.where(state.made, state.mean, after.mean)
-        return Commitment(mean, state.made | jnp.all(explored, axis=0, keepdims=True))
+        made = state.made | jnp.all(explored, axis=0, keepdims=True)
+        if after.tie_breaker is None or state.tie_breaker is None:
+            return Commitment(mean, made, None)
+        drawn = jnp.where(made & ~state.made, after.tie_breaker, state.tie_breaker)
+        return Commitment(mean, made, drawn)

@@ -84,8 +84,8 @@ class ConfidenceRegionPolicy(MeritPolicy):
 
     def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
         def initial_pass() -> tuple[Array, Array]:
-            unseen = (now.pulls == 0).astype(jnp.int32)  # arms in order, the last round filled up from the first arm
-            selected = top_arms((unseen,), now.plays, now.plays, now.available)
+            unseen = (now.pulls == 0).astype(jnp.int32)  # the last round is filled up with arms that were seen
+            selected = top_arms((unseen,), now.plays, now.plays, now.available, now.tie_breaker)
             return selected, selected.astype(now.deviation.dtype)
 
         rounds = -(-len(now.pulls) // now.plays)

@@ -12,6 +12,7 @@ from jax import Array
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.indices import UCB1
@@ -64,7 +65,7 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
         rates = requirements.penalties(problem, self.name, self.penalties)
         return prepared.replace(entitled_plays=np.array(plays, np.int32)[:, None], penalties=rates)
 
-    def init_memory(self, shape: tuple[int, ...]) -> Array:
+    def init_memory(self, world: World, shape: tuple[int, ...]) -> Array:
         return jnp.ones(shape, bool)  # the active arms
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:

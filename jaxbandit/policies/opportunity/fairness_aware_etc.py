@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.opportunity.entitlements import (
@@ -79,14 +80,19 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     def init_schedule(self, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.rounds_per_arm).astype(jnp.int32), shape)
 
-    def init_memory(self, shape: tuple[int, ...]) -> Array:
-        return jnp.zeros(shape, jnp.result_type(float))  # the means at the end of exploration
+    def init_memory(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
+        """The means at the end of the exploration, and the tie breaker there, None where ties go to the lowest arm."""
+        return jnp.zeros(shape, jnp.result_type(float)), jnp.zeros(shape, jnp.int32) if world.random_ties else None
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         gap = jnp.max(after.mean, axis=0, keepdims=True) - after.mean
         worth = clearly_below(gap, self.penalties)  # opportunities paper, Alg. 1, line 4
         scheduled = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)
-        return dataclasses.replace(state, phase=jnp.ones_like(state.phase), scheduled=scheduled, memory=after.mean)
+        tie_breaker = state.memory[1] if after.tie_breaker is None else after.tie_breaker  # None before round 1
+        return dataclasses.replace(
+            state, phase=jnp.ones_like(state.phase), scheduled=scheduled, memory=(after.mean, tie_breaker)
+        )
 
     def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
-        return best_arm(state.memory, now.available)
+        mean, tie_breaker = state.memory
+        return best_arm(mean, now.available, tie_breaker)

@@ -70,7 +70,7 @@ class PhasedPolicy(Policy):
         """The plays scheduled before round 1, int32 `[K, *runs]`; none by default."""
         return jnp.zeros(shape, jnp.int32)
 
-    def init_memory(self, shape: tuple[int, ...]) -> Any:
+    def init_memory(self, world: World, shape: tuple[int, ...]) -> Any:
         """The memory before round 1: a pytree of arrays, or None."""
         return None
 
@@ -101,7 +101,7 @@ class PhasedPolicy(Policy):
     def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
         none = jnp.zeros((1, *shape[1:]), jnp.int32)
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        schedule, memory = self.init_schedule(shape), self.init_memory(shape)
+        schedule, memory = self.init_schedule(shape), self.init_memory(world, shape)
         state = PhaseState(schedule, none, ended, memory, self.init_last_phase(world, shape))
         return self._advance(state, _view_before_round_1(shape, self.horizon))
 

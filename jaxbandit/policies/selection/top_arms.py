@@ -1,7 +1,8 @@
 """The arms of highest keys, as masks over the arm axis.
 
 A key is a number per arm. Keys order arms lexicographically: larger first, the first key deciding, later keys deciding
-its ties, and the lowest arm first where all keys are equal.
+its ties, and the lowest arm first where all keys are equal. Where ties are broken at random, the last key is the tie
+breaker of the round, `RoundView.tie_breaker`.
 """
 
 from __future__ import annotations
@@ -25,31 +26,42 @@ MAX_UNROLLED_ARMS = 64
 MAX_PICKED, MAX_PICKED_OF_MANY = 16, 6
 
 
-def best_arm(score: Array, candidates: Array) -> Array:
-    """The candidate of highest score, as a mask, bool `[K, *runs]`; ties go to the lowest arm.
+def best_arm(score: Array, candidates: Array, tie_breaker: Array | None = None) -> Array:
+    """The candidate of highest score, as a mask, bool `[K, *runs]`; ties go to the lowest arm without a tie breaker.
 
     No arm is selected where there is no candidate, or where the score of a candidate is NaN.
 
     Args:
         score: float `[K, *runs]`.
         candidates: bool `[K, *runs]`.
+        tie_breaker: int32 `[K, *runs]`.
     """
-    return top_arms((score,), 1, 1, candidates)
+    return top_arms((score,), 1, 1, candidates, tie_breaker)
 
 
 def top_available(keys: Callable[[], Keys], now: RoundView) -> Array:
     """The L available arms of highest keys, as a mask, bool `[K, *runs]`; all available arms where they are fewer.
+
+    Ties are broken as the view says.
 
     Args:
         keys: a function that returns the keys, as for `top_arms`; with one play it is called where they are compared.
         now: the view of the round.
     """
     if now.plays > 1 or len(now.pulls) > MAX_UNROLLED_ARMS:
-        return top_arms(keys(), now.plays, now.plays, now.available)
-    return one_hot(without_fusion(lambda: _top_unrolled(keys(), now.available), now.t), now.available)
+        return top_arms(keys(), now.plays, now.plays, now.available, now.tie_breaker)
+    return one_hot(
+        without_fusion(lambda: _top_unrolled(_with_ties(keys(), now.tie_breaker), now.available), now.t), now.available
+    )
 
 
-def top_arms(keys: Keys, count: Array | int, max_count: int, candidates: Array) -> Array:
+def _with_ties(keys: Keys, tie_breaker: Array | None) -> Keys:
+    return keys if tie_breaker is None else (*keys, tie_breaker)
+
+
+def top_arms(
+    keys: Keys, count: Array | int, max_count: int, candidates: Array, tie_breaker: Array | None = None
+) -> Array:
     """The `count` candidates of highest keys, as a mask, bool `[K, *runs]`; all candidates where they are fewer.
 
     Args:
@@ -58,7 +70,9 @@ def top_arms(keys: Keys, count: Array | int, max_count: int, candidates: Array) 
         count: int, or int32 `[1, *runs]`.
         max_count: the largest count, int.
         candidates: bool `[K, *runs]`.
+        tie_breaker: the last key, int32 `[K, *runs]`; without it, ties go to the lowest arm.
     """
+    keys = _with_ties(keys, tie_breaker)
     single = max_count == 1 and isinstance(count, int)
     if single and len(candidates) <= MAX_UNROLLED_ARMS:
         return top_arm(keys, candidates)
@@ -180,7 +194,9 @@ def deficit_first_keys(behind: Array, quota: Quota, counts: Array, index: Array)
     return jnp.where(behind, rounds * arms + quota.fraction_rank, -1), jnp.where(behind, 0.0, index)
 
 
-def fractional_knapsack(score: Array, floor: Array, ceiling: Array, budget: Array, max_full: int) -> Array:
+def fractional_knapsack(
+    score: Array, floor: Array, ceiling: Array, budget: Array, max_full: int, tie_breaker: Array | None = None
+) -> Array:
     """The amounts x_k that maximise sum_k x_k score_k with floor_k <= x_k <= ceiling_k and sum_k x_k = budget.
 
     Amounts start at their floors and are raised to their ceilings in order of the score, while the budget lasts
@@ -190,11 +206,12 @@ def fractional_knapsack(score: Array, floor: Array, ceiling: Array, budget: Arra
         score, floor, ceiling: float `[K, *runs]`.
         budget: float `[1, *runs]`.
         max_full: an upper bound of the number of arms that can reach their ceiling.
+        tie_breaker: decides between arms of equal scores, int32 `[K, *runs]`; without it, the lowest arm goes first.
 
     Returns:
         The amounts, float `[K, *runs]`.
     """
-    keys, room = (sortable_integers(score),), ceiling - floor
+    keys, room = _with_ties((sortable_integers(score),), tie_breaker), ceiling - floor
     left = budget - jnp.sum(floor, axis=0, keepdims=True)
     full, left = top_within_budget(keys, room, left, max_full, room > 0)
     partly = top_arm(keys, (room > 0) & ~full)

@@ -1,0 +1,170 @@
+"""Ties between arms that are broken at random."""
+
+import itertools
+import warnings
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.experiments.statistics import sample_size
+from jaxbandit.policies.base import Policy
+
+RUNS = 20_000
+ORDERS = list(itertools.permutations(range(4)))
+TAU = [Fraction(3, 10), Fraction(1, 10), Fraction(3, 10), Fraction(1, 10)]
+
+
+def ucb1(t, counts, plays):
+    """The key of each arm; the rewards are 1/2."""
+    return [round(0.5 + np.sqrt(2 * np.log(t) / n), 9) if n else np.inf for n in counts]
+
+
+def truncated(t, counts):
+    return [min(index, 1.0) for index in ucb1(t, counts, 1)]
+
+
+def fair_learn(t, counts, plays):
+    owed = [tau * (t - 1) - n for tau, n in zip(TAU, counts, strict=True)]
+    return [(d > 0, d if d > 0 else 0, index) for d, index in zip(owed, ucb1(t, counts, plays), strict=True)]
+
+
+def ucb_pllp(t, counts, plays):
+    """With alpha = 0 the queues do not count."""
+    return truncated(t, counts)
+
+
+def fair_mmab(t, counts, plays):
+    """With one play, and fractions below 1/4: fair-learn, but for the index 0 of round 1."""
+    return fair_learn(t, counts, plays) if t > 1 else [0] * 4
+
+
+def law(keys, plays, rounds=3):
+    """The probability of each sequence of selections, if all orders of arms of equal keys are equally likely."""
+    found = {(): Fraction(1)}
+    for t in range(1, rounds + 1):
+        after = Counter()
+        for past, chance in found.items():
+            value = keys(t, [sum(k in arms for arms in past) for k in range(4)], plays)
+            for order in ORDERS:
+                ranked = sorted(order, key=lambda k: value[k], reverse=True)  # a stable sort: ties stay in this order
+                after[*past, tuple(sorted(ranked[:plays]))] += chance / len(ORDERS)
+        found = after
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "plays"),
+    [
+        ("ucb1", ucb1, 1),
+        ("ucb1", ucb1, 2),
+        ("fair-learn", fair_learn, 1),
+        ("fair-learn", fair_learn, 2),
+        ("ucb-pllp", ucb_pllp, 1),
+        ("ucb-pllp", ucb_pllp, 2),
+        ("fair-mmab", fair_mmab, 1),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_the_law_of_the_first_three_selections(kind, keys, plays):
+    """Each sequence within 5 standard errors of its probability: a false alarm in one of 10,000 tests at most."""
+    fractions = [0.15, 0.1, 0.15, 0.1] if kind == "fair-mmab" else [float(tau) for tau in TAU]
+    problem = jb.Problem([0.5] * 4, reward="constant", plays=plays, fractions=fractions)
+    parameters = {"alpha": 0.0} if kind == "ucb-pllp" else {}
+    results = jb.simulate(
+        problem, jb.policy(kind, **parameters), horizon=3, seeds=RUNS, trace=True, ties="random", metrics=["regret"]
+    )
+    arms = np.sort(results.arms.values[0, 0], axis=-1)
+    seen = Counter(tuple(map(tuple, run)) for run in arms.tolist())
+    expected = law(keys, plays)
+    assert set(seen) <= set(expected)
+    for sequence, chance in expected.items():
+        p = float(chance)
+        assert abs(seen[sequence] - RUNS * p) < 5 * np.sqrt(RUNS * p * (1 - p)) + 1e-9, sequence
+
+
+def test_ucb_lp_raises_equal_arms_in_random_order():
+    """No fractions are owed: in round 1 all truncated indices are 1, and one arm gets the whole play."""
+    problem = jb.Problem([0.5] * 4, reward="constant", fractions=0.0)
+    pulls = jb.simulate(problem, "ucb-lp", horizon=1, seeds=RUNS, ties="random", metrics=["regret"]).pulls
+    counts = pulls.sum("seed").values.ravel()
+    assert np.all(abs(counts - RUNS / 4) < 5 * np.sqrt(RUNS * 3 / 16))
+
+
+@pytest.mark.parametrize("kind", ["explore-then-commit", "successive-elimination", "t-fucb", "fairness-aware-etc"])
+def test_arms_that_are_played_in_turn_keep_their_order(kind):
+    problem = jb.Problem([0.5] * 4, fractions=0.25, penalties=0.1, opportunity="uniform")
+    parameters = {"rounds_per_arm": 2} if "rounds_per_arm" in Policy.registry[kind].parameters() else {}
+    results = jb.simulate(
+        problem, jb.policy(kind, **parameters), horizon=8, seeds=4, trace=True, ties="random", metrics=["regret"]
+    )
+    first = results.arms.values[0, 0, :, :, 0]
+    in_turn = [0, 0, 1, 1, 2, 2, 3, 3] if kind in ("t-fucb", "fairness-aware-etc") else [0, 1, 2, 3] * 2
+    np.testing.assert_array_equal(first, [in_turn] * 4)
+
+
+@pytest.mark.parametrize("kind", ["explore-then-commit", "fairness-aware-etc"])
+def test_a_commitment_holds(kind):
+    """All means are equal: each run commits itself to one arm, and every arm is some run's."""
+    problem = jb.Problem([0.5] * 4, reward="constant", penalties=0.1, opportunity="zero")
+    results = jb.simulate(
+        problem, jb.policy(kind, rounds_per_arm=2), horizon=40, seeds=64, ties="random", metrics=["regret"]
+    )
+    assert set(np.sort(results.pulls.values[0, 0], axis=-1).ravel().tolist()) == {2, 34}
+    assert set(results.pulls.values[0, 0].argmax(axis=-1).tolist()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("kind", ["ucb1", "fair-learn"])
+def test_simulators_and_agents_break_the_same_ties(kind):
+    problem = jb.Problem([0.9, 0.8, 0.5, 0.3], fractions=0.2)
+    results = jb.simulate(problem, kind, horizon=30, seeds=1, key=3, trace=True, ties="random", metrics=["regret"])
+    simulator = jb.Simulator(problem, kind, horizon=30, ties="random")
+    np.testing.assert_array_equal(simulator.rollout(3, 1).pulls[0], results.pulls.values[0, 0])
+    agent = jb.Agent(kind, arms=4, fractions=0.2, ties="random")
+    state = agent.init(key=3)
+    for t in range(30):
+        state, arms, _ = agent.select(state)
+        assert arms.tolist() == results.arms.values[0, 0, 0, t].tolist()
+        state = agent.observe(state, arms, rewards=results.rewards.values[0, 0, 0, t])
+    assert "ties='random'" in repr(simulator)
+    assert "ties='random'" in repr(agent)
+
+
+def test_ties_are_recorded_in_the_config():
+    problem = jb.Problem([0.9, 0.5])
+    random = jb.simulate(problem, "ucb1", horizon=10, seeds=2, ties="random")
+    assert 'ties = "random"' in random.attrs["config"]
+    assert "ties" not in jb.simulate(problem, "ucb1", horizon=10, seeds=2).attrs["config"]
+    with pytest.raises(jb.InputError, match=r"simulation\.ties"):
+        jb.combine(random, jb.simulate(problem, "ucb1", horizon=10, seeds=2, first_seed=2))
+
+
+@pytest.mark.parametrize("ties", ["first", None, 1])
+def test_other_rules_are_refused(ties):
+    with pytest.raises(jb.InputError, match=r'^simulation\.ties (= .*|is missing): must be "lowest" or "random"'):
+        jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=10, seeds=2, ties=ties)
+    with pytest.raises(jb.InputError, match=r"^ties (=|is missing)"):
+        jb.Simulator(jb.Problem([0.9, 0.5]), "ucb1", horizon=10, ties=ties)
+    with pytest.raises(jb.InputError, match=r"^ties (=|is missing)"):
+        jb.Agent("ucb1", arms=2, ties=ties)
+
+
+@pytest.mark.parametrize("kind", ["lfg", "ucb-lp", "ucb-pllp"])
+def test_an_order_that_helps_is_said(kind):
+    falling, other = ([0.9, 0.6, 0.6, 0.2], [0.6, 0.9, 0.2, 0.6])
+    with pytest.warns(UserWarning, match=rf"ties go to the lowest arm: this helps {kind}.*ties='random'"):
+        jb.simulate(jb.Problem(falling, fractions=0.1), kind, horizon=10, seeds=2, metrics=["regret"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jb.simulate(jb.Problem(falling, fractions=0.1), kind, horizon=10, seeds=2, metrics=["regret"], ties="random")
+        jb.simulate(jb.Problem(other, fractions=0.1), kind, horizon=10, seeds=2, metrics=["regret"])
+        jb.simulate(jb.Problem([0.5] * 4, fractions=0.1), kind, horizon=10, seeds=2, metrics=["regret"])
+        jb.simulate(jb.Problem(falling, fractions=0.1), "fair-learn", horizon=10, seeds=2, metrics=["regret"])
+
+
+def test_figures_say_that_ties_are_random():
+    results = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=10, seeds=2, ties="random")
+    assert results.attrs["ties"] == "random"
+    assert sample_size(results) == "2 runs with random ties"
