@@ -49,8 +49,7 @@ class Policy(Component):
             2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
-        equal_at_first: the policy compares arms by indices that many arms share at first, so that ties decide much.
-            Default False.
+        equal_at_first: at first the indices of many arms are equal, so that ties decide much. Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
         phases: the names of the policy's phases, if results should have the number of rounds spent in each phase;
             `phase_rounds` returns these numbers. Default: none.

@@ -27,7 +27,7 @@ key = 3
 record = 20
 
 [problem]
-means = [0.9, 0.5, 0.1]
+means = [0.5, 0.9, 0.1]
 fractions = 0.1
 penalties = 0.2
 

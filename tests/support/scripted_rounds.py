@@ -111,7 +111,7 @@ def program(policy, key, horizon, tables, fractions, penalties, plays):
     shape, real = tables[0].shape[1:], jnp.result_type(float)
     counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, real)
     none_waiting = jnp.zeros((LONGEST, *shape), jnp.int32)
-    state = checked_init(policy, SimpleNamespace(delay=SimpleNamespace(immediate=False)), shape)
+    state = checked_init(policy, SimpleNamespace(delay=SimpleNamespace(immediate=False), random_ties=False), shape)
     squares = sums if policy.wants_squares else None
     waiting = none_waiting, none_waiting.astype(real), none_waiting.astype(real)
 

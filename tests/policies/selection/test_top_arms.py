@@ -63,7 +63,8 @@ _top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1],
 
 
 def one_play(candidates):
-    return SimpleNamespace(plays=1, pulls=jnp.zeros(candidates.shape, jnp.int32), available=candidates, t=jnp.int32(3))
+    counts = jnp.zeros(candidates.shape, jnp.int32)
+    return SimpleNamespace(plays=1, pulls=counts, available=candidates, t=jnp.int32(3), tie_breaker=None)
 
 
 integers = st.lists(st.integers(-1, 2), min_size=K, max_size=K)

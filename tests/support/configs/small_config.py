@@ -10,7 +10,7 @@ horizon = 400
 seeds = 3
 
 [problem]
-means = [0.9, 0.5, 0.1]
+means = [0.5, 0.9, 0.1]
 fractions = 0.1
 penalties = 0.2
 
@@ -23,7 +23,7 @@ kind = "ucb1"
 """
 TABLES = {
     "simulation": {"horizon": 400, "seeds": 3},
-    "problem": {"means": [0.9, 0.5, 0.1], "fractions": 0.1, "penalties": 0.2},
+    "problem": {"means": [0.5, 0.9, 0.1], "fractions": 0.1, "penalties": 0.2},
     "policies": [{"kind": "lfg", "eta": 2.0}, {"kind": "ucb1"}],
 }
 TWO_INSTANCES = [[0.9, 0.5, 0.1], [0.2, 0.3, 0.4]]
