@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 import xarray as xr
@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.papers.experiment import Data
 
-REPRODUCED, FAILED, UNDECIDED = "reproduced", "not reproduced", "undecided"
-FAMILYWISE_ERROR = 0.05  # the probability that some confidence interval of a claim misses its value
+REPRODUCED, IN_PART, FAILED, UNDECIDED = "reproduced", "reproduced in part", "not reproduced", "cannot be told"
+HOLDS_FROM, HOLDS_UNTIL = "holds from T", "holds until T"
+VERDICTS = (REPRODUCED, IN_PART, HOLDS_FROM, HOLDS_UNTIL, FAILED, UNDECIDED)
+ERROR = 0.05  # of a confidence interval, and of all counterexamples of a claim together
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,25 @@ class Estimate:
         setting: the setting in which the number was measured, in words.
         value: the estimate.
         stderr: its standard error; 0 for a number that is the same in every run.
+        samples: the number of values that the error was estimated from; 0 for many.
     """
 
     setting: str
     value: float
     stderr: float = 0.0
+    samples: int = 0
+
+    def half_width(self, error: float) -> float:
+        """Half the width of the confidence interval that misses the true value with a probability of `error`."""
+        return _quantile(1 - error / 2, self.samples) * self.stderr if self.stderr else 0.0
+
+
+@functools.cache
+def _quantile(level: float, samples: int) -> float:
+    """The quantile of Student's distribution for an error from some samples; of the normal one for 0."""
+    from scipy import stats  # late: `import jaxbandit` does not need it
+
+    return float(stats.t.ppf(level, samples - 1) if samples > 1 else stats.norm.ppf(level))
 
 
 @dataclass(frozen=True)
@@ -38,16 +54,18 @@ class Evidence:
     """The verdict on a claim, and the numbers behind it.
 
     Attributes:
-        verdict: "reproduced", "not reproduced" or "undecided".
+        verdict: one of `VERDICTS`.
         statistic: the measured statistic in words, with its unit and the range that the claim gives it.
         number: the value that decides: of the values in all settings, the one that is furthest outside the range or,
             if all are inside, closest to its ends.
-        low, high: the confidence interval of that value. The intervals of all settings hold together with 95 %.
+        low, high: the confidence interval of that value, as `decide` describes it.
         setting: the setting of that value.
         compared: the number of settings compared.
+        inside: the settings in which the claim holds.
+        ties: the number of settings in which an exact tie says nothing.
         tolerance: the two ends of the range that the claim gives the statistic; infinite where there is none.
         finding: the reason why the claim does not hold; empty if it holds.
-        holds_for: the nearest settings in which the claim holds; empty if there are none or none is needed.
+        holds_for: where the claim holds, such as a range of horizons; empty if it holds everywhere, or nowhere.
     """
 
     verdict: str
@@ -57,13 +75,17 @@ class Evidence:
     high: float
     setting: str
     compared: int
+    inside: tuple[str, ...] = ()
+    ties: int = 0
     tolerance: tuple[float, float] = (-math.inf, math.inf)
     finding: str = ""
     holds_for: str = ""
 
     def explained(self, finding: str, holds_for: str = "") -> Evidence:
-        """The evidence with a finding, where the claim was not reproduced; else the evidence as it is."""
-        return self if self.verdict == REPRODUCED else replace(self, finding=finding, holds_for=holds_for)
+        """The evidence with a finding, where the claim was not reproduced everywhere; else the evidence as it is."""
+        if self.verdict == REPRODUCED:
+            return self
+        return replace(self, finding=finding, holds_for=self.holds_for or holds_for)
 
 
 @dataclass(frozen=True)
@@ -90,31 +112,80 @@ class Claim:
 
 
 def decide(statistic: str, estimates: Sequence[Estimate], low: float = -math.inf, high: float = math.inf) -> Evidence:
-    """Decide whether every estimate lies strictly between `low` and `high`.
+    """Decide whether the claim that every estimate lies strictly between `low` and `high` holds.
 
-    The confidence intervals are Bonferroni's: all hold together with 95 %. The claim is reproduced where every
-    interval lies inside the range, not reproduced where some interval lies wholly outside, and undecided otherwise. An
-    estimate without error that equals an end of the range lies outside. Without estimates the claim is undecided.
+    A setting is inside where its own 95 % interval lies in the range: to conclude that all are inside, no correction
+    for their number is needed (an intersection-union test; Berger 1982). A setting is a counterexample where its
+    interval lies wholly outside, with the level of Bonferroni: with 95 %, no setting in which the claim is true
+    becomes one. Intervals are Student's. Where a difference is claimed to be above or below 0, an exact 0 is a tie,
+    which says nothing.
+
+    The claim is reproduced where all settings but ties are inside; reproduced in part where some are inside and some
+    are counterexamples; not reproduced where some are counterexamples and none is inside; otherwise it cannot be told.
     """
     tolerance = (low, high)
-    if not estimates:
-        return Evidence(UNDECIDED, statistic, math.nan, math.nan, math.nan, "no setting", 0, tolerance)
-    z = NormalDist().inv_cdf(1 - FAMILYWISE_ERROR / (2 * len(estimates)))
+    told = [one for one in estimates if one.stderr or one.value or 0 not in tolerance]
+    ties = len(estimates) - len(told)
+    if not told:
+        where, number = (f"{ties} exact ties", 0.0) if ties else ("no setting", math.nan)
+        return Evidence(UNDECIDED, statistic, number, number, number, where, ties, (), ties, tolerance)
+    single, joint = ERROR, ERROR / len(told)
 
-    def outside(estimate: Estimate) -> float:
-        return max(low - estimate.value - z * estimate.stderr, estimate.value - z * estimate.stderr - high)
+    def outside(one: Estimate) -> float:
+        half = one.half_width(joint)
+        return max(low - one.value - half, one.value - half - high)
 
-    def slack(estimate: Estimate) -> float:
-        return min(estimate.value - z * estimate.stderr - low, high - estimate.value - z * estimate.stderr)
+    def slack(one: Estimate) -> float:
+        half = one.half_width(single)
+        return min(one.value - half - low, high - one.value - half)
 
-    finite = [one for one in estimates if math.isfinite(one.value) and math.isfinite(one.stderr)]
-    failing = [one for one in finite if outside(one) >= 0]
-    worst = max(failing, key=outside) if failing else min(finite or estimates, key=slack)
-    inside = len(finite) == len(estimates) and slack(worst) > 0
-    verdict = FAILED if failing else REPRODUCED if inside else UNDECIDED
-    half = z * worst.stderr
-    interval = (worst.value - half, worst.value + half)
-    return Evidence(verdict, statistic, worst.value, *interval, worst.setting, len(estimates), tolerance)
+    finite = [one for one in told if math.isfinite(one.value) and math.isfinite(one.stderr)]
+    failing = [one for one in finite if outside(one) > 0 or (outside(one) == 0 and not one.stderr)]
+    inside = [one for one in finite if slack(one) > 0]
+    if failing:
+        verdict, worst, error = (IN_PART if inside else FAILED), max(failing, key=outside), joint
+    else:
+        verdict = REPRODUCED if len(inside) == len(told) else UNDECIDED
+        worst, error = min(finite or told, key=slack), single
+    width = worst.half_width(error)
+    interval = (worst.value - width, worst.value + width)
+    names = tuple(one.setting for one in inside)
+    return Evidence(verdict, statistic, worst.value, *interval, worst.setting, len(estimates), names, ties, tolerance)
+
+
+def decide_over_time(
+    statistic: str, by_time: Mapping[int, Sequence[Estimate]], low: float = -math.inf, high: float = math.inf
+) -> Evidence:
+    """Decide a claim that may hold from a horizon on, or up to one.
+
+    Where the claim is not reproduced at all horizons together, the verdict is that it holds from the earliest horizon
+    such that it is reproduced at this and all later ones; or else, up to the latest one. A horizon at which there are
+    exact ties alone does not count as reproduced. The number is that of the horizons in which the claim holds.
+
+    Args:
+        statistic: the measured statistic in words.
+        by_time: the estimates at each horizon.
+        low, high: the range.
+    """
+    times = sorted(by_time)
+
+    def decided(part: Sequence[int]) -> Evidence:
+        return decide(statistic, [one for time in part for one in by_time[time]], low, high)
+
+    told = [time for time in times if decided([time]).ties < len(by_time[time])]
+    every = decided(times)
+    if every.verdict == REPRODUCED and told == times:
+        return every
+    for verdict, sign, parts in (
+        (HOLDS_FROM, "≥", [times[n:] for n in range(1, len(times))]),
+        (HOLDS_UNTIL, "≤", [times[:n] for n in range(len(times) - 1, 0, -1)]),
+    ):
+        for part in parts:
+            own = decided(part)
+            if own.verdict == REPRODUCED and set(part) <= set(told):
+                end = part[0] if verdict == HOLDS_FROM else part[-1]
+                return replace(own, verdict=verdict, compared=every.compared, holds_for=f"T {sign} {end:,}")
+    return every
 
 
 def mean_over_runs(setting: str, values: ArrayLike) -> Estimate:
@@ -122,7 +193,7 @@ def mean_over_runs(setting: str, values: ArrayLike) -> Estimate:
     values = np.asarray(values, np.float64)
     sample = values.mean(axis=1) if values.shape[0] > 1 else values[0]
     stderr = sample.std(ddof=1) / math.sqrt(len(sample)) if len(sample) > 1 else math.inf
-    return Estimate(setting, float(sample.mean()), float(stderr))
+    return Estimate(setting, float(sample.mean()), float(stderr), len(sample))
 
 
 def metric_name(metric: str) -> str:
@@ -153,7 +224,22 @@ def ratio(setting: str, numerators: ArrayLike, denominators: ArrayLike) -> Estim
     """
     above, below = (np.asarray(values, np.float64) for values in (numerators, denominators))
     value, level = above.mean() / below.mean(), below.mean()
-    return Estimate(setting, float(value), mean_over_runs(setting, (above - value * below) / level).stderr)
+    error = mean_over_runs(setting, (above - value * below) / level)
+    return Estimate(setting, float(value), error.stderr, error.samples)
+
+
+def growth(setting: str, early: ArrayLike, middle: ArrayLike, late: ArrayLike) -> Estimate:
+    """(late - middle) / (middle - early) of three values per run, `[instance, seed]`; NaN where the values do not grow.
+
+    A value grows if its mean increases by more than two standard errors in both steps: a ratio of other steps says
+    nothing about growth.
+    """
+    values = [np.asarray(one, np.float64) for one in (early, middle, late)]
+    first, second = values[1] - values[0], values[2] - values[1]
+    steps = [mean_over_runs(setting, step) for step in (first, second)]
+    if any(step.value <= 2 * step.stderr for step in steps):
+        return Estimate(f"{setting} (it does not grow)", math.nan)
+    return ratio(setting, second, first)
 
 
 def parameter_in_label(label: str) -> float:
@@ -177,7 +263,7 @@ def split_by_verdict(
 
 
 def holds_from(by_time: Mapping[int, Sequence[Estimate]], low: float = -math.inf, high: float = math.inf) -> int | None:
-    """The earliest time from which all estimates together lie between `low` and `high`; None where there is none."""
+    """The earliest time from which all estimates lie between `low` and `high`; None where there is none."""
     for time in sorted(by_time):
         later = [estimate for other, estimates in by_time.items() if other >= time for estimate in estimates]
         if decide("", later, low, high).verdict == REPRODUCED:

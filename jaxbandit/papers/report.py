@@ -6,7 +6,7 @@ import base64
 import html
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,10 @@ import jax
 
 from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.provenance import version
-from jaxbandit.papers.evidence import FAILED, REPRODUCED, UNDECIDED, Claim, Evidence
+from jaxbandit.papers.evidence import IN_PART, VERDICTS, Claim, Evidence
 from jaxbandit.papers.experiment import Paper
 
+_LISTED = 12  # settings that the report names
 FILES = ("report.html", "report.md", "claims.json")
 
 
@@ -72,7 +73,8 @@ def claims(report: Report) -> list[dict[str, object]]:
 
     Keys: `paper`; `id`, `sentence`, `place` and `figure` of the claim; `setting`, `assumed`, `statistic`, `number`,
     `interval` and `tolerance` (two numbers each, null where there is no bound), `compared` (the number of settings),
-    `verdict`, `finding`, and `range`, the nearest settings in which a claim that was not reproduced does hold.
+    `inside` (the number of those in which the claim holds), `ties`, `verdict`, `finding`, and `range`: where a claim
+    that was not reproduced everywhere does hold.
     """
     return [
         {
@@ -88,6 +90,8 @@ def claims(report: Report) -> list[dict[str, object]]:
             "interval": [_finite(evidence.low), _finite(evidence.high)],
             "tolerance": [_finite(end) for end in evidence.tolerance],
             "compared": evidence.compared,
+            "inside": len(evidence.inside),
+            "ties": evidence.ties,
             "verdict": evidence.verdict,
             "finding": evidence.finding,
             "range": evidence.holds_for,
@@ -107,7 +111,7 @@ def table(report: Report) -> str:
     decided = [pair for results in report.papers for pair in results.decided]
     width = 2 + max((len(claim.name) for claim, _ in decided), default=0)
     lines = [
-        f"{claim.name:{width}}{evidence.verdict:16}{interval(evidence):32}{claim.statement}"
+        f"{claim.name:{width}}{evidence.verdict:20}{interval(evidence):32}{claim.statement}"
         for claim, evidence in decided
     ]
     return "\n".join([*lines, summary(report)])
@@ -116,7 +120,7 @@ def table(report: Report) -> str:
 def summary(report: Report) -> str:
     """The number of claims with each verdict."""
     verdicts = [evidence.verdict for results in report.papers for _, evidence in results.decided]
-    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (REPRODUCED, FAILED, UNDECIDED))
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
 
 
 def interval(evidence: Evidence) -> str:
@@ -138,10 +142,13 @@ def _preface(report: Report) -> Iterator[str]:
         "minutes, compilation included."
     )
     yield (
-        "Every verdict is computed from confidence intervals, one per setting; the intervals of a claim hold together "
-        "with 95 %. A claim is reproduced where all its intervals lie in the range that it gives, not reproduced where "
-        "some interval lies wholly outside, and undecided otherwise. The number shown is that of the setting furthest "
-        "out of the range, or closest to its ends."
+        "Every verdict is computed from confidence intervals, one per setting. A claim holds in a setting where its 95 "
+        "% interval lies in the range that the claim gives; a setting is a counterexample where its interval lies "
+        "wholly outside, with intervals so wide that all of them hold together with 95 %. Exact ties say nothing. A "
+        "claim is reproduced where it holds in all settings, reproduced in part where it holds in some and others are "
+        "counterexamples, and not reproduced where there are counterexamples only. It holds from (until) T where it "
+        "is reproduced at this and all longer (shorter) horizons alone. Otherwise it cannot be told. The number shown "
+        "is that of the setting furthest out of the range, or closest to its ends."
     )
 
 
@@ -150,12 +157,22 @@ def _details(claim: Claim, evidence: Evidence) -> Iterator[tuple[str, str]]:
     yield "measured", evidence.statistic
     settings = f"; the setting that decides, of {evidence.compared}" if evidence.compared > 1 else ""
     yield "number", f"{interval(evidence)} ({evidence.setting}{settings})"
+    if evidence.verdict == IN_PART:
+        yield "settings", f"holds in {len(evidence.inside)} of {evidence.compared}: {_listed(evidence.inside)}"
+    if evidence.ties:
+        yield "ties", f"{evidence.ties} of {evidence.compared} settings are exact ties, which say nothing"
     if claim.assumed:
         yield "assumed", f"{claim.assumed} (not stated in the paper)"
     if evidence.finding:
         yield "finding", evidence.finding
     if evidence.holds_for:
         yield "holds for", evidence.holds_for
+
+
+def _listed(settings: Sequence[str]) -> str:
+    """The first settings by name, and how many more there are."""
+    more = f" and {len(settings) - _LISTED} more" if len(settings) > _LISTED else ""
+    return "; ".join(settings[:_LISTED]) + more
 
 
 def markdown(report: Report, out: Path) -> str:
@@ -181,7 +198,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100% } td, th { padding: .3rem .6rem; border-bottom: 1px solid #ddd;
 text-align: left; vertical-align: top } img { max-width: 100% } figure { margin: 2rem 0 } figcaption { color: #555 }
 td:first-child, .verdict { white-space: nowrap } .verdict { font-weight: 600 } .reproduced { color: #00664a }
-.not { color: #a13d00 } .undecided { color: #555 } dt { font-weight: 600 } dd { margin: 0 0 .4rem 1rem }
+.not { color: #a13d00 } dt { font-weight: 600 } dd { margin: 0 0 .4rem 1rem }
+.holds { color: #00664a } .cannot { color: #555 }
 section { margin-top: 3rem }
 """
 

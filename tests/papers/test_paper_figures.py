@@ -7,7 +7,7 @@ import pytest
 from made_up_results import MadeUpData
 
 from jaxbandit.papers import Sizes, drawing
-from jaxbandit.papers.evidence import FAILED, REPRODUCED, UNDECIDED
+from jaxbandit.papers.evidence import REPRODUCED, VERDICTS
 from jaxbandit.papers.reproduce import REPRODUCTIONS
 
 FIGURES = {"penalties": 4, "guarantees": 1, "plays": 8, "opportunities": 3}  # test_merit.py draws the other paper's
@@ -31,7 +31,7 @@ def test_every_figure_is_drawn_and_every_claim_decided(name):
         if all(needed in data for needed in claim.needs):
             assert claim.figure in drawn
             evidence = claim.weigh(data)
-            assert evidence.verdict in (REPRODUCED, FAILED, UNDECIDED)
+            assert evidence.verdict in VERDICTS
             assert evidence.statistic
             assert evidence.verdict == REPRODUCED or evidence.finding or name == "guarantees"
 

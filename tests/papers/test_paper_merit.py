@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from jaxbandit.experiments.configs import config
 from jaxbandit.experiments.plots import figures as plots
 from jaxbandit.papers import Sizes
+from jaxbandit.papers.evidence import FAILED, IN_PART, UNDECIDED
 from jaxbandit.papers.merit import experiments as merit
 from jaxbandit.papers.merit.claims import CLAIMS as ALL_CLAIMS
 from jaxbandit.papers.merit.decisions import exponent, spread
@@ -171,13 +172,13 @@ def test_a_claim_that_does_not_hold_is_not_reproduced(name):
     world = World()
     BREAKS[name](world)
     evidence = CLAIMS[name].weigh(world)
-    assert evidence.verdict == "not reproduced"
+    assert evidence.verdict in (FAILED, IN_PART)
     assert evidence.finding
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_claim_that_the_noise_hides_is_undecided(name):
-    assert CLAIMS[name].weigh(World(deviation=30.0)).verdict == "undecided"
+def test_a_claim_that_the_noise_hides_cannot_be_told(name):
+    assert CLAIMS[name].weigh(World(deviation=30.0)).verdict == UNDECIDED
 
 
 def test_the_nearest_setting_is_named_where_the_claim_holds_for_it():

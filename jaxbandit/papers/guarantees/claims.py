@@ -14,8 +14,8 @@ from jaxbandit.papers.evidence import (
     decide,
     difference,
     final_values,
+    growth,
     mean_over_runs,
-    ratio,
 )
 from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.guarantees.experiments import ETA, PARTS, R_REGRET, REGRET, name_eta, name_growth
@@ -48,7 +48,7 @@ def _growth(data: Data, names: list[str], label: str) -> Estimate:
     """R(T) - R(T/4) divided by R(T/4) - R(T/16), of the same runs ended at three horizons."""
     early, middle, late = (final_values(data[name], "r_regret", label) for name in names)
     horizon = int(data[names[-1]]["round"][-1])
-    return ratio(f"{label}, T = {horizon:,}", late - middle, middle - early)
+    return growth(f"{label}, T = {horizon:,}", early, middle, late)
 
 
 def _grows_like_log(estimates: list[Estimate]) -> Evidence:

@@ -13,6 +13,7 @@ from jaxbandit.papers.evidence import (
     Estimate,
     Evidence,
     decide,
+    decide_over_time,
     holds_from,
     mean_over_runs,
     signs_in_words,
@@ -44,8 +45,7 @@ def _all_positive(data: Data, statistic: str, by_time: dict[int, list[Estimate]]
         f"{signs_in_words(estimates)}; the least at each horizon: {in_words}; phases 1 and 2, which select all arms "
         f"alike, take {_exploration_in_words(data)} of the rounds"
     )
-    start = holds_from(by_time, 0.0)
-    return decide(statistic, estimates, 0.0).explained(finding, "" if start is None else f"T >= {start:,}")
+    return decide_over_time(statistic, by_time, 0.0).explained(finding)
 
 
 def _exploration_in_words(data: Data) -> str:

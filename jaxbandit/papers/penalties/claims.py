@@ -12,7 +12,7 @@ from jaxbandit.papers.evidence import (
     Evidence,
     at_round,
     decide,
-    holds_from,
+    decide_over_time,
     mean_over_runs,
     parameter_in_label,
     signs_in_words,
@@ -98,12 +98,10 @@ def _least_regret(data: Data) -> Evidence:
                 by_time.setdefault(t, []).append(estimate)
     statistic = "penalized regret of another policy minus that of hard-threshold UCB (rewards); more than 0"
     estimates = [estimate for at_time in by_time.values() for estimate in at_time]
-    start = holds_from(by_time, 0.0)
     ties = sum(estimate.value == 0 for estimate in estimates)
-    return decide(statistic, estimates, 0.0).explained(
+    return decide_over_time(statistic, by_time, 0.0).explained(
         f"{signs_in_words(estimates)}; {ties} are 0: up to these horizons Fair-Learn and hard-threshold UCB make the "
-        "same selections",
-        f"T >= {start:,}" if start else "",
+        "same selections"
     )
 
 
