@@ -159,8 +159,9 @@ def decide_over_time(
     """Decide a claim that may hold from a horizon on, or up to one.
 
     Where the claim is not reproduced at all horizons together, the verdict is that it holds from the earliest horizon
-    such that it is reproduced at this and all later ones; or else, up to the latest one. A horizon at which there are
-    exact ties alone does not count as reproduced. The number is that of the horizons in which the claim holds.
+    such that it is reproduced at this and all later ones; or else, up to the latest one, if there are counterexamples
+    or nothing but exact ties beyond it. A horizon at which there are exact ties alone does not count as reproduced. The
+    number is that of the horizons in which the claim holds.
 
     Args:
         statistic: the measured statistic in words.
@@ -176,15 +177,21 @@ def decide_over_time(
     every = decided(times)
     if every.verdict == REPRODUCED and told == times:
         return every
-    for verdict, sign, parts in (
-        (HOLDS_FROM, "≥", [times[n:] for n in range(1, len(times))]),
-        (HOLDS_UNTIL, "≤", [times[:n] for n in range(len(times) - 1, 0, -1)]),
-    ):
-        for part in parts:
-            own = decided(part)
-            if own.verdict == REPRODUCED and set(part) <= set(told):
-                end = part[0] if verdict == HOLDS_FROM else part[-1]
-                return replace(own, verdict=verdict, compared=every.compared, holds_for=f"T {sign} {end:,}")
+
+    def holds(part: Sequence[int], verdict: str, where: str) -> Evidence | None:
+        own = decided(part)
+        if own.verdict != REPRODUCED or not set(part) <= set(told):
+            return None
+        return replace(own, verdict=verdict, compared=every.compared, holds_for=where)
+
+    for n in range(1, len(times)):
+        if found := holds(times[n:], HOLDS_FROM, f"T ≥ {times[n]:,}"):
+            return found
+    for n in range(len(times) - 1, 0, -1):
+        beyond = decided(times[n:])
+        fails = beyond.verdict in (FAILED, IN_PART) or beyond.ties == beyond.compared
+        if fails and (found := holds(times[:n], HOLDS_UNTIL, f"T ≤ {times[n - 1]:,}")):
+            return found
     return every
 
 

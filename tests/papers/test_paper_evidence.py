@@ -123,6 +123,7 @@ UP, DOWN, OPEN, TIE = Estimate("", 1.0, 0.1), Estimate("", -1.0, 0.1), Estimate(
         ([[UP, DOWN], [DOWN], [DOWN]], IN_PART, ""),
         ([[DOWN], [DOWN], [OPEN]], FAILED, ""),
         ([[OPEN], [OPEN], [TIE]], UNDECIDED, ""),
+        ([[UP], [OPEN], [OPEN]], UNDECIDED, ""),
     ],
 )
 def test_claims_that_hold_from_a_horizon_on_or_up_to_one(by_time, verdict, where):
