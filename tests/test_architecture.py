@@ -1,6 +1,7 @@
 """The shape of the package (folders in one order of import, no cycles), and short files in small folders everywhere."""
 
 import ast
+import functools
 import tomllib
 from pathlib import Path
 
@@ -30,16 +31,19 @@ def imports(path):
                 )
 
 
-FILES = {path: set(imports(path)) for path in ROOT.rglob("*.py")}
+@functools.cache
+def files():
+    """What each file of the package imports."""
+    return {path: set(imports(path)) for path in ROOT.rglob("*.py")}
 
 
 def test_folders_import_in_one_order():
     place = {name: number for number, name in enumerate([*ORDER, *OUTSIDE])}
-    for path, targets in FILES.items():
+    for path, targets in files().items():
         for target in targets:
             one, other = (p.relative_to(ROOT).parts[0].removesuffix(".py") for p in (path, target))
             assert place[other] <= place[one], f"{path.relative_to(ROOT)} imports {target.relative_to(ROOT)}"
-    assert sum(map(len, FILES.values())) > 500
+    assert sum(map(len, files().values())) > 500
 
 
 def cycle(edges):
@@ -52,10 +56,10 @@ def cycle(edges):
 
 
 def test_no_files_and_no_folders_import_each_other():
-    assert not cycle({path: targets for path, targets in FILES.items() if path.stem != "__init__"})
-    for folder in {path.parent for path in FILES}:
+    assert not cycle({path: targets for path, targets in files().items() if path.stem != "__init__"})
+    for folder in {path.parent for path in files()}:
         inside = {}
-        for path, targets in FILES.items():
+        for path, targets in files().items():
             if path.is_relative_to(folder) and path != folder / "__init__.py":
                 name = path.relative_to(folder).parts[0]
                 others = {t.relative_to(folder).parts[0] for t in targets if t.is_relative_to(folder)} - {"__init__.py"}
@@ -66,7 +70,7 @@ def test_no_files_and_no_folders_import_each_other():
 def test_folders_and_files_are_small():
     """In the package, the tests and the benchmarks; only `tests` itself, with a folder per area, may be larger."""
     tests = Path(__file__).parent
-    paths = [*FILES, *tests.rglob("*.py"), *(tests.parent / "benchmarks").rglob("*.py")]
+    paths = [*files(), *tests.rglob("*.py"), *(tests.parent / "benchmarks").rglob("*.py")]
     for path in paths:
         assert len(path.read_text().splitlines()) <= 400, path
     for folder in {path.parent for path in paths} - {tests}:

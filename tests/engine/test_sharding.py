@@ -50,7 +50,7 @@ def test_eight_devices_give_what_one_does_throughout(tmp_path):
         assert_same(tmp_path, name)
 
 
-@pytest.mark.parametrize(("name", "block"), [("lanes", 7), ("cells", 64)])
+@pytest.mark.parametrize(("name", "block"), [("lanes", 7), pytest.param("cells", 64, marks=pytest.mark.slow)])
 def test_any_size_of_blocks_gives_the_same(name, block):
     xr.testing.assert_identical(simulate(name, block=block).drop_attrs(), simulate(name).drop_attrs())
 
@@ -74,10 +74,10 @@ def test_blocks_of_few_vectors_give_the_same(name, blocks):
 
 def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch):
     """As on a TPU; here a CPU that is taken for one."""
-    moved, expected = [], simulate("cells")
+    moved, expected = [], simulate("lanes")
     monkeypatch.setattr(recorder, "_EXACT", frozenset())
     monkeypatch.setattr(jax, "device_put", lambda values, device: moved.append(device) or values)
-    xr.testing.assert_identical(simulate("cells").drop_attrs(), expected.drop_attrs())
+    xr.testing.assert_identical(simulate("lanes").drop_attrs(), expected.drop_attrs())
     assert {device.platform for device in moved} == {"cpu"}
 
 

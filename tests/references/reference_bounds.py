@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 
 def gaps(mu):
     return [max(mu) - m for m in mu]
@@ -152,9 +154,12 @@ def over_quantiles(cost, cdfs, T):
 def start(level, a, least):
     """T_0 by search, one round after the other."""
     t = math.ceil(max(least, math.exp(1 + a)))
-    while math.log(t) + a * math.log(math.log(t)) > level * t:
-        t += 1
-    return t
+    while True:
+        rounds = np.arange(t, t + 100_000, dtype=float)
+        late_enough = np.log(rounds) + a * np.log(np.log(rounds)) <= level * rounds
+        if late_enough.any():
+            return t + int(late_enough.argmax())
+        t += rounds.size
 
 
 def divergence(p, q):

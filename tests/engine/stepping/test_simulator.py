@@ -1,5 +1,7 @@
 """`jb.Simulator`: its runs are those of the engine, selection by selection, and its functions are pure."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +18,8 @@ FAST = [("lfg", 3, "geometric")]
 
 def runs_of(simulator, key, instances=1, seeds=SEEDS):
     """The states before round 1, with the axes `[instances, seeds]`."""
-    init = jax.vmap(jax.vmap(simulator.init, (None, None, 0)), (None, 0, None))
-    return init(key, jnp.arange(instances), jnp.arange(seeds))
+    init = jax.vmap(jax.vmap(functools.partial(simulator.init, key), (None, 0)), (0, None))
+    return jax.jit(init)(jnp.arange(instances), jnp.arange(seeds))
 
 
 class Batched:

@@ -16,7 +16,8 @@ from jaxbandit.experiments.policy_checks.subject import Subject
 SLOW_POLICIES = ["lfg", "fcts-d", "self-regulated"]  # of several kinds
 FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
 FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
-ALONE = ["simulate", "compilations"]  # found by a fast test without the checks before them
+# Found by a fast test without the checks before them
+ALONE = ["sleeping arms", "two arms", "zero delay", "simulate", "compilations", "Simulator", "vmap", "Agent"]
 SENTENCES = {  # what a report says of the fault
     "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give",
     "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",

@@ -16,6 +16,7 @@ from interruption import ONE, contents, rewrite
 import jaxbandit as jb
 from jaxbandit.core.errors import WriteError
 from jaxbandit.engine import simulation as engine
+from jaxbandit.engine.host import fingerprint
 from jaxbandit.engine.host.checkpoint import FOLDER
 from jaxbandit.experiments.configs.config import make_plan
 
@@ -32,6 +33,7 @@ class Kept:
         self.out, self.folder = place / "kept", place / "kept" / FOLDER
         self.own = make_plan(ONE)
         self.right = content(engine.run(self.own))
+        self.digest = fingerprint.digest(self.own)  # of one plan, so that it is traced once
         self.files = self._files(self.own)
         self.others = [
             self._files(make_plan({**ONE, "simulation": {**ONE["simulation"], **change}}))
@@ -62,6 +64,7 @@ class Kept:
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             patch.setattr(engine, "simulate_block", watched)
+            patch.setattr(fingerprint, "digest", lambda plan: self.digest)
             try:
                 result = engine.run(self.own, keep=self.out)
             except (jb.InputError, WriteError) as error:
