@@ -43,7 +43,7 @@ def as_arguments(parameters):
     return {name: values if len(values) > 1 else values[0] for name, values in parameters.items()}
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", pytest.param("lfg", marks=pytest.mark.slow)])
 def test_the_relaxed_gradient_is_that_of_the_relaxed_objective(kind, float64, monkeypatch):
     """For two equal instances, over which the objective is the mean."""
     reference, parameters = CASES[kind]
