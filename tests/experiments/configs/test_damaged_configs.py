@@ -1,4 +1,4 @@
-"""Damaged and hostile configs, hundreds in the fast suite: each is refused with one clear line, or simulated correctly."""
+"""Damaged and hostile configs, hundreds of them: each is refused with one clear line, or simulated correctly."""
 
 import os
 import re
