@@ -4,11 +4,8 @@ A `Policy` is a pure state transition:
 
     init(world, shape) -> state;  select(state, now) -> mask;  update(state, after, selected) -> state
 
-An `Index` is a policy that plays the arms of highest index. A `Rule` is a fairness rule over an index: it changes the
-values of the index, or how arms are selected by them. Every rule works with every index, and every policy with every
-delay model. Most policies work with every reward model. The exceptions check the rewards when the simulation starts:
-`kl-ucb` and the policies of `policies/merit/` need rewards in [0, 1]; `thompson` needs rewards in [0, 1] or Gaussian
-rewards, or the parameter `sd`.
+An `Index` is a policy that plays the arms of highest index. A `Rule` is a fairness rule over an index. Every rule works
+with every index, and every policy with every delay model.
 """
 
 from __future__ import annotations
@@ -181,9 +178,7 @@ class Policy(Component):
 
 
 class Index(Policy):
-    """A policy that plays the L available arms of highest index; ties go to the lowest arm.
-
-    A subclass implements `value`.
+    """A policy that plays the L available arms of highest index. A subclass implements `value`.
 
     Class attributes that a subclass may set, beside those of `Policy`:
         initial_pass: an arm that was never selected has index +infinity, so that each arm is played once first.
@@ -215,8 +210,12 @@ class Index(Policy):
             return jnp.where(now.pulls == 0, jnp.inf, value)
         return jnp.broadcast_to(value, now.pulls.shape)
 
+    def tie_breaker(self, state: PolicyState, now: RoundView) -> Array | None:
+        """The `tie_breaker` of the view, or another one for arms that are played in turn."""
+        return now.tie_breaker
+
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        return top_available(lambda: (self.score(state, now),), now)
+        return top_available(lambda: (self.score(state, now),), now, self.tie_breaker(state, now))
 
 
 class Rule(Index):

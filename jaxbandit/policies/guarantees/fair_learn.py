@@ -63,7 +63,7 @@ class FairLearn(Rule, name="fair-learn"):
             behind = (extra >= 1) | ((extra == 0) & (quota.fraction > self.alpha_fraction))
             return deficit_first_keys(behind, quota, now.pulls, self.index(state, now))  # A(t) of Alg. 3 first
 
-        return top_available(keys, now)
+        return top_available(keys, now, now.tie_breaker)
 
 
 Alias("fucb", FairLearn, "fair-learn with the base ucb1 (guarantees paper, Alg. 3)", base="ucb1")

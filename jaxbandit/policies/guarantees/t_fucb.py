@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, ClassVar
 
@@ -51,7 +50,7 @@ class TFUCB(Rule, name="t-fucb"):
             short = now.pulls < self.guaranteed_plays
             return short.astype(jnp.int32), jnp.where(short, 0.0, self.index(state, now))
 
-        if now.tie_breaker is not None:  # the arms that are short of plays are played in order
-            short = now.pulls < self.guaranteed_plays
-            now = dataclasses.replace(now, tie_breaker=jnp.where(short, 0, now.tie_breaker))
-        return top_available(keys, now)
+        if now.tie_breaker is None:
+            return top_available(keys, now, None)
+        short = now.pulls < self.guaranteed_plays  # these arms are played in order
+        return top_available(keys, now, jnp.where(short, 0, now.tie_breaker))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, ClassVar
 
@@ -63,9 +62,9 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
         tie_breaker = jnp.zeros(shape, jnp.int32) if world.random_ties else None
         return Commitment(jnp.zeros(shape, jnp.result_type(float)), jnp.zeros((1, *shape[1:]), bool), tie_breaker)
 
-    def select(self, state: Commitment, now: RoundView) -> Array:
-        # In order while exploring, and then always by the order that was drawn at the end of the exploration.
-        return super().select(state, dataclasses.replace(now, tie_breaker=state.tie_breaker))
+    def tie_breaker(self, state: Commitment, now: RoundView) -> Array | None:
+        # 0 while exploring, and then always the one that was drawn at the end of the exploration.
+        return state.tie_breaker
 
     def value(self, state: Commitment, now: RoundView) -> Array:
         round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest selections first

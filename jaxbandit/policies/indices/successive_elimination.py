@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -55,8 +54,8 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     def value(self, state: Sweep, now: RoundView) -> Array:
         return state.active.astype(now.deviation.dtype) + state.left.astype(now.deviation.dtype)
 
-    def select(self, state: Sweep, now: RoundView) -> Array:
-        return super().select(state, dataclasses.replace(now, tie_breaker=None))  # arms are played in order
+    def tie_breaker(self, state: Sweep, now: RoundView) -> None:
+        return None  # arms are played in order
 
     def update(self, state: Sweep, after: RoundView, selected: Array) -> Sweep:
         left = state.left & ~selected

@@ -39,19 +39,18 @@ def best_arm(score: Array, candidates: Array, tie_breaker: Array | None = None) 
     return top_arms((score,), 1, 1, candidates, tie_breaker)
 
 
-def top_available(keys: Callable[[], Keys], now: RoundView) -> Array:
+def top_available(keys: Callable[[], Keys], now: RoundView, tie_breaker: Array | None) -> Array:
     """The L available arms of highest keys, as a mask, bool `[K, *runs]`; all available arms where they are fewer.
-
-    Ties are broken as the view says.
 
     Args:
         keys: a function that returns the keys, as for `top_arms`; with one play it is called where they are compared.
         now: the view of the round.
+        tie_breaker: as for `top_arms`.
     """
     if now.plays > 1 or len(now.pulls) > MAX_UNROLLED_ARMS:
-        return top_arms(keys(), now.plays, now.plays, now.available, now.tie_breaker)
+        return top_arms(keys(), now.plays, now.plays, now.available, tie_breaker)
     return one_hot(
-        without_fusion(lambda: _top_unrolled(_with_ties(keys(), now.tie_breaker), now.available), now.t), now.available
+        without_fusion(lambda: _top_unrolled(_with_ties(keys(), tie_breaker), now.available), now.t), now.available
     )
 
 

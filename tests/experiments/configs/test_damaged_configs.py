@@ -1,4 +1,4 @@
-"""Damaged and hostile configs, hundreds of them: each is refused with one clear line, or simulated correctly."""
+"""A thousand damaged and hostile configs: each is refused with one clear line, or simulated correctly."""
 
 import os
 import re
@@ -115,18 +115,18 @@ def run_some(made, most, policies):
 
 def test_hundreds_of_damaged_configs(folder):
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    keys, made = through(folder, damaged_configs.damaged(seed=0, count=120))
+    keys, made = through(folder, damaged_configs.damaged(seed=0, count=250))
     assert time.process_time() - begun < 15
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10  # KiB on Linux
-    assert len(made) + keys.total() == 120
+    assert len(made) + keys.total() == 250
     # Of different kinds: no TOML, no log, and most keys that a config has.
-    assert len(made) >= 12
-    assert len(keys) >= 30
-    assert max(keys.values()) < 40
+    assert len(made) >= 25
+    assert len(keys) >= 50
+    assert max(keys.values()) < 60
     assert {key.split(".")[0].split("[")[0] for key in keys} >= {"CONFIG", "simulation", "problem", "policies"}
     for name in ("means", "plays", "reward", "delay", "fractions", "penalties", "merit", "opportunity", "availability"):
         assert any(key.startswith(f"problem.{name}") for key in keys), name
-    assert run_some(made, most=1, policies=1) == 1
+    assert run_some(made, most=2, policies=1) == 2
 
 
 @pytest.mark.slow
@@ -173,14 +173,14 @@ def test_an_endless_config_is_refused():
 
 def test_damaged_changes(folder):
     path, keys, accepted = folder / "changed.toml", Counter(), 0
-    for text, changes in damaged_configs.changes(seed=0, count=200):
+    for text, changes in damaged_configs.changes(seed=0, count=400):
         path.write_text(text)
         key, simulation = checked(lambda changes=changes: planned(path, changes))
         accepted += simulation is not None
         keys[key] += 1
-    assert accepted >= 12
-    assert len(keys) >= 40
-    assert keys["--set"] < 120
+    assert accepted >= 24
+    assert len(keys) >= 60
+    assert keys["--set"] < 240
 
 
 def test_damaged_tuning_tables(folder, monkeypatch):
@@ -191,20 +191,20 @@ def test_damaged_tuning_tables(folder, monkeypatch):
 
     monkeypatch.setattr(evaluation.Evaluator, "__call__", accept)
     path, keys, accepted = folder / "tuned.toml", Counter(), 0
-    for _, content in damaged_configs.tunings(seed=0, count=200):
+    for _, content in damaged_configs.tunings(seed=0, count=300):
         path.write_bytes(content)
         try:
             keys[checked(lambda: task.make_task(config.load(path)).run(folder))[0]] += 1
         except KeyboardInterrupt:
             accepted += 1
-    assert accepted >= 16
+    assert accepted >= 24
     assert len(keys) >= 25
     assert {f"tuning.{name}" for name in task.KEYS} <= set(keys)
 
 
 def test_damaged_conversion_logs(folder):
     path, keys = folder / "damaged.tsv", Counter()
-    for content in damaged_configs.logs(seed=0, count=500):
+    for content in damaged_configs.logs(seed=0, count=1000):
         path.write_bytes(content)
         key, log = checked(lambda: conversion_log.read_log(path))
         keys[key] += 1
@@ -213,14 +213,14 @@ def test_damaged_conversion_logs(folder):
             assert len(log.products) == len(log.clicks) == len(log.seconds) <= 6
             checked(log.delays)
     assert keys.keys() == {None, "problem.delay.table"}
-    assert min(keys.values()) >= 100
+    assert min(keys.values()) >= 200
 
 
 @pytest.mark.parametrize("command", ["run", "tune"])
 def test_the_command_ends_with_2_and_one_line(folder, capsys, command):
     path = folder / "damaged.toml"
     refused = 0
-    for _, content in damaged_configs.damaged(seed=9, count=24):
+    for _, content in damaged_configs.damaged(seed=9, count=60):
         path.write_bytes(content)
         if checked(lambda: planned(path))[0] is not None:
             refused += 1
@@ -229,4 +229,4 @@ def test_the_command_ends_with_2_and_one_line(folder, capsys, command):
             assert said.out == ""
             assert re.fullmatch(r"jaxbandit: .+\n", said.err)
             assert not (folder / "out").exists()
-    assert refused >= 12
+    assert refused >= 30

@@ -59,7 +59,7 @@ def test_top_is_what_sorting_gives(way, runs):
         assert set(np.flatnonzero(taken[:, i])) == set(order[: count[i]])
 
 
-_top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1])))
+_top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1]), None))
 
 
 def one_play(candidates):
