@@ -30,7 +30,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 
 # The purpose of a draw. A policy draws with POLICY, the policy that it wraps with POLICY + 1, and so on.
 INSTANCE, REWARD, BINARISE, AVAILABILITY, DELAY, POLICY = range(6)
-TIES = 15
+TIES = 15  # the largest purpose: no policy wraps so many
 
 
 def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words], rounds: int) -> tuple[Words, Words]:

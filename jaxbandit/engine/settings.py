@@ -78,18 +78,8 @@ class SimulationSettings:
 
     def __post_init__(self) -> None:
         # NumPy's and JAX's numbers among them
-        for name in (
-            "horizon",
-            "seeds",
-            "first_seed",
-            "record",
-            "metrics",
-            "block",
-            "runs",
-            "trace",
-            "pulls_mean",
-            "ties",
-        ):
+        numbers, others = ("horizon", "seeds", "first_seed", "block"), ("record", "trace", "pulls_mean", "ties")
+        for name in (*numbers, *others, "metrics", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
         for name in ("metrics", "runs"):
             object.__setattr__(self, name, _as_names(getattr(self, name)))

@@ -97,6 +97,8 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
         words = 'a list of names, such as ["penalties"], or names with starting values, such as { eta = 1.0 }'
         raise InputError("tuning.parameters", None, words)
     settings = plan.settings
+    if settings.ties != "lowest":
+        raise InputError("simulation.ties", settings.ties, '"lowest" in the config of a tuning')
     arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}
     return TuningTask(config, plan, configurations[label], arguments)
 

@@ -11,6 +11,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.experiments.statistics import sample_size
 from jaxbandit.policies.base import Policy
+from jaxbandit.tuning.command import make_task
 
 RUNS = 20_000
 ORDERS = list(itertools.permutations(range(4)))
@@ -149,6 +150,22 @@ def test_other_rules_are_refused(ties):
         jb.Simulator(jb.Problem([0.9, 0.5]), "ucb1", horizon=10, ties=ties)
     with pytest.raises(jb.InputError, match=r"^ties (=|is missing)"):
         jb.Agent("ucb1", arms=2, ties=ties)
+
+
+def test_relaxed_runs_and_tunings_take_lowest_ties_alone():
+    problem = {"means": [0.9, 0.5], "fractions": 0.1, "penalties": 0.2}
+    with pytest.raises(jb.InputError, match=r"^ties = 'random': must be \"lowest\" with `relaxed`"):
+        jb.Simulator(problem, "hard-threshold-ucb", horizon=10, relaxed={"temperature": 0.1}, ties="random")
+    config = {
+        "simulation": {"horizon": 10, "seeds": 2, "ties": "random"},
+        "problem": problem,
+        "policies": [{"kind": "hard-threshold-ucb"}],
+        "tuning": {"parameters": ["penalties"], "objective": "penalized_regret"},
+    }
+    with pytest.raises(
+        jb.InputError, match=r"^simulation\.ties = 'random': must be \"lowest\" in the config of a tuning"
+    ):
+        make_task(config)
 
 
 @pytest.mark.parametrize("kind", ["lfg", "ucb-lp", "ucb-pllp"])

@@ -176,6 +176,8 @@ class Simulator:
         """Set the softness of the runs, None for runs that select arms."""
         self.relaxed, self._softness = relaxed, None if relaxed is None else softness_of(relaxed)
         if relaxed is not None:
+            if self.ties != "lowest":
+                raise InputError("ties", self.ties, '"lowest" with `relaxed`, where equal arms share the plays')
             check_relaxable(self.policy, self._policy, self.problem)
 
     def __repr__(self) -> str:
