@@ -50,6 +50,7 @@ After an interruption the same command runs only the simulations that are missin
 REPRODUCE_EXAMPLES = """\
 examples:
   jaxbandit reproduce guarantees --quick
+  jaxbandit reproduce plays --figure 7
   jaxbandit reproduce --out results/all"""
 POLICIES = "List the policies: what each does, its source, and its parameters with their defaults."
 
@@ -109,6 +110,9 @@ def make_parser() -> argparse.ArgumentParser:
     reproduce.add_argument("--quick", action="store_true", help="run smaller problems and fewer seeds")
     reproduce.add_argument(
         "--out", type=Path, metavar="DIR", help="the output directory (default: results/reproduction[-quick])"
+    )
+    reproduce.add_argument(
+        "--figure", metavar="N", help="draw this figure of PAPER alone, and simulate only what it shows"
     )
     reproduce.add_argument(
         "--conversion-log",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from jaxbandit.cli.preparation import check_writable, prepare_machine
+from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.streams import print_lines
 from jaxbandit.papers import Sizes
 
@@ -20,7 +21,16 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
     names = list(reproduce.REPRODUCTIONS) if parsed.paper is None else [parsed.paper]
     for name in names:
         reproduce.check_name(name)
+    if parsed.figure is not None and parsed.paper is None:
+        raise InputError(
+            "--figure", parsed.figure, "must be given with a PAPER, as in `jaxbandit reproduce plays --figure 7`"
+        )
     check_writable(out, report.FILES.__contains__)
-    made = reproduce.reproduce(names, out, Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty())
-    print_lines(report.table(made), f"wrote report.html, report.md, claims.json and the figures to {out}/")
+    sizes, progress = Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty()
+    if parsed.figure is not None:
+        files = reproduce.draw_figure(names[0], parsed.figure, out, sizes, progress)
+        print_lines(f"wrote {' and '.join(map(str, files))}")
+        return 0
+    made = reproduce.reproduce(names, out, sizes, progress)
+    print_lines(made.table(), f"wrote report.html, report.md, claims.json and the figures to {out}/")
     return 0

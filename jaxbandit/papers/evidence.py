@@ -12,7 +12,6 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.papers.experiment import Data
 
 REPRODUCED, IN_PART, FAILED, UNDECIDED = "reproduced", "reproduced in part", "not reproduced", "cannot be told"
 HOLDS_FROM, HOLDS_UNTIL = "holds from T", "holds until T"
@@ -66,6 +65,7 @@ class Evidence:
         tolerance: the two ends of the range that the claim gives the statistic; infinite where there is none.
         finding: the reason why the claim does not hold; empty if it holds.
         holds_for: where the claim holds, such as a range of horizons; empty if it holds everywhere, or nowhere.
+        other_tolerances: the verdicts with other ends of the range: pairs of the end in words and the verdict.
     """
 
     verdict: str
@@ -80,6 +80,7 @@ class Evidence:
     tolerance: tuple[float, float] = (-math.inf, math.inf)
     finding: str = ""
     holds_for: str = ""
+    other_tolerances: tuple[tuple[str, str], ...] = ()
 
     def explained(self, finding: str, holds_for: str = "") -> Evidence:
         """The evidence with a finding, where the claim was not reproduced everywhere; else the evidence as it is."""
@@ -87,28 +88,12 @@ class Evidence:
             return self
         return replace(self, finding=finding, holds_for=self.holds_for or holds_for)
 
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of a paper about its experiments, and how to decide it.
-
-    Attributes:
-        name: the paper's name and a number, such as "merit-1".
-        statement: the statement in short.
-        place: where the paper makes it.
-        figure: the name of the figure that shows it.
-        weigh: computes the evidence from the results of the paper's experiments.
-        needs: experiments without which the claim cannot be decided.
-        assumed: what the experiments assume because the paper does not state it.
-    """
-
-    name: str
-    statement: str
-    place: str
-    figure: str
-    weigh: Callable[[Data], Evidence]
-    needs: tuple[str, ...] = ()
-    assumed: str = ""
+    def at_quick_sizes(self) -> Evidence:
+        """The evidence where sizes were quick: a counterexample may be due to them, so it decides nothing."""
+        if self.verdict not in (FAILED, IN_PART):
+            return self
+        found = f"at these quick sizes it is {self.verdict}, which may be due to fewer rounds or runs"
+        return replace(self, verdict=UNDECIDED, finding="; ".join(filter(None, [found, self.finding])))
 
 
 def decide(statistic: str, estimates: Sequence[Estimate], low: float = -math.inf, high: float = math.inf) -> Evidence:
@@ -193,6 +178,21 @@ def decide_over_time(
         if fails and (found := holds(times[:n], HOLDS_UNTIL, f"T ≤ {times[n - 1]:,}")):
             return found
     return every
+
+
+def decide_with_tolerances(
+    chosen: float, others: Sequence[float], decided: Callable[[float], Evidence], words: str = "{:g}"
+) -> Evidence:
+    """Decide a claim at the chosen tolerance, and record how the verdict moves with it.
+
+    Args:
+        chosen: the tolerance that decides.
+        others: other tolerances that a reader might have chosen.
+        decided: the evidence at a tolerance.
+        words: how the report writes a tolerance, such as "within {:.0%}".
+    """
+    moved = tuple((words.format(other), decided(other).verdict) for other in others)
+    return replace(decided(chosen), other_tolerances=moved)
 
 
 def mean_over_runs(setting: str, values: ArrayLike) -> Estimate:

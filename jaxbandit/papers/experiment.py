@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import xarray as xr
 
@@ -14,9 +14,6 @@ from jaxbandit.core.files import checksums
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import expanded
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _PACKAGE = Path(__file__).parents[1]
 CONFIGS = next(folder for folder in (_PACKAGE / "configs", _PACKAGE.parent / "configs") if folder.is_dir())
@@ -61,21 +58,6 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class DrawnFigure:
-    """A figure of a report.
-
-    Attributes:
-        name: the name of its files.
-        caption: what it shows, and the figure of the paper that it corresponds to.
-        figure: the matplotlib figure.
-    """
-
-    name: str
-    caption: str
-    figure: Figure
-
-
-@dataclass(frozen=True)
 class Sizes:
     """How large a reproduction is.
 
@@ -107,9 +89,13 @@ class Data:
     def __contains__(self, name: str) -> bool:
         return name in self.files
 
+    def config(self, name: str) -> Config:
+        """The config of an experiment."""
+        return tomllib.loads(self[name].attrs["config"])
+
     def problem(self, name: str) -> Problem:
         """The problem of an experiment."""
-        return configs.make_plan(tomllib.loads(self[name].attrs["config"])).problem
+        return configs.make_plan(self.config(name)).problem
 
 
 def experiment(

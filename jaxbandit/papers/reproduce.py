@@ -1,10 +1,11 @@
-"""Reproduces papers: runs the simulations still missing, draws every figure, decides every claim, writes the report."""
+"""Reproduces papers: runs the simulations still missing, draws figures, decides claims, writes the report."""
 
 from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,23 +22,30 @@ from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.plots.style import STYLE
 from jaxbandit.papers import GUARANTEES, MERIT, OPPORTUNITIES, PENALTIES, PLAYS, report
-from jaxbandit.papers.evidence import Claim
-from jaxbandit.papers.experiment import Data, DrawnFigure, Experiment, Paper, Sizes
+from jaxbandit.papers.claim import Claim, Finding, PaperFigure
+from jaxbandit.papers.experiment import Data, Experiment, Paper, Sizes
 from jaxbandit.papers.guarantees.claims import CLAIMS as GUARANTEES_CLAIMS
 from jaxbandit.papers.guarantees.experiments import experiments as guarantees_experiments
-from jaxbandit.papers.guarantees.figures import figures as guarantees_figures
+from jaxbandit.papers.guarantees.figures import FIGURES as GUARANTEES_FIGURES
+from jaxbandit.papers.guarantees.findings import FINDINGS as GUARANTEES_FINDINGS
 from jaxbandit.papers.merit.claims import CLAIMS as MERIT_CLAIMS
 from jaxbandit.papers.merit.experiments import experiments as merit_experiments
-from jaxbandit.papers.merit.figures import figures as merit_figures
+from jaxbandit.papers.merit.figures import FIGURES as MERIT_FIGURES
+from jaxbandit.papers.merit.findings import FINDINGS as MERIT_FINDINGS
 from jaxbandit.papers.opportunities.claims import CLAIMS as OPPORTUNITIES_CLAIMS
 from jaxbandit.papers.opportunities.experiments import experiments as opportunities_experiments
-from jaxbandit.papers.opportunities.figures import figures as opportunities_figures
+from jaxbandit.papers.opportunities.figures import FIGURES as OPPORTUNITIES_FIGURES
+from jaxbandit.papers.opportunities.findings import FINDINGS as OPPORTUNITIES_FINDINGS
 from jaxbandit.papers.penalties.claims import CLAIMS as PENALTIES_CLAIMS
 from jaxbandit.papers.penalties.experiments import experiments as penalties_experiments
-from jaxbandit.papers.penalties.figures import figures as penalties_figures
+from jaxbandit.papers.penalties.figures import FIGURES as PENALTIES_FIGURES
+from jaxbandit.papers.penalties.findings import FINDINGS as PENALTIES_FINDINGS
 from jaxbandit.papers.plays.claims import CLAIMS as PLAYS_CLAIMS
 from jaxbandit.papers.plays.experiments import experiments as plays_experiments
-from jaxbandit.papers.plays.figures import figures as plays_figures
+from jaxbandit.papers.plays.figures import FIGURES as PLAYS_FIGURES
+from jaxbandit.papers.plays.findings import FINDINGS as PLAYS_FINDINGS
+from jaxbandit.papers.report.parameters import parameters_in_words
+from jaxbandit.papers.report.results import MeasuredFinding, PaperResults, Report, SavedFigure
 
 
 @dataclass(frozen=True)
@@ -47,24 +55,43 @@ class Reproduction:
     Attributes:
         paper: the paper.
         experiments: the simulations to run at given sizes.
-        figures: draws the figures from the results.
+        figures: its figures.
         claims: what the paper says of its experiments, and how to decide whether it holds.
+        findings: what the paper prints and does not hold as printed.
     """
 
     paper: Paper
     experiments: Callable[[Sizes], list[Experiment]]
-    figures: Callable[[Data], Iterator[DrawnFigure]]
+    figures: tuple[PaperFigure, ...]
     claims: tuple[Claim, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def figure(self, label: str) -> PaperFigure:
+        """The figure with a label.
+
+        Raises:
+            InputError: about --figure.
+        """
+        for one in self.figures:
+            if label in (one.label, one.name):
+                return one
+        raise unknown_name("--figure", label, [one.label for one in self.figures])
 
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     reproduction.paper.name: reproduction
     for reproduction in (
-        Reproduction(PENALTIES, penalties_experiments, penalties_figures, PENALTIES_CLAIMS),
-        Reproduction(GUARANTEES, guarantees_experiments, guarantees_figures, GUARANTEES_CLAIMS),
-        Reproduction(MERIT, merit_experiments, merit_figures, MERIT_CLAIMS),
-        Reproduction(PLAYS, plays_experiments, plays_figures, PLAYS_CLAIMS),
-        Reproduction(OPPORTUNITIES, opportunities_experiments, opportunities_figures, OPPORTUNITIES_CLAIMS),
+        Reproduction(PENALTIES, penalties_experiments, PENALTIES_FIGURES, PENALTIES_CLAIMS, PENALTIES_FINDINGS),
+        Reproduction(GUARANTEES, guarantees_experiments, GUARANTEES_FIGURES, GUARANTEES_CLAIMS, GUARANTEES_FINDINGS),
+        Reproduction(MERIT, merit_experiments, MERIT_FIGURES, MERIT_CLAIMS, MERIT_FINDINGS),
+        Reproduction(PLAYS, plays_experiments, PLAYS_FIGURES, PLAYS_CLAIMS, PLAYS_FINDINGS),
+        Reproduction(
+            OPPORTUNITIES,
+            opportunities_experiments,
+            OPPORTUNITIES_FIGURES,
+            OPPORTUNITIES_CLAIMS,
+            OPPORTUNITIES_FINDINGS,
+        ),
     )
 }
 _FORMER_NAMES = dict(zip(("000", "001", "002", "003", "004"), REPRODUCTIONS, strict=True))
@@ -139,7 +166,7 @@ def check_name(name: str) -> None:
         raise unknown_name("PAPER", name, REPRODUCTIONS)
 
 
-def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = False) -> report.Report:
+def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = False) -> Report:
     """Reproduce papers. Results that an interrupted call has already written are kept.
 
     Args:
@@ -158,14 +185,52 @@ def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = Fa
     """
     reproductions = [REPRODUCTIONS[name] for name in names]
     tasks = {one.paper.name: _tasks(one, out, sizes) for one in reproductions}
-    missing = [task for of_paper in tasks.values() for task in of_paper if not task.is_done()]
+    _simulate([task for of_paper in tasks.values() for task in of_paper], progress)
+    with _file_errors(out):
+        made = Report([_results(one, tasks[one.paper.name], out, sizes) for one in reproductions], sizes.quick)
+        report.write(made, out)
+    return made
+
+
+def draw_figure(name: str, label: str, out: Path, sizes: Sizes, progress: bool = False) -> list[Path]:
+    """Draw one figure of a paper, and simulate only what it shows.
+
+    Args:
+        name: the name of a paper, of `REPRODUCTIONS`.
+        label: the label of one of its figures.
+        out, sizes, progress: as for `reproduce`; both keep their results in the same files.
+
+    Returns:
+        The files of the figure.
+
+    Raises:
+        InputError: as for `reproduce`, or about --figure.
+        WriteError: as for `reproduce`.
+    """
+    reproduction = REPRODUCTIONS[name]
+    figure = reproduction.figure(label)
+    tasks = [task for task in _tasks(reproduction, out, sizes) if task.experiment.name in figure.experiments]
+    if not all(any(task.experiment.name == needed for task in tasks) for needed in figure.needs):
+        raise InputError("--figure", label, "a figure whose data are given: it needs --conversion-log")
+    _simulate(tasks, progress)
+    with _file_errors(out):
+        data = Data({task.experiment.name: task.path for task in tasks})
+        return _draw(figure, data, out / name, sizes)
+
+
+def _simulate(tasks: Sequence[Task], progress: bool) -> None:
+    """Run the simulations whose results are missing."""
+    missing = [task for task in tasks if not task.is_done()]
     with Parts(sum(task.seconds() for task in missing), progress) as parts:
         for task in missing:
             task.run(parts)
-    formats = {".png": 120} if sizes.quick else {".png": 200, ".pdf": 200}
+
+
+@contextmanager
+def _file_errors(out: Path) -> Iterator[None]:
+    """Say which file of `out` was changed during the call, or cannot be written."""
     try:
-        made = report.Report([_results(one, tasks[one.paper.name], out, formats) for one in reproductions], sizes.quick)
-        report.write(made, out)
+        yield
     except checksums.DamagedError as error:
         rule = (
             f"a folder whose files no other program changes ({error}); run the command again to repeat the simulation"
@@ -173,7 +238,6 @@ def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = Fa
         raise InputError("--out", str(out), rule) from None
     except OSError as error:
         raise WriteError(Path(error.filename or out), error) from None
-    return made
 
 
 def _tasks(reproduction: Reproduction, out: Path, sizes: Sizes) -> list[Task]:
@@ -184,25 +248,41 @@ def _tasks(reproduction: Reproduction, out: Path, sizes: Sizes) -> list[Task]:
     ]
 
 
-def _results(
-    reproduction: Reproduction, tasks: Sequence[Task], out: Path, formats: Mapping[str, int]
-) -> report.PaperResults:
-    """Draw the figures and decide the claims.
-
-    Args:
-        formats: by the suffix of the figures' files, their resolution in dots per inch.
-    """
-    data = Data({task.experiment.name: task.path for task in tasks})
-    folder = out / reproduction.paper.name
-    saved = []
+def _draw(figure: PaperFigure, data: Data, folder: Path, sizes: Sizes) -> list[Path]:
+    """Draw a figure and save it: quick ones as PNG, others as PDF too. Returns its files, the PNG first."""
+    formats = {".png": 120} if sizes.quick else {".png": 200, ".pdf": 200}
     with plt.rc_context(STYLE):
-        for drawn in reproduction.figures(data):
-            for suffix, dpi in formats.items():
-                drawn.figure.savefig(folder / f"{drawn.name}{suffix}", dpi=dpi)
-            plt.close(drawn.figure)
-            saved.append(report.SavedFigure(drawn.name, drawn.caption, folder / f"{drawn.name}.png"))
-    decided = [(claim, claim.weigh(data)) for claim in reproduction.claims if all(name in data for name in claim.needs)]
-    seconds = sum(float(data[name].attrs["compile_seconds"] + data[name].attrs["run_seconds"]) for name in data.files)
+        drawn = figure.draw(data)
+        for suffix, dpi in formats.items():
+            drawn.savefig(folder / f"{figure.name}{suffix}", dpi=dpi)
+        plt.close(drawn)
+    return [folder / f"{figure.name}{suffix}" for suffix in formats]
+
+
+def _results(reproduction: Reproduction, tasks: Sequence[Task], out: Path, sizes: Sizes) -> PaperResults:
+    """Draw the figures, decide the claims and measure the findings."""
+    data = Data({task.experiment.name: task.path for task in tasks})
+    name = reproduction.paper.name
+    saved = []
+    for figure in reproduction.figures:
+        if not all(needed in data for needed in figure.needs):
+            continue
+        file = _draw(figure, data, out / name, sizes)[0]
+        drawn = [data.config(one) for one in figure.experiments if one in data]
+        parameters = parameters_in_words(drawn, figure.assumed)
+        command = _command(name, figure, sizes)
+        saved.append(SavedFigure(figure.name, figure.caption, parameters, command, file))
+    decided = [(claim, claim.weigh(data)) for claim in reproduction.claims if all(one in data for one in claim.needs)]
+    if sizes.quick:
+        decided = [(claim, evidence.at_quick_sizes()) for claim, evidence in decided]
+    measured = [MeasuredFinding(one, *one.measure()) for one in reproduction.findings]
+    seconds = sum(float(data[one].attrs["compile_seconds"] + data[one].attrs["run_seconds"]) for one in data.files)
     device = data[next(iter(data.files))].attrs["device"]
     gc.collect()  # the datasets of a paper take hundreds of MiB
-    return report.PaperResults(reproduction.paper, saved, decided, seconds, device)
+    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured)
+
+
+def _command(name: str, figure: PaperFigure, sizes: Sizes) -> str:
+    """The command that draws a figure alone."""
+    log = " --conversion-log FILE" if figure.needs else ""
+    return f"jaxbandit reproduce {name} --figure {figure.label}{' --quick' * sizes.quick}{log}"

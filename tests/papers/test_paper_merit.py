@@ -16,7 +16,7 @@ from jaxbandit.papers.evidence import FAILED, IN_PART, UNDECIDED
 from jaxbandit.papers.merit import experiments as merit
 from jaxbandit.papers.merit.claims import CLAIMS as ALL_CLAIMS
 from jaxbandit.papers.merit.decisions import exponent, spread
-from jaxbandit.papers.merit.figures import figures
+from jaxbandit.papers.merit.figures import FIGURES
 
 ROUNDS = np.array([1, 10, 50, 100, 250, 500, 1000])
 T = 1000
@@ -270,17 +270,17 @@ def _no_figure_stays_open():
 
 def test_the_figures_show_the_results():
     world = World()
-    drawn = {one.name: one for one in figures(world)}
+    drawn = {one.name: one.draw(world) for one in FIGURES}
     assert list(drawn) == [f"merit-figure-{number}" for number in range(1, 10)]
-    assert all(one.figure.get_figwidth() <= 7.1 for one in drawn.values())
+    assert all(one.get_figwidth() <= 7.1 for one in drawn.values())
     colours = {label: plots.COLOURS.get(label.lower()) for label in merit.SEVEN}
     for number, one in enumerate(drawn.values(), start=1):
-        for axis in one.figure.axes:
+        for axis in one.axes:
             assert axis.get_xlabel()
             for label, line in lines(axis).items():
                 if colours.get(label):
                     assert to_hex(line.get_color()) == colours[label].lower(), number
-    by_metric = [lines(axis) for axis in drawn["merit-figure-1"].figure.axes[1:]]
+    by_metric = [lines(axis) for axis in drawn["merit-figure-1"].axes[1:]]
     for metric, found in zip(merit.REGRETS, by_metric, strict=True):
         (growth,) = set(found) - {*merit.FIVE}
         assert "Theorem 7" in growth
@@ -290,26 +290,25 @@ def test_the_figures_show_the_results():
         np.testing.assert_allclose(2 * y[-1], world[GEOMETRIC][f"{metric}_final"].sel(policy="FCTS-D").mean())
         steps = np.diff(np.log(y)) / np.diff(np.log(x))
         assert ((steps > 0) & (steps < 1)).all(), "sublinear"
-    bars = drawn["merit-figure-1"].figure.axes[0].containers
+    bars = drawn["merit-figure-1"].axes[0].containers
     heights = {b.get_label(): [patch.get_height() for patch in b] for b in bars if hasattr(b, "patches")}
     np.testing.assert_allclose(heights["optimal"], OPTIMAL, rtol=1e-6)
     np.testing.assert_allclose(heights["FGREEDY-D"], UNIFORM)
     shares = world[GEOMETRIC].pulls.sel(policy="FGREEDY-D")[0] / T
     (greedy,) = [b for b in bars if b.get_label() == "FGREEDY-D" and hasattr(b, "patches")]
     np.testing.assert_allclose(halves(greedy.errorbar), 1.96 * shares.std("seed", ddof=1) / np.sqrt(SEEDS))
-    fixed = drawn["merit-figure-2"].figure.axes[0].containers[0]
+    fixed = drawn["merit-figure-2"].axes[0].containers[0]
     np.testing.assert_allclose(fixed[0].get_xydata(), [(rounds, 35) for rounds in merit.FIXED])
     runs = [world[merit.fixed_name(rounds)].reward_regret_final.sel(policy=merit.FAIR[0])[0] for rounds in merit.FIXED]
     np.testing.assert_allclose(halves(fixed), [1.96 * one.std(ddof=1) / np.sqrt(SEEDS) for one in runs])
-    assert len(drawn["merit-figure-8"].figure.axes) == 8
-    widths = [patch.get_width() for patch in drawn["merit-figure-9"].figure.axes[0].patches]
+    assert len(drawn["merit-figure-8"].axes) == 8
+    widths = [patch.get_width() for patch in drawn["merit-figure-9"].axes[0].patches]
     np.testing.assert_allclose(widths, [1000, 500, 1000, 500, 1000, 1000], rtol=0.001)
 
 
 def test_small_sizes_have_fewer_columns():
     world = World([e.name for e in merit.experiments(Sizes(quick=True))])
-    drawn = [one for one, _ in zip(figures(world), range(4), strict=False)]
-    assert [one.name for one in drawn] == ["merit-figure-1", "merit-figure-2", "merit-figure-4", "merit-figure-5"]
-    titles = [[axis.get_title("left") for axis in one.figure.axes] for one in drawn[2:]]
+    drawn = [one.draw(world) for one in FIGURES if one.label in ("4", "5")]
+    titles = [[axis.get_title("left") for axis in one.axes] for one in drawn]
     assert titles == [["c = 4", ""], ["c = 4", "c = 8", "", ""]]
     assert [CLAIMS[name].weigh(world).verdict for name in CLAIMS if not CLAIMS[name].needs] == ["reproduced"] * 15

@@ -11,8 +11,9 @@ from jaxbandit import cli
 from jaxbandit.core.errors import WriteError
 from jaxbandit.engine.host.progress_bar import Parts
 from jaxbandit.papers import PAPERS, Paper, Sizes, drawing, reproduce
-from jaxbandit.papers.evidence import FAILED, Claim, decide, mean_over_runs
-from jaxbandit.papers.experiment import DrawnFigure, Experiment
+from jaxbandit.papers.claim import Claim, Finding, PaperFigure
+from jaxbandit.papers.evidence import UNDECIDED, decide, mean_over_runs
+from jaxbandit.papers.experiment import Experiment
 from jaxbandit.papers.reproduce import REPRODUCTIONS, Reproduction
 
 
@@ -28,23 +29,45 @@ def tiny(calls):
             }
             yield Experiment(f"seeds-{seeds}", config)
 
-    def figures(data):
+    def draw(data):
         calls.append(sorted(data.files))
         figure, axes = drawing.panels(1, 2)
         for axis, name in zip(axes[0], data.files, strict=True):
             drawing.curves(axis, data[name], "regret")
             drawing.theory(axis, data[name]["round"], data[name]["round"].values * 0.8, "linear")
         drawing.legend(figure, axes, drawing.sample_note(data["seeds-4"]))
-        yield DrawnFigure("tiny-figure-1", "Regret <of> two runs.", figure)
+        return figure
 
     def weigh(data):
         regret = data["seeds-6"].regret_final.values[0]
         evidence = decide("regret (rewards); below 1e-9", [mean_over_runs("ucb1", regret)], high=1e-9)
         return evidence.explained("it explores", "nowhere else")
 
-    claim = Claim("tiny-1", "UCB1 has no regret.", "sec. 1", "tiny-figure-1", weigh, assumed="T = 20")
-    missing = Claim("tiny-2", "About a log.", "sec. 1", "tiny-figure-1", weigh, needs=("log",))
-    return Reproduction(Paper("tiny", "A & B", "A tiny paper", 2026), experiments, figures, (claim, missing))
+    def first_run(data):
+        figure, axes = drawing.panels(1, 1)
+        drawing.curves(axes[0, 0], data["seeds-4"], "regret")
+        return figure
+
+    claim = Claim(
+        "tiny-1",
+        "UCB1 has no regret.",
+        "UCB1 <never> errs",
+        "sec. 1",
+        "tiny-figure-1",
+        weigh,
+        setting="two arms",
+        assumed="T = 20",
+        tolerance="none is none",
+    )
+    missing = Claim("tiny-2", "About a log.", "a log", "sec. 1", "tiny-figure-1", weigh, needs=("log",))
+    both = PaperFigure(
+        "tiny-figure-1", "1", "Regret <of> two.", ("seeds-4", "seeds-6"), draw, assumed=("simulation.horizon",)
+    )
+    one = PaperFigure("tiny-figure-2", "2", "One.", ("seeds-4",), first_run)
+    log = PaperFigure("tiny-figure-3", "3", "A log.", ("log",), draw, needs=("log",))
+    finding = Finding("tiny-theorem", "Theorem 1", "1 = 2", "1 = 1", "one arm", lambda: ("1 is 1", True))
+    paper = Paper("tiny", "A & B", "A tiny paper", 2026)
+    return Reproduction(paper, experiments, (both, one, log), (claim, missing), (finding,))
 
 
 def test_an_interrupted_reproduction_runs_only_what_is_missing(tmp_path, monkeypatch, capsys):
@@ -93,18 +116,24 @@ def test_claims_are_written_as_data(reproduced):
     assert claim == {
         "paper": "tiny",
         "id": "tiny-1",
-        "sentence": "UCB1 has no regret.",
+        "sentence": "UCB1 <never> errs",
+        "statement": "UCB1 has no regret.",
         "place": "sec. 1",
         "figure": "tiny-figure-1",
-        "setting": "ucb1",
+        "setting": "two arms",
+        "decided_by": "ucb1",
         "assumed": "T = 20",
+        "invariant": None,
         "statistic": "regret (rewards); below 1e-9",
         "tolerance": [None, 1e-9],
+        "tolerance_reason": "none is none",
+        "other_tolerances": {},
         "compared": 1,
         "inside": 0,
         "ties": 0,
-        "verdict": FAILED,
-        "finding": "it explores",
+        "verdict": UNDECIDED,  # it is not reproduced, but the sizes are quick
+        "quick": True,
+        "finding": "at these quick sizes it is not reproduced, which may be due to fewer rounds or runs; it explores",
         "range": "nowhere else",
     }
 
@@ -112,7 +141,7 @@ def test_claims_are_written_as_data(reproduced):
 def test_the_reports_hold_everything(reproduced):
     text = (reproduced / "report.md").read_text()
     page = (reproduced / "report.html").read_text()
-    (picture,) = re.findall(r"!\[.*\]\((.*)\)", text)
+    picture, _ = re.findall(r"!\[.*\]\((.*)\)", text)
     assert (reproduced / picture).exists()
     for words in (
         "Quick sizes",
@@ -120,12 +149,33 @@ def test_the_reports_hold_everything(reproduced):
         "it explores",
         "nowhere else",
         "T = 20 (not stated in the paper)",
+        "T = 20*; runs = 4 | 6; means = (0.9, 0.1); ucb1: exploration = 2, log_offset = 0 (* assumed",
+        "jaxbandit reproduce tiny --figure 2 --quick",
+        "cannot be told (quick)",
+        "1 is 1",
+        "none is none",
     ):
         assert words in text
         assert words in page
     assert "&lt;of&gt;" in page
+    assert "&lt;never&gt;" in page
+    assert page.index("tiny-figure-1</h3>") < page.index("&lt;never&gt;") < page.index("tiny-figure-2</h3>")
     assert "data:image/png;base64," in page
     assert not re.search(r'(src|href)="(?!data:|#)', page), "everything is in the page"
+
+
+def test_one_figure_is_drawn_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(REPRODUCTIONS, "tiny", tiny([]))
+    arguments = ["reproduce", "tiny", "--out", str(tmp_path), "--figure"]
+    assert cli.main([*arguments, "2"]) == 0
+    folder = tmp_path / "tiny"
+    files = [folder / f"tiny-figure-2{suffix}" for suffix in (".png", ".pdf")]
+    assert capsys.readouterr().out == f"wrote {files[0]} and {files[1]}\n"
+    assert sorted(path.name for path in (folder / "data").iterdir()) == ["seeds-4.nc", "seeds-4.nc.sha256"]
+    assert sorted(path for path in folder.iterdir() if path.is_file()) == sorted(files)
+    for label, error in (("4", "--figure = '4': must be one of 1, 2, 3"), ("3", "it needs --conversion-log")):
+        assert cli.main([*arguments, label]) == 2
+        assert error in capsys.readouterr().err
 
 
 NAMES = "guarantees, merit, opportunities, penalties, plays"
@@ -137,6 +187,7 @@ NAMES = "guarantees, merit, opportunities, penalties, plays"
         (["002"], f"PAPER = '002': must be one of {NAMES} (did you mean 'merit'?)"),
         (["000"], f"PAPER = '000': must be one of {NAMES} (did you mean 'penalties'?)"),
         (["penalty"], f"PAPER = 'penalty': must be one of {NAMES} (did you mean 'penalties'?)"),
+        (["--figure", "7"], "--figure = '7': must be given with a PAPER"),
         (["penalties", "--out", __file__], f"--out = {__file__!r}: "),
     ],
 )

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
+from jaxbandit.papers.claim import Claim
 from jaxbandit.papers.evidence import (
     REPRODUCED,
-    Claim,
     Estimate,
     Evidence,
     decide,
@@ -119,6 +119,7 @@ CLAIMS = (
     Claim(
         "guarantees-1",
         "Without fairness the regrets of FUCB and LFG follow that of UCB1.",
+        "",
         "sec. 6, first plot",
         _FIGURE,
         _follows_ucb1,
@@ -127,6 +128,7 @@ CLAIMS = (
     Claim(
         "guarantees-2",
         "Without fairness F-TS has less regret than UCB1.",
+        "",
         "sec. 6, first plot",
         _FIGURE,
         _below_ucb1,
@@ -135,6 +137,7 @@ CLAIMS = (
     Claim(
         "guarantees-3",
         "With fairness the r-regret of FUCB and LFG grows like log T.",
+        "",
         "sec. 6, second plot",
         _FIGURE,
         _logarithmic,
@@ -143,6 +146,7 @@ CLAIMS = (
     Claim(
         "guarantees-4",
         "A larger η gives more r-regret and less unfairness.",
+        "",
         "sec. 6, third plot",
         _FIGURE,
         _trades,
@@ -151,6 +155,7 @@ CLAIMS = (
     Claim(
         "guarantees-5",
         "The r-regret is logarithmic even for large η.",
+        "",
         "sec. 6",
         _FIGURE,
         _logarithmic_for_large_eta,
@@ -159,6 +164,7 @@ CLAIMS = (
     Claim(
         "guarantees-6",
         "Under FUCB no arm is behind its guarantee by a whole round, in any round.",
+        "",
         "Theorem 4",
         _FIGURE,
         _no_round_behind,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from matplotlib.figure import Figure
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances
+from jaxbandit.papers.claim import PaperFigure
 from jaxbandit.papers.drawing import Look, bounds, curves, legend, panels, sample_note
 from jaxbandit.papers.evidence import parameter_in_label
-from jaxbandit.papers.experiment import Data, DrawnFigure
+from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.guarantees.experiments import ETA, R_REGRET, REGRET
 
 
-def figures(data: Data) -> Iterator[DrawnFigure]:
-    """The one figure."""
+def _three_plots(data: Data) -> Figure:
     figure, axes = panels(1, 3, height=2.0)
     for axis, name, metric, title in zip(
         axes[0], (REGRET, R_REGRET), ("regret", "r_regret"), ("τ = 0", "τ = 0.05"), strict=False
@@ -33,8 +33,16 @@ def figures(data: Data) -> Iterator[DrawnFigure]:
     axis.set_ylabel("rewards or rounds\nper round")
     axis.set_title("τ = 0.05", loc="left")
     legend(figure, axes, f"T = {horizon:,.0f}, {sample_note(results)}")
-    caption = (
-        "Regret without fairness, r-regret with fairness, and the trade-off in η: guarantees paper, sec. 6. The paper "
-        "states neither τ nor T."
-    )
-    yield DrawnFigure("guarantees-section-6", caption, figure)
+    return figure
+
+
+FIGURES = (
+    PaperFigure(
+        "guarantees-section-6",
+        "section-6",
+        "Regret without fairness, r-regret with fairness, and the trade-off in η: guarantees paper, sec. 6.",
+        (REGRET, R_REGRET, ETA),
+        _three_plots,
+        assumed=("simulation.horizon", "simulation.ties", "problem.fractions", "policies.*.eta"),
+    ),
+)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.metrics.bounds.table import bounds_for
 from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.papers.claim import PaperFigure
 from jaxbandit.papers.drawing import Look, curves, legend, panels, sample_note, theory
 from jaxbandit.papers.evidence import final_values, mean_over_runs, metric_name
-from jaxbandit.papers.experiment import Data, DrawnFigure
+from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.merit.experiments import (
     BOXED,
     DELAYS,
+    EXPONENTS,
     FAIR,
     FIVE,
     FIXED,
@@ -37,17 +40,6 @@ _FIRST_ROUND = 10  # on logarithmic axes
 _LEAST_REGRET = 0.5  # on logarithmic axes
 _PAGE_WIDTH = 6.9  # inches
 _HIDING = "MP-TS-D"  # its fairness regret lies on that of CUCB-D: it is drawn last and dashed
-
-
-def figures(data: Data) -> Iterator[DrawnFigure]:
-    """The figures 1, 2, 4 to 9, and figure 3 where there is a conversion log."""
-    yield _figure_1(data)
-    yield _figure_2(data)
-    if LOG in data:
-        yield _figure_3(data)
-    for number, delay in enumerate(DELAYS, start=4):
-        yield _figure_4_to_8(data, number, delay)
-    yield _figure_9(data)
 
 
 def _theory(axis: Axes, data: Data, experiment: str, metric: str) -> None:
@@ -103,7 +95,7 @@ def _bars(axis: Axes, results: xr.Dataset, optimal: np.ndarray) -> None:
     axis.set_ylabel("selections per round")
 
 
-def _figure_1(data: Data) -> DrawnFigure:
+def _figure_1(data: Data) -> Figure:
     experiment = experiment_name("geometric")
     results = data[experiment]
     figure, axes = plt.subplot_mosaic("aa;bc", figsize=(_PAGE_WIDTH, 3.9), layout="constrained")
@@ -113,7 +105,7 @@ def _figure_1(data: Data) -> DrawnFigure:
         _growth(axes[letter], data, experiment, metric, FIVE)
         axes[letter].set_title(f"({letter}) {metric_name(metric)}", loc="left")
     legend(figure, list(axes.values()), f"T = {int(results['round'][-1]):,}, {sample_note(results, 'bars and bands')}")
-    return DrawnFigure("merit-figure-1", "Five policies under geometric delays, p = 0.05: merit paper, Fig. 1.", figure)
+    return figure
 
 
 def _label_in_two_lines(metric: str) -> str:
@@ -134,7 +126,7 @@ def _over_fixed_delays(axis: Axes, data: Data, metric: str) -> None:
     axis.set_xlabel("delay d (rounds)")
 
 
-def _figure_2(data: Data) -> DrawnFigure:
+def _figure_2(data: Data) -> Figure:
     columns = ("pareto", "packet-loss", "reward-dependent")
     figure, axes = panels(2, 4, width=_PAGE_WIDTH / 4)
     for row, metric in zip(axes, REGRETS, strict=True):
@@ -149,19 +141,19 @@ def _figure_2(data: Data) -> DrawnFigure:
     horizons = [int(data[name]["round"][-1]) for name in (fixed_name(0), experiment_name("pareto"))]
     note = sample_note(data[experiment_name("pareto")], "bars and bands")
     legend(figure, axes, f"(a): at T = {horizons[0]:,}, (b) to (d): up to T = {horizons[1]:,}; {note}", columns=4)
-    return DrawnFigure("merit-figure-2", "Regrets under different delays: merit paper, Fig. 2.", figure)
+    return figure
 
 
-def _figure_3(data: Data) -> DrawnFigure:
+def _figure_3(data: Data) -> Figure:
     figure, axes = panels(1, 2, width=_PAGE_WIDTH / 2, height=2.3)
     for axis, metric, letter in zip(axes[0], REGRETS, "ab", strict=True):
         _growth(axis, data, LOG, metric, SEVEN)
         axis.set_title(f"({letter}) {metric_name(metric)}", loc="left")
     legend(figure, axes, sample_note(data[LOG]))
-    return DrawnFigure("merit-figure-3", "Ten products of a conversion log: merit paper, Fig. 3.", figure)
+    return figure
 
 
-def _figure_4_to_8(data: Data, number: int, delay: str) -> DrawnFigure:
+def _figure_4_to_8(data: Data, delay: str) -> Figure:
     """One delay, one column per exponent of the merit function."""
     exponents = simulated_exponents(data, delay)
     labels = SEVEN if delay == "reward-dependent" else FIVE
@@ -173,11 +165,10 @@ def _figure_4_to_8(data: Data, number: int, delay: str) -> DrawnFigure:
             axis.set_ylabel(_label_in_two_lines(metric) if c == exponents[0] else "")
         column[0].set_title(f"c = {c}", loc="left")
     legend(figure, axes, sample_note(data[experiment_name(delay)]))
-    caption = f"Regrets with the merit function 1 + 2μ^c, {DELAYS[delay]}: merit paper, Fig. {number}."
-    return DrawnFigure(f"merit-figure-{number}", caption, figure)
+    return figure
 
 
-def _figure_9(data: Data) -> DrawnFigure:
+def _figure_9(data: Data) -> Figure:
     figure, axes = panels(1, 1, width=3.5, height=2.1)
     axis = axes[0, 0]
     timed = [(label, False) for label in (*FAIR, *OPTIMISTIC)] + [(label, True) for label in BOXED]
@@ -190,8 +181,61 @@ def _figure_9(data: Data) -> DrawnFigure:
     axis.invert_yaxis()
     axis.set_xlabel("time of one round of one run (ns)")
     axis.set_title(f"{runs[0].sizes['seed']} runs at once,\nmean over {REPEATS} timings", loc="left")
-    caption = (
-        "Running times with 95 % confidence intervals; searched: a search on a grid finds the optimum over the box. "
-        f"On {runs[0].attrs['device']}: merit paper, Fig. 9."
+    return figure
+
+
+_DRAWN_DELAYS = ("simulation.ties", "problem.delay", "policies.*.eps")
+
+
+def _steeper(number: int, delay: str) -> PaperFigure:
+    return PaperFigure(
+        f"merit-figure-{number}",
+        f"{number}",
+        f"Regrets with the merit function 1 + 2μ^c, {DELAYS[delay]}: merit paper, Fig. {number}.",
+        tuple(experiment_name(delay, c) for c in EXPONENTS),
+        lambda data: _figure_4_to_8(data, delay),
+        _DRAWN_DELAYS if delay in ("pareto", "packet-loss") else ("simulation.ties", "policies.*.eps"),
     )
-    return DrawnFigure("merit-figure-9", caption, figure)
+
+
+FIGURES = (
+    PaperFigure(
+        "merit-figure-1",
+        "1",
+        "Five policies under geometric delays, p = 0.05: merit paper, Fig. 1.",
+        (experiment_name("geometric"),),
+        _figure_1,
+        ("simulation.ties", "policies.*.eps"),
+    ),
+    PaperFigure(
+        "merit-figure-2",
+        "2",
+        "Regrets under different delays: merit paper, Fig. 2.",
+        (*map(fixed_name, FIXED), *map(experiment_name, ("pareto", "packet-loss", "reward-dependent"))),
+        _figure_2,
+        _DRAWN_DELAYS,
+    ),
+    PaperFigure(
+        "merit-figure-3",
+        "3",
+        "Ten products of a conversion log: merit paper, Fig. 3.",
+        (LOG,),
+        _figure_3,
+        ("simulation.ties", "policies.*.eps"),
+        needs=(LOG,),
+    ),
+    *(_steeper(number, delay) for number, delay in enumerate(DELAYS, start=4)),
+    PaperFigure(
+        "merit-figure-9",
+        "9",
+        "Running times with 95 % confidence intervals; searched: a search on a grid finds the optimum over the box: "
+        "merit paper, Fig. 9.",
+        tuple(
+            timing_name(label, repeat, searched)
+            for searched, labels in ((False, (*FAIR, *OPTIMISTIC)), (True, BOXED))
+            for label in labels
+            for repeat in range(REPEATS)
+        ),
+        _figure_9,
+    ),
+)

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from jaxbandit.papers.claim import Claim
 from jaxbandit.papers.evidence import (
     REPRODUCED,
-    Claim,
     Estimate,
     Evidence,
     decide,
@@ -266,6 +266,6 @@ _ROWS = (
     ),
 )
 CLAIMS = tuple(
-    Claim(f"opportunities-{number}", statement, place, figure, weigh, assumed=_ASSUMED)
+    Claim(f"opportunities-{number}", statement, "", place, figure, weigh, assumed=_ASSUMED)
     for number, (statement, place, figure, weigh) in enumerate(_ROWS, start=1)
 )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.metrics.optimal_allocations import optimal_utility
+from jaxbandit.papers.claim import PaperFigure
 from jaxbandit.papers.drawing import THEORY, Look, legend, panels, sample_note, shades
 from jaxbandit.papers.evidence import mean_over_runs
-from jaxbandit.papers.experiment import Data, DrawnFigure
+from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.opportunities.experiments import (
     FAMILIES,
     FAMILY_HORIZON,
     FUNCTIONS,
+    HORIZONS,
     OWN,
     TRANSFER_COSTS,
     average_utility,
@@ -29,13 +30,6 @@ from jaxbandit.papers.opportunities.experiments import (
     run_name,
     worst_regret,
 )
-
-
-def figures(data: Data) -> Iterator[DrawnFigure]:
-    """The figures 1 and 2, and one for the lower-bound families."""
-    yield _figure_1(data)
-    yield _figure_2(data)
-    yield _lower_bound_figure(data)
 
 
 def _panel_of_figure_1(axis: Axes, data: Data, cost: str) -> None:
@@ -56,20 +50,16 @@ def _panel_of_figure_1(axis: Axes, data: Data, cost: str) -> None:
     axis.set_title(f"λ = {cost}", loc="left")
 
 
-def _figure_1(data: Data) -> DrawnFigure:
+def _figure_1(data: Data) -> Figure:
     figure, axes = panels(1, 3, height=2.1, sharey=True)
     for axis, cost in zip(axes[0], TRANSFER_COSTS, strict=True):
         _panel_of_figure_1(axis, data, cost)
     axes[0, 0].set_ylabel("average utility (reward per round)")
     legend(figure, axes, sample_note(data[run_name("softmax", "0", horizons(data)[0])], "bars"), 3)
-    caption = (
-        "Average utility of Self-regulated against the horizon; each horizon is a simulation of its own: opportunities "
-        "paper, Fig. 1."
-    )
-    return DrawnFigure("opportunities-figure-1", caption, figure)
+    return figure
 
 
-def _figure_2(data: Data) -> DrawnFigure:
+def _figure_2(data: Data) -> Figure:
     figure, axes = panels(1, 3, height=2.0, sharey=True)
     times = horizons(data)
     results = data[run_name("softmax", "0", times[0])]
@@ -90,8 +80,7 @@ def _figure_2(data: Data) -> DrawnFigure:
     axes[0, 0].set_ylabel("share of the rounds")
     axes[0, 0].set_ylim(0, 1)
     legend(figure, axes, f"f softmax, mean over {results.sizes['seed']} runs", 4)
-    caption = "Share of the rounds that Self-regulated spends in each of its phases: opportunities paper, Fig. 2."
-    return DrawnFigure("opportunities-figure-2", caption, figure)
+    return figure
 
 
 def _in_powers_of_10(horizon: int) -> str:
@@ -100,7 +89,7 @@ def _in_powers_of_10(horizon: int) -> str:
     return f"$10^{power}$" if factor == 1 else rf"${factor}{{\cdot}}10^{power}$"
 
 
-def _lower_bound_figure(data: Data) -> DrawnFigure:
+def _lower_bound_figure(data: Data) -> Figure:
     figure, axes = panels(1, 1, width=3.5, height=2.4)
     axis = axes[0, 0]
     results = data[family_name("a", FAMILY_HORIZON)]
@@ -117,8 +106,36 @@ def _lower_bound_figure(data: Data) -> DrawnFigure:
     axis.set_ylabel("utility regret (reward)")
     instances, seeds = results.sizes["instance"], results.sizes["seed"]
     legend(figure, axes, f"instance with the most regret of {instances}, mean over {seeds} runs", 1)
-    caption = (
+    return figure
+
+
+_RUNS = tuple(run_name(f, cost, horizon) for horizon in HORIZONS for f in FUNCTIONS for cost in TRANSFER_COSTS)
+_ASSUMED = ("simulation.horizon", "simulation.seeds", "simulation.ties")
+FIGURES = (
+    PaperFigure(
+        "opportunities-figure-1",
+        "1",
+        "Average utility of Self-regulated against the horizon; each horizon is a simulation of its own: opportunities "
+        "paper, Fig. 1.",
+        _RUNS,
+        _figure_1,
+        _ASSUMED,
+    ),
+    PaperFigure(
+        "opportunities-figure-2",
+        "2",
+        "Share of the rounds that Self-regulated spends in each of its phases: opportunities paper, Fig. 2.",
+        tuple(name for name in _RUNS if "softmax" in name),
+        _figure_2,
+        _ASSUMED,
+    ),
+    PaperFigure(
+        "opportunities-lower-bound",
+        "lower-bound",
         "Utility regret of Self-regulated on the instance of the lower-bound family with the most regret, K = 3: "
-        "opportunities paper, App. A.3. The paper has no such figure."
-    )
-    return DrawnFigure("opportunities-lower-bound", caption, figure)
+        "opportunities paper, App. A.3. The paper has no such figure.",
+        tuple(family_name(family, horizon) for family in FAMILIES for horizon in HORIZONS),
+        _lower_bound_figure,
+        _ASSUMED,
+    ),
+)

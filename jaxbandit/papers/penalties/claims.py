@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from jaxbandit.papers.claim import Claim
 from jaxbandit.papers.evidence import (
     REPRODUCED,
-    Claim,
     Estimate,
     Evidence,
     at_round,
@@ -192,6 +192,7 @@ CLAIMS = (
     Claim(
         "penalties-1",
         "N_k(T) of arms not worth their penalty is proportional to 1/(gap - A)² while it is below τT.",
+        "",
         "sec. 6, Fig. 1 upper row",
         "penalties-figure-1",
         lambda data: _proportional(data, critical=False),
@@ -200,6 +201,7 @@ CLAIMS = (
     Claim(
         "penalties-2",
         "N_k(T) of arms worth their penalty is proportional to 1/gap² where it is above τT.",
+        "",
         "sec. 6, Fig. 1 bottom row",
         "penalties-figure-1",
         lambda data: _proportional(data, critical=True),
@@ -208,6 +210,7 @@ CLAIMS = (
     Claim(
         "penalties-3",
         "Hard-threshold UCB has the least penalized regret of the three policies at every horizon.",
+        "",
         "sec. 6, Fig. 2",
         "penalties-figure-2",
         _least_regret,
@@ -215,6 +218,7 @@ CLAIMS = (
     Claim(
         "penalties-4",
         "Under hard-threshold UCB arms become unfair one by one as the scale decreases.",
+        "",
         "sec. 6 and App. A, Fig. 3",
         "penalties-figure-3",
         _one_by_one,
@@ -222,6 +226,7 @@ CLAIMS = (
     Claim(
         "penalties-5",
         "Under Fair-Learn and LFG all arms become unfair at once as the scale decreases.",
+        "",
         "sec. 6 and App. A, Fig. 3",
         "penalties-figure-3",
         _all_at_once,
@@ -229,6 +234,7 @@ CLAIMS = (
     Claim(
         "penalties-6",
         "At equal unfairness hard-threshold UCB earns the most reward.",
+        "",
         "sec. 6 and App. A, Fig. 4",
         "penalties-figure-4",
         _more_reward,

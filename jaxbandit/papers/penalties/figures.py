@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import matplotlib
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.metrics.bounds.table import hard_threshold_pulls
+from jaxbandit.papers.claim import PaperFigure
 from jaxbandit.papers.drawing import Look, bounds, legend, panels, sample_note
 from jaxbandit.papers.evidence import at_round
-from jaxbandit.papers.experiment import Data, DrawnFigure
+from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.penalties.claims import counts_of_arms, deficits, lfg_at, off_quota, tradeoff, tradeoff_line
 from jaxbandit.papers.penalties.experiments import OWN, PANELS_C, PANELS_E, RIVALS, SETTINGS, name_a_b, name_d
-
-
-def figures(data: Data) -> Iterator[DrawnFigure]:
-    """The figures 1 to 4."""
-    yield _figure_1(data)
-    yield _figure_2(data)
-    yield _figure_3(data)
-    yield _figure_4(data)
 
 
 def _theorem_2(results: xr.Dataset, case: int, critical: bool) -> np.ndarray:
@@ -60,7 +52,7 @@ def _panel_1(axis: Axes, results: xr.Dataset, case: int, critical: bool) -> None
     axis.set_xlabel(r"$1/\Delta_k^2$" if critical else r"$1/(\Delta_k - A_k)^2$")
 
 
-def _figure_1(data: Data) -> DrawnFigure:
+def _figure_1(data: Data) -> Figure:
     figure, axes = panels(2, 3)
     for row, critical in zip(axes, (False, True), strict=True):
         for case, axis in enumerate(row):
@@ -68,11 +60,10 @@ def _figure_1(data: Data) -> DrawnFigure:
         row[0].set_ylabel("selections by T")
     results = data[name_a_b(critical=False)]
     legend(figure, axes, f"T = {int(results['round'][-1]):,}, {sample_note(results.isel(instance=[0]), 'bars')}")
-    caption = "Selections of arms that are not worth their penalty (A) and that are (B): penalties paper, Fig. 1."
-    return DrawnFigure("penalties-figure-1", caption, figure)
+    return figure
 
 
-def _figure_2(data: Data) -> DrawnFigure:
+def _figure_2(data: Data) -> Figure:
     figure, axes = panels(2, 3)
     for axis, name in zip(axes.flat, PANELS_C, strict=True):
         results = data[name]
@@ -94,11 +85,10 @@ def _figure_2(data: Data) -> DrawnFigure:
         row[0].set_ylabel("penalized regret (rewards)")
     note = sample_note(data[next(iter(PANELS_C))], "bars")
     legend(figure, axes, f"{note} over instances")
-    caption = "Penalized regret against the horizon (experiment C): penalties paper, Fig. 2."
-    return DrawnFigure("penalties-figure-2", caption, figure)
+    return figure
 
 
-def _figure_3(data: Data) -> DrawnFigure:
+def _figure_3(data: Data) -> Figure:
     figure, axes = panels(2, 3, sharex=True)
     for row, setting in zip(axes, SETTINGS, strict=True):
         results = data[name_d(setting)]
@@ -113,11 +103,10 @@ def _figure_3(data: Data) -> DrawnFigure:
         row[0].set_ylabel("missed rounds, $(τ_kT - N_k)_+$")
     results = data[name_d(1)]
     legend(figure, axes, f"mean over {results.sizes['seed']} runs, T = {int(results['round'][-1]):,}", 8)
-    caption = "Missed rounds of each arm, the best arm first, over the scale (experiment D): penalties paper, Fig. 3."
-    return DrawnFigure("penalties-figure-3", caption, figure)
+    return figure
 
 
-def _figure_4(data: Data) -> DrawnFigure:
+def _figure_4(data: Data) -> Figure:
     figure, axes = panels(4, 3, height=1.6)
     for axis, (name, panel) in zip(axes.flat, PANELS_E.items(), strict=True):
         results = data[name]
@@ -133,5 +122,40 @@ def _figure_4(data: Data) -> DrawnFigure:
     results = data[next(iter(PANELS_E))]
     instances, seeds = results.sizes["instance"], results.sizes["seed"]
     legend(figure, axes, f"mean over {instances} instances × {seeds} runs, T = {int(results['round'][-1]):,}")
-    caption = "Expected reward against unfairness over the scales (experiment E): penalties paper, Fig. 4."
-    return DrawnFigure("penalties-figure-4", caption, figure)
+    return figure
+
+
+FIGURES = (
+    PaperFigure(
+        "penalties-figure-1",
+        "1",
+        "Selections of arms that are not worth their penalty (A) and that are (B): penalties paper, Fig. 1.",
+        (name_a_b(critical=False), name_a_b(critical=True)),
+        _figure_1,
+        assumed=("simulation.seeds", "simulation.ties"),
+    ),
+    PaperFigure(
+        "penalties-figure-2",
+        "2",
+        "Penalized regret against the horizon (experiment C): penalties paper, Fig. 2.",
+        tuple(PANELS_C),
+        _figure_2,
+        assumed=("simulation.ties",),
+    ),
+    PaperFigure(
+        "penalties-figure-3",
+        "3",
+        "Missed rounds of each arm, the best arm first, over the scale (experiment D): penalties paper, Fig. 3.",
+        tuple(map(name_d, SETTINGS)),
+        _figure_3,
+        assumed=("simulation.ties",),
+    ),
+    PaperFigure(
+        "penalties-figure-4",
+        "4",
+        "Expected reward against unfairness over the scales (experiment E): penalties paper, Fig. 4.",
+        tuple(PANELS_E),
+        _figure_4,
+        assumed=("simulation.horizon", "simulation.ties"),
+    ),
+)

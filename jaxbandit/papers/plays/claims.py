@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from jaxbandit.papers.claim import Claim
 from jaxbandit.papers.evidence import (
-    Claim,
     Estimate,
     Evidence,
     at_round,
@@ -326,6 +326,7 @@ CLAIMS = tuple(
     Claim(
         f"plays-{number}",
         statement,
+        "",
         place_in_paper,
         f"plays-figure-{figure}",
         weigh,

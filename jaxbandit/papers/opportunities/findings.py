@@ -1,0 +1,5 @@
+"""What the opportunities paper prints and does not hold as printed."""
+
+from jaxbandit.papers.claim import Finding
+
+FINDINGS: tuple[Finding, ...] = ()
