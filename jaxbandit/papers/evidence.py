@@ -191,8 +191,14 @@ def decide_with_tolerances(
         decided: the evidence at a tolerance.
         words: how the report writes a tolerance, such as "within {:.0%}".
     """
-    moved = tuple((words.format(other), decided(other).verdict) for other in others)
+    found = {other: decided(other) for other in others}
+    moved = tuple((words.format(other), _with_horizon(one)) for other, one in found.items())
     return replace(decided(chosen), other_tolerances=moved)
+
+
+def _with_horizon(evidence: Evidence) -> str:
+    """The verdict in words, with the horizons for which the claim holds."""
+    return f"holds for {evidence.holds_for}" if evidence.verdict in (HOLDS_FROM, HOLDS_UNTIL) else evidence.verdict
 
 
 def mean_over_runs(setting: str, values: ArrayLike) -> Estimate:

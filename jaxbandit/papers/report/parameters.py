@@ -37,7 +37,9 @@ def parameters_in_words(configs: Sequence[Config], assumed: Collection[str]) -> 
         marked = marked or bool(mark)
         parts.setdefault(table, []).append(_assignment(name, texts, mark))
     sentences = [
-        f"{table.removeprefix('policies.')}: {', '.join(part)}" if table.startswith("policies.") else "; ".join(part)
+        ": ".join(filter(None, [table.removeprefix("policies."), ", ".join(part)]))
+        if table.startswith("policies.")
+        else "; ".join(part)
         for table, part in parts.items()
     ]
     note = f" ({MARK} assumed: the paper does not state it)" if marked else ""
@@ -100,6 +102,8 @@ def _in_words(value: object) -> str:
             return texts[0]
         if len(set(texts)) == 1 and len(texts) > 2:
             return f"{texts[0]} for all {len(texts)}"
+        if isinstance(value[0], list) and len(set(texts)) > 2 and all(sorted(one) == sorted(value[0]) for one in value):
+            return f"{len(set(texts))} orders of {_in_words(sorted(value[0], reverse=True))}"
         if isinstance(value[0], list):
             return " | ".join(dict.fromkeys(texts))
         return f"({', '.join(texts)})"
