@@ -34,6 +34,8 @@ def made_up(experiment):
         data[name] = (("policy", "instance", "round"), 1 + draw.random(curve))
         data[f"{name}_stderr"] = (("policy", "instance", "round"), 0.1 * draw.random(curve))
         data[f"{name}_final"] = (RUNS, horizon * (1 + draw.random(runs)))
+    for name in plan.runs:
+        data[f"{name}_runs"] = ((*RUNS, "round"), 1 + draw.random((*runs, len(rounds))))
     data["max_deficit_ever"] = (RUNS, draw.random(runs))
     rows, phase_names = ("instance", "arm"), {}
     for name in ("means", "fractions", "penalties"):

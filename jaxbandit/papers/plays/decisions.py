@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +14,6 @@ from jaxbandit.papers.evidence import (
     Evidence,
     at_round,
     decide,
-    decide_over_time,
     decide_with_tolerances,
     mean_over_runs,
     ratio,
@@ -39,13 +38,12 @@ from jaxbandit.papers.plays.experiments import (
     place,
     reordered,
 )
+from jaxbandit.papers.plays.horizons import ByTime, decided, largest_until, recorded, runs_at, with_words
 
 GROWTH = 0.5  # c-regret counts as bounded where its growth is less than this times that of log t
 FAR_BELOW = -5.0  # rounds: the level below which the deficits of UCB-PLLP should stay
 CLOSE = 0.05  # of the height of the panel: closer than this, two lines of a figure count as close
 MOST = 0.5  # share of the runs: the paper draws one run, and more than half show what it shows
-
-ByTime = dict[int, list[Estimate]]
 
 
 def _index(base: str) -> str:
@@ -57,57 +55,18 @@ def _names(figure: Mapping[str, str]) -> list[str]:
     return [one for name in figure.values() for one in (name, reordered(name))]
 
 
-def _times(data: Data, name: str, times: Iterable[int]) -> list[int]:
-    """Those of some rounds that the results hold."""
-    recorded = set(data[name]["round"].values.tolist())
-    return [t for t in times if t in recorded]
-
-
-def _at(data: Data, name: str, metric: str, policy: str, t: int) -> np.ndarray:
-    """A metric of every run in a recorded round, `[instance, seed]`."""
-    return data[name][f"{metric}_runs"].sel(policy=policy, round=t).values
-
-
-def _largest_until(data: Data, name: str, policy: str, t: int) -> np.ndarray:
-    """The largest deficit of every run in the recorded rounds up to t, `[instance, seed]`."""
-    return data[name].max_deficit_runs.sel(policy=policy, round=slice(None, t)).max("round").values
-
-
-def _by_horizon(evidence: Evidence, by_time: ByTime, low: float, high: float) -> Evidence:
-    """The evidence with a finding: at each horizon the number of settings in which the claim holds, and the worst."""
-    parts: dict[str, list[int]] = {}
-    for t, estimates in sorted(by_time.items()):
-        own = decide("", estimates, low, high)
-        if own.verdict == REPRODUCED:
-            parts.setdefault("all", []).append(t)
-        else:
-            worst = f"{own.number:.3g} for {own.setting.partition(', ')[2]}"
-            parts[f"{len(own.inside)} of {len(estimates)} at T = {t:,} ({worst})"] = []
-    words = "; ".join(f"{key} at T = {', '.join(f'{t:,}' for t in at)}" if at else key for key, at in parts.items())
-    return evidence.explained(f"settings in which it holds: {words}")
-
-
-def _decided(statistic: str, by_time: ByTime, low: float = -math.inf, high: float = math.inf) -> Evidence:
-    return _by_horizon(decide_over_time(statistic, by_time, low, high), by_time, low, high)
-
-
-def _and(evidence: Evidence, words: str) -> Evidence:
-    """The evidence with more words in its finding."""
-    return evidence.explained("; ".join(filter(None, [evidence.finding, words])))
-
-
 def _growth_times(data: Data) -> list[int]:
-    return sorted({t for base in OWN for t in _times(data, growth_name(base), GROWTH_TIMES)})
+    return sorted({t for base in OWN for t in recorded(data, growth_name(base), GROWTH_TIMES)})
 
 
 def _growth_regret(data: Data, base: str, theta: str, c: str, t: int) -> np.ndarray:
     """c-regret of every run of figure 1 or 2, `[1, seed]`."""
-    return _at(data, growth_name(base), "c_regret", base, t)[[CASES.index((theta, c))]]
+    return runs_at(data, growth_name(base), "c_regret", base, t)[[CASES.index((theta, c))]]
 
 
 def _bases(data: Data, t: int) -> list[str]:
     """The versions of Fair-MMAB that were simulated for t rounds."""
-    return [base for base in OWN if _times(data, growth_name(base), [t])]
+    return [base for base in OWN if recorded(data, growth_name(base), [t])]
 
 
 def bounded(data: Data) -> Evidence:
@@ -124,7 +83,7 @@ def bounded(data: Data) -> Evidence:
         "like log t, 0 or less where it has reached a bound; less than {:g}"
     )
     return decide_with_tolerances(
-        GROWTH, (0.25, 0.75), lambda most: _decided(statistic.format(most), by_time, high=most), "less than {:g}"
+        GROWTH, (0.25, 0.75), lambda most: decided(statistic.format(most), by_time, high=most), "less than {:g}"
     )
 
 
@@ -138,7 +97,7 @@ def larger_c_more_regret(data: Data) -> Evidence:
                     setting = f"T = {t:,}, {_index(base)}, {words}, c = {more} minus {less}"
                     by_time.setdefault(t, []).append(mean_over_runs(setting, gap))
     statistic = "c-regret at T with the larger c minus that with the smaller (rewards); more than 0"
-    return _decided(statistic, by_time, 0.0)
+    return decided(statistic, by_time, 0.0)
 
 
 def thetas_cross(data: Data) -> Evidence:
@@ -153,29 +112,29 @@ def thetas_cross(data: Data) -> Evidence:
         "c-regret at T, that of θ₁ minus that of θ₂ at c = 0.05, that of θ₂ minus that of θ₁ at c = 0.15 (rewards); "
         "more than 0"
     )
-    return _decided(statistic, by_time, 0.0)
+    return decided(statistic, by_time, 0.0)
 
 
 def kl_below_ucb1(data: Data) -> Evidence:
     by_time: ByTime = {}
-    for t in _times(data, growth_name(KL), _growth_times(data)):
+    for t in recorded(data, growth_name(KL), _growth_times(data)):
         mean, error = zip(*(at_round(data[growth_name(base)], "c_regret", base, t) for base in OWN), strict=True)
         cases = zip(CASES, mean[0] - mean[1], np.hypot(*error), strict=True)
         by_time[t] = [
             Estimate(f"T = {t:,}, {THETAS[theta]}, c = {c}", gap, stderr) for (theta, c), gap, stderr in cases
         ]
     statistic = "c-regret at T with UCB1 minus that with KL-UCB (rewards); more than 0"
-    return _decided(statistic, by_time, 0.0)
+    return decided(statistic, by_time, 0.0)
 
 
 def _regret_gaps(data: Data, figure: Mapping[str, str], more: Sequence[str], less: Sequence[str]) -> ByTime:
     """c-regret of each of `more` minus that of each of `less`, run by run with common random numbers."""
     by_time: ByTime = {}
     for name in _names(figure):
-        for t in _times(data, name, TIMES):
+        for t in recorded(data, name, TIMES):
             for above in more:
                 for below in less:
-                    gap = _at(data, name, "c_regret", above, t) - _at(data, name, "c_regret", below, t)
+                    gap = runs_at(data, name, "c_regret", above, t) - runs_at(data, name, "c_regret", below, t)
                     setting = f"T = {t:,}, {place(name)}, {above} minus {below}"
                     by_time.setdefault(t, []).append(mean_over_runs(setting, gap))
     return by_time
@@ -184,7 +143,7 @@ def _regret_gaps(data: Data, figure: Mapping[str, str], more: Sequence[str], les
 def _least_regret(data: Data, figure: Mapping[str, str]) -> Evidence:
     """Whether Fair-MMAB has less c-regret than every other policy."""
     statistic = "c-regret at T of another policy minus that of Fair-MMAB (rewards); more than 0"
-    return _decided(statistic, _regret_gaps(data, figure, RIVALS, OWN), 0.0)
+    return decided(statistic, _regret_gaps(data, figure, RIVALS, OWN), 0.0)
 
 
 def regret_saved(data: Data, name: str, label: str) -> float:
@@ -203,7 +162,7 @@ def least_regret_even(data: Data) -> Evidence:
         f"LFG leaves bad arms behind, which c-regret counts as gained: by T = {last:,} this lowers that of LFG by "
         f"{saved} rewards"
     )
-    return _and(_least_regret(data, COMPARED), words)
+    return with_words(_least_regret(data, COMPARED), words)
 
 
 def least_regret_uneven(data: Data) -> Evidence:
@@ -212,7 +171,7 @@ def least_regret_uneven(data: Data) -> Evidence:
 
 def pllp_most_regret(data: Data) -> Evidence:
     statistic = "c-regret at T of UCB-PLLP minus that of another policy (rewards); more than 0"
-    return _decided(statistic, _regret_gaps(data, COMPARED, ["UCB-PLLP"], [*OWN, "LFG", "UCB-LP"]), 0.0)
+    return decided(statistic, _regret_gaps(data, COMPARED, ["UCB-PLLP"], [*OWN, "LFG", "UCB-LP"]), 0.0)
 
 
 def _never_behind(data: Data, figure: Mapping[str, str], words: str) -> list[Estimate]:
@@ -245,16 +204,16 @@ def _behind(data: Data, figure: Mapping[str, str]) -> Evidence:
     by_time: ByTime = {}
     shares = []
     for name in _names(figure):
-        times = _times(data, name, TIMES)
+        times = recorded(data, name, TIMES)
         for label in ("LFG", "UCB-LP"):
             for t in times:
-                values = _at(data, name, "max_deficit", label, t)
+                values = runs_at(data, name, "max_deficit", label, t)
                 by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(name)}, {label}", values))
-            share = float((_at(data, name, "max_deficit", label, times[-1]) > 1).mean())
+            share = float((runs_at(data, name, "max_deficit", label, times[-1]) > 1).mean())
             shares.append(f"{share:.0%} ({place(name)}, {label})")
     statistic = "largest deficit at T, mean over runs (rounds); more than 1"
     words = f"share of the runs in which it is more than 1 at T = {times[-1]:,}: {', '.join(shares)}"
-    return _and(_decided(statistic, by_time, 1.0), words)
+    return with_words(decided(statistic, by_time, 1.0), words)
 
 
 def others_behind(data: Data) -> Evidence:
@@ -264,15 +223,15 @@ def others_behind(data: Data) -> Evidence:
 def others_unfair_large(data: Data) -> Evidence:
     by_time: ByTime = {}
     for name in _names(LARGE):
-        for t in _times(data, name, TIMES):
+        for t in recorded(data, name, TIMES):
             for label in ("LFG", "UCB-LP"):
-                unfair = _largest_until(data, name, label, t) >= 1
+                unfair = largest_until(data, name, label, t) >= 1
                 by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(name)}, {label}", unfair))
     statistic = (
         "share of the runs in which some arm is behind by a round or more in a recorded round up to T; more than "
     )
     return decide_with_tolerances(
-        MOST, (0.9, 0.99), lambda least: _decided(f"{statistic}{least:g}", by_time, low=least), "more than {:g}"
+        MOST, (0.9, 0.99), lambda least: decided(f"{statistic}{least:g}", by_time, low=least), "more than {:g}"
     )
 
 
@@ -292,8 +251,8 @@ def _pllp_never_behind(data: Data, figure: Mapping[str, str]) -> Evidence:
     by_time: ByTime = {}
     means: dict[int, list[float]] = {}
     for name in _names(figure):
-        for t in _times(data, name, TIMES):
-            largest = _largest_until(data, name, "UCB-PLLP", t)
+        for t in recorded(data, name, TIMES):
+            largest = largest_until(data, name, "UCB-PLLP", t)
             by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(name)}", largest < 1))
             means.setdefault(t, []).append(float(largest.mean()))
     statistic = (
@@ -301,9 +260,9 @@ def _pllp_never_behind(data: Data, figure: Mapping[str, str]) -> Evidence:
     )
     ranges = "; ".join(f"{min(values):.2g} to {max(values):.2g} at T = {t:,}" for t, values in means.items())
     evidence = decide_with_tolerances(
-        MOST, (0.9, 0.99), lambda least: _decided(statistic.format(least), by_time, low=least), "more than {:g}"
+        MOST, (0.9, 0.99), lambda least: decided(statistic.format(least), by_time, low=least), "more than {:g}"
     )
-    return _and(evidence, f"the largest deficit up to T, mean over runs: {ranges} rounds; {_PLLP}")
+    return with_words(evidence, f"the largest deficit up to T, mean over runs: {ranges} rounds; {_PLLP}")
 
 
 def pllp_never_behind(data: Data) -> Evidence:
@@ -321,17 +280,17 @@ def pllp_never_behind_uneven(data: Data) -> Evidence:
 def pllp_far_below(data: Data) -> Evidence:
     by_time: ByTime = {}
     for name in _names(COMPARED):
-        for t in _times(data, name, TIMES):
-            values = _at(data, name, "max_deficit", "UCB-PLLP", t)
+        for t in recorded(data, name, TIMES):
+            values = runs_at(data, name, "max_deficit", "UCB-PLLP", t)
             by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(name)}", values))
     statistic = f"largest deficit under UCB-PLLP at T, mean over runs (rounds); less than {FAR_BELOW:g}"
-    return _and(_decided(statistic, by_time, high=FAR_BELOW), _PLLP)
+    return with_words(decided(statistic, by_time, high=FAR_BELOW), _PLLP)
 
 
 def own_close_to_1(data: Data) -> Evidence:
     by_time: ByTime = {}
     for name in COMPARED.values():
-        for t in _times(data, name, TIMES):
+        for t in recorded(data, name, TIMES):
             results = data[name].sel(round=slice(TIMES[0], t)).isel(instance=0)
             height = float(results.max_deficit.max() - results.max_deficit.min())
             for base in OWN:
@@ -343,7 +302,7 @@ def own_close_to_1(data: Data) -> Evidence:
         f"between the highest and the lowest of the five curves from t = {TIMES[0]} to T; between 0 and {{:g}}"
     )
     return decide_with_tolerances(
-        CLOSE, (0.02, 0.1), lambda most: _decided(statistic.format(most), by_time, 0.0, most), "less than {:.0%}"
+        CLOSE, (0.02, 0.1), lambda most: decided(statistic.format(most), by_time, 0.0, most), "less than {:.0%}"
     )
 
 
@@ -360,11 +319,11 @@ def pllp_lower_with_large_fractions(data: Data) -> Evidence:
         for of_figure_4, of_figure_5 in zip(
             (COMPARED[theta], reordered(COMPARED[theta])), (LARGE[theta], reordered(LARGE[theta])), strict=True
         ):
-            for t in _times(data, of_figure_4, TIMES):
-                even, large = (_at(data, name, "max_deficit", "UCB-PLLP", t) for name in (of_figure_4, of_figure_5))
+            for t in recorded(data, of_figure_4, TIMES):
+                even, large = (runs_at(data, name, "max_deficit", "UCB-PLLP", t) for name in (of_figure_4, of_figure_5))
                 by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(of_figure_4)}", _gap(even, large)))
     statistic = "largest deficit under UCB-PLLP at T, that of Fig. 4 minus that of Fig. 5, mean over runs (rounds); "
-    evidence = _decided(f"{statistic}more than 0", by_time, 0.0)
+    evidence = decided(f"{statistic}more than 0", by_time, 0.0)
     lower = [eps for number, eps in enumerate(SLACKS) if _is_lower(data, number)]
     holds_for = f"eps_t = {lower[0]:g}/sqrt(t) in Fig. 5, and 0.2/sqrt(t) in Fig. 4, up to T = 10,000" if lower else ""
     return evidence.explained(evidence.finding, holds_for)
@@ -375,8 +334,8 @@ def _is_lower(data: Data, number: int) -> bool:
     estimates = []
     for theta, name in SLACK.items():
         runs = data[name].max_deficit_runs.isel(policy=number)
-        for t in _times(data, name, TIMES):
-            even = _at(data, COMPARED[theta], "max_deficit", "UCB-PLLP", t)
+        for t in recorded(data, name, TIMES):
+            even = runs_at(data, COMPARED[theta], "max_deficit", "UCB-PLLP", t)
             estimates.append(mean_over_runs("", _gap(even, runs.sel(round=t).values)))
     return decide("", estimates, 0.0).verdict == REPRODUCED
 
@@ -384,7 +343,7 @@ def _is_lower(data: Data, number: int) -> bool:
 def c4_above_c5(data: Data) -> Evidence:
     by_time: ByTime = {}
     for base in OWN:
-        for t in _times(data, UNEVEN["c4"], TIMES):
-            c4, c5 = (_at(data, name, "c_regret", base, t) for name in UNEVEN.values())
+        for t in recorded(data, UNEVEN["c4"], TIMES):
+            c4, c5 = (runs_at(data, name, "c_regret", base, t) for name in UNEVEN.values())
             by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {_index(base)}", c4 - c5))
-    return _decided("c-regret at T with c4 minus that with c5 (rewards); more than 0", by_time, 0.0)
+    return decided("c-regret at T with c4 minus that with c5 (rewards); more than 0", by_time, 0.0)
