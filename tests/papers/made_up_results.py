@@ -33,6 +33,8 @@ def made_up(experiment):
     for name in plan.metrics:
         data[name] = (("policy", "instance", "round"), 1 + draw.random(curve))
         data[f"{name}_stderr"] = (("policy", "instance", "round"), 0.1 * draw.random(curve))
+        if name in plan.runs:
+            data[f"{name}_runs"] = ((*RUNS, "round"), 1 + draw.random((*runs, len(rounds))))
         data[f"{name}_final"] = (RUNS, horizon * (1 + draw.random(runs)))
     for name in plan.runs:
         data[f"{name}_runs"] = ((*RUNS, "round"), 1 + draw.random((*runs, len(rounds))))

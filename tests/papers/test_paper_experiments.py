@@ -62,12 +62,13 @@ def test_a_point_that_does_not_select_one_point_is_refused(point, count):
 
 def test_papers_have_claims_with_names_and_figures_of_their_own():
     names = [claim.name for reproduction in REPRODUCTIONS.values() for claim in reproduction.claims]
-    assert len(set(names)) == len(names) == 61
+    assert len(set(names)) == len(names)
     for name, reproduction in REPRODUCTIONS.items():
         assert reproduction.paper is PAPERS[name]
+        drawn = [figure.name for figure in reproduction.figures]
         numbers = range(1, len(reproduction.claims) + 1)
         assert [claim.name for claim in reproduction.claims] == [f"{name}-{number}" for number in numbers]
-        assert all(claim.figure.startswith(f"{name}-") for claim in reproduction.claims)
+        assert all(claim.figure in ("", *drawn) for claim in reproduction.claims)
 
 
 def test_the_tuning_example_tunes_penalty_rates_under_a_budget():

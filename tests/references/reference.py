@@ -1,8 +1,7 @@
 """Slow, plain-Python policies for one run, against which the array code is compared.
 
-They are written from the penalties paper and the guarantees paper, not from the array code. One object plays one run,
-one round at a time. Counts are compared with tau t in exact fractions; everything else is an ordinary float.
-"""
+They are written from the papers, not from the array code. One object plays one run, one round at a time. Counts are
+compared with tau t in exact fractions; all else is a float."""
 
 import math
 from dataclasses import dataclass
@@ -295,9 +294,10 @@ class SoftThreshold(HardThreshold, name="soft-threshold-ucb"):
 
 class EtaFUCB(Bonus, name="eta-fucb"):
     eta: float = 1.0
+    clipped: bool = False
 
     def bonus(self, t: int, k: int) -> float:  # guarantees paper, Alg. 4
-        return self.eta * float(self.game.deficits(t - 1)[k])
+        return self.eta * max(float(self.game.deficits(t - 1)[k]), 0.0 if self.clipped else -INF)
 
 
 class LFG(Rule, name="lfg"):

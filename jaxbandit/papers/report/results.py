@@ -10,7 +10,7 @@ import jax
 
 from jaxbandit.core.provenance import version
 from jaxbandit.papers.claim import Claim, Finding
-from jaxbandit.papers.evidence import IN_PART, REPRODUCED, VERDICTS, Evidence
+from jaxbandit.papers.evidence import HOLDS_FROM, HOLDS_UNTIL, IN_PART, REPRODUCED, VERDICTS, Evidence
 from jaxbandit.papers.experiment import Paper
 
 _LISTED = 12  # settings that the report names
@@ -73,8 +73,10 @@ class Report:
     quick: bool
 
     def verdict(self, evidence: Evidence) -> str:
-        """A verdict in words, marked where the sizes were quick."""
-        return f"{evidence.verdict} (quick)" if self.quick else evidence.verdict
+        """A verdict in words, with the horizons where it holds for some; marked where the sizes were quick."""
+        partly = evidence.verdict in (HOLDS_FROM, HOLDS_UNTIL)
+        words = f"holds for {evidence.holds_for}" if partly else evidence.verdict
+        return f"{words} (quick)" if self.quick else words
 
     def summary(self) -> str:
         """The number of claims with each verdict."""
@@ -86,9 +88,11 @@ class Report:
         """The verdicts as text, one line per claim."""
         decided = [pair for results in self.papers for pair in results.decided]
         width = 2 + max((len(claim.name) for claim, _ in decided), default=0)
+        verdicts = [self.verdict(evidence) for _, evidence in decided]
+        widest = 2 + max(map(len, verdicts), default=0)
         lines = [
-            f"{claim.name:{width}}{evidence.verdict:20}{interval(evidence):32}{claim.statement}"
-            for claim, evidence in decided
+            f"{claim.name:{width}}{verdict:{widest}}{interval(evidence):32}{claim.statement}"
+            for (claim, evidence), verdict in zip(decided, verdicts, strict=True)
         ]
         return "\n".join([*lines, self.summary()])
 

@@ -89,6 +89,7 @@ PARAMETERS = [
     ("fair-learn", {"alpha": 1.3}),
     ("f-ts", {"alpha": 2.0}),
     ("eta-fucb", {"eta": 0.0313}),
+    ("eta-fucb", {"eta": 0.3137, "clipped": True}),
     ("naive", {"eps": 0.29}),
     ("naive", {"eps": 0.0}),
     ("naive", {"eps": 1.0}),
