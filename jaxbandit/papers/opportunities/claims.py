@@ -1,271 +1,259 @@
-"""The claims of the opportunities paper, and the functions that decide them."""
+"""The claims of the opportunities paper; the functions of `decisions` and `decisions_on_theorems` decide them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from jaxbandit.papers.claim import ANY_DIFFERENCE, Claim
+from jaxbandit.papers.opportunities import decisions, decisions_on_theorems
 
-import numpy as np
-
-from jaxbandit.papers.claim import Claim
-from jaxbandit.papers.evidence import (
-    REPRODUCED,
-    Estimate,
-    Evidence,
-    decide,
-    decide_over_time,
-    holds_from,
-    mean_over_runs,
-    signs_in_words,
+_FIGURE_1, _FIGURE_2 = "opportunities-figure-1", "opportunities-figure-2"
+_SETTING = "K = 6, means 0.2 + 0.15 (i - 1), f uniform, linear and softmax, λ = 0, 0.4 and 0.8, 200 runs, UCB1 as ALG"
+_SOFTMAX = "K = 6, means 0.2 + 0.15 (i - 1), f softmax, 200 runs, UCB1 as ALG"
+_ASSUMED = (
+    "the horizons (the paper has “a varying horizon”): 1,000 to 3,000,000; α and β: those of Theorem 2; c = 1 in f "
+    "softmax, as in App. A.5"
 )
-from jaxbandit.papers.experiment import Data
-from jaxbandit.papers.opportunities.experiments import (
-    FAMILIES,
-    FUNCTIONS,
-    TRANSFER_COSTS,
-    average_utility,
-    exponent,
-    family_in_words,
-    family_name,
-    horizons,
-    phase_shares,
-    run_name,
-    worst_regret,
+_TIES = (
+    "The sentence names no size, so a difference of any size counts. A difference that whole numbers of rounds explain "
+    "in every run, at most K rewards in all T rounds, is a tie and says nothing."
 )
+_O = "The paper has no experiment; horizons from 10,000 to 1,000,000"
 
-NEAR = 0.02  # the distance from a theorem's exponent up to which a fitted one agrees with it
-
-
-def _all_positive(data: Data, statistic: str, by_time: dict[int, list[Estimate]]) -> Evidence:
-    """Decide whether differences are positive at every horizon; they may be so at longer horizons alone."""
-    estimates = [estimate for at_time in by_time.values() for estimate in at_time]
-    least = [min(at_time, key=lambda estimate: estimate.value) for at_time in by_time.values()]
-    in_words = ", ".join(f"{estimate.value:.2g} ({estimate.setting})" for estimate in least)
-    finding = (
-        f"{signs_in_words(estimates)}; the least at each horizon: {in_words}; phases 1 and 2, which select all arms "
-        f"alike, take {_exploration_in_words(data)} of the rounds"
-    )
-    return decide_over_time(statistic, by_time, 0.0).explained(finding)
-
-
-def _exploration_in_words(data: Data) -> str:
-    """The share of the rounds in phases 1 and 2 at each horizon, with f softmax at lambda = 0.4."""
-    shares = {horizon: float(_shares(data, "0.4", horizon)[0].mean()) for horizon in horizons(data)}
-    return ", ".join(f"{share:.0%} (T = {horizon:,})" for horizon, share in shares.items())
-
-
-def _decreases_in_transfer_cost(data: Data) -> Evidence:
-    by_time: dict[int, list[Estimate]] = {}
-    for horizon in horizons(data):
-        for f in FUNCTIONS:
-            for less, more in pairwise(TRANSFER_COSTS):
-                gap = average_utility(data, f, less, horizon) - average_utility(data, f, more, horizon)
-                estimate = mean_over_runs(f"{f}, λ = {less} minus {more}, T = {horizon:,}", gap)
-                by_time.setdefault(horizon, []).append(estimate)
-    statistic = "average utility at one λ minus that at the next larger (reward per round); more than 0"
-    return _all_positive(data, statistic, by_time)
-
-
-def _same_without_transfer_cost(data: Data) -> Evidence:
-    estimates = []
-    for horizon in horizons(data):
-        for f, g in pairwise(FUNCTIONS):
-            gap = np.abs(average_utility(data, f, "0", horizon) - average_utility(data, g, "0", horizon)).max()
-            estimates.append(Estimate(f"{f} and {g}, T = {horizon:,}", float(gap)))
-    statistic = (
-        "largest difference between fairness functions in the average utility of any run at λ = 0 (reward per round); "
-        "below 1e-9"
-    )
-    return decide(statistic, estimates, high=1e-9).explained("the runs depend on the fairness function")
-
-
-def _increases_in_horizon(data: Data) -> Evidence:
-    by_curve: dict[str, dict[int, list[Estimate]]] = {}
-    for f in FUNCTIONS:
-        for cost in TRANSFER_COSTS:
-            by_time = by_curve.setdefault(f"{f}, λ = {cost}", {})
-            for short, long in pairwise(horizons(data)):
-                gain = average_utility(data, f, cost, long) - average_utility(data, f, cost, short)
-                by_time[short] = [mean_over_runs(f"{f}, λ = {cost}, T = {short:,} to {long:,}", gain)]
-    estimates = [one for by_time in by_curve.values() for at_time in by_time.values() for one in at_time]
-    starts = {curve: holds_from(by_time, 0.0) for curve, by_time in by_curve.items()}
-    holds = [f"{curve} from T = {start:,} on" for curve, start in starts.items() if start is not None]
-    total = {curve: sum(at_time[0].value for at_time in by_time.values()) for curve, by_time in by_curve.items()}
-    in_words = ", ".join(f"{gain:.2g} ({curve})" for curve, gain in total.items())
-    statistic = "average utility at a horizon minus that at the next shorter (reward per round); more than 0"
-    finding = (
-        f"{signs_in_words(estimates)}; from the shortest horizon to the longest the gain is {in_words}; phases 1 and "
-        f"2, which select all arms alike, take {_exploration_in_words(data)} of the rounds, and with f uniform at λ = "
-        "0.8 the opportunities are the same for all arms too"
-    )
-    return decide(statistic, estimates, 0.0).explained(finding, "; ".join(holds))
-
-
-def _above(data: Data, better: str, worse: str, transfer_costs: Sequence[str]) -> Evidence:
-    by_time: dict[int, list[Estimate]] = {}
-    for horizon in horizons(data):
-        for cost in transfer_costs:
-            above, below = (average_utility(data, f, cost, horizon) for f in (better, worse))
-            estimate = mean_over_runs(f"λ = {cost}, T = {horizon:,}", above - below)
-            by_time.setdefault(horizon, []).append(estimate)
-    statistic = f"average utility with f {better} minus that with f {worse} (reward per round); more than 0"
-    return _all_positive(data, statistic, by_time)
-
-
-def _all_rounds_in_black_box(data: Data) -> Evidence:
-    estimates = []
-    for horizon in horizons(data):
-        for f in FUNCTIONS:
-            before = (1 - phase_shares(data, f, "0", horizon)[..., 3]).max() * horizon
-            estimates.append(Estimate(f"{f}, T = {horizon:,}", float(before)))
-    statistic = "rounds before the black box at λ = 0, the most of any run; less than 1"
-    return decide(statistic, estimates, high=1.0).explained("some runs explore first")
-
-
-def _no_rounds_in_black_box(data: Data) -> Evidence:
-    estimates = []
-    for horizon in horizons(data):
-        for f in ("uniform", "softmax"):
-            remaining = phase_shares(data, f, "0.8", horizon)[..., 3].max() * horizon
-            estimates.append(Estimate(f"{f}, T = {horizon:,}", float(remaining)))
-    statistic = (
-        "rounds of the black box at λ = 0.8, the most of any run; less than K = 6, which may remain because the arms' "
-        "rounds are whole numbers"
-    )
-    return decide(statistic, estimates, high=6.0).explained("rounds remain for the black box")
-
-
-def _shares(data: Data, cost: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of the rounds in phases 1 and 2 together and in phase 3, with f softmax: both `[instance, seed]`."""
-    spent = phase_shares(data, "softmax", cost, horizon)
-    return spent[..., :2].sum(axis=-1), spent[..., 2]
-
-
-def _changes(data: Data, share: int, sign: int, statistic: str) -> Evidence:
-    """Whether one of the two `_shares` grows (sign 1) or shrinks (sign -1) from each horizon to the next."""
-    by_time: dict[int, list[Estimate]] = {}
-    for short, long in pairwise(horizons(data)):
-        for cost in TRANSFER_COSTS[1:]:
-            before, after = (_shares(data, cost, horizon)[share] for horizon in (short, long))
-            estimate = mean_over_runs(f"λ = {cost}, T = {short:,} to {long:,}", sign * (after - before))
-            by_time.setdefault(short, []).append(estimate)
-    return _all_positive(data, statistic, by_time)
-
-
-def _explores_less(data: Data) -> Evidence:
-    statistic = (
-        "share of the rounds in phases 1 and 2 at a horizon, f softmax, minus that at the next longer; more than 0"
-    )
-    return _changes(data, 0, -1, statistic)
-
-
-def _grants_more(data: Data) -> Evidence:
-    statistic = "share of the rounds in phase 3 at a horizon, f softmax, minus that at the next shorter; more than 0"
-    return _changes(data, 1, 1, statistic)
-
-
-def _withheld_to_black_box(data: Data) -> Evidence:
-    by_time: dict[int, list[Estimate]] = {}
-    for horizon in horizons(data):
-        results = data[run_name("softmax", "0.4", horizon)]
-        mu, shares = results.means.values[0], results.opportunities.values[0]
-        withheld = float(shares[mu.max() - mu > 0.4].sum())
-        share = phase_shares(data, "softmax", "0.4", horizon)[..., 3] / withheld
-        by_time[horizon] = [mean_over_runs(f"T = {horizon:,}", share)]
-    last = max(by_time)
-    statistic = (
-        "rounds of the black box at λ = 0.4, f softmax, divided by the opportunities of arms whose gap is above λ, at "
-        "the longest horizon: 1 where all of these are withheld and no round explores; more than 1/2"
-    )
-    in_words = ", ".join(f"{at_time[0].value:.2g} ({at_time[0].setting})" for at_time in by_time.values())
-    return decide(statistic, by_time[last], 0.5).explained(f"exploration takes the other rounds; it is {in_words}")
-
-
-def _exponents(data: Data) -> list[Estimate]:
-    return [Estimate(family_in_words(family), *exponent(*worst_regret(data, family))) for family in FAMILIES]
-
-
-def _grows_at_least(data: Data) -> Evidence:
-    statistic = f"exponent of T in the largest utility regret of any instance; more than 2/3 - {NEAR}"
-    evidence = decide(statistic, _exponents(data), 2 / 3 - NEAR)
-    return evidence.explained("the regret grows more slowly over these horizons")
-
-
-def _grows_at_most(data: Data) -> Evidence:
-    times = worst_regret(data, "a")[0]
-    bound = exponent(times, times ** (2 / 3) * np.log(times) ** (1 / 3), np.zeros(len(times)))[0]
-    statistic = (
-        "exponent of T in the largest utility regret of any instance; less than that of T^(2/3) log(T)^(1/3) over the "
-        f"same horizons, {bound:.3f}, + {NEAR}"
-    )
-    estimates = _exponents(data)
-    evidence = decide(statistic, estimates, high=bound + NEAR)
-    holds = [one.setting for one in estimates if decide(statistic, [one], high=bound + NEAR).verdict == REPRODUCED]
-    steps, selections = [], []
-    for family in FAMILIES:
-        times, regret, _ = worst_regret(data, family)
-        local = np.diff(np.log(regret)) / np.diff(np.log(times))
-        steps.append(f"{', '.join(f'{step:.2f}' for step in local)} ({family_in_words(family)})")
-        # Instance 0: arms 1 and 2 are entitled to opportunities like any other arm.
-        one = data[family_name(family, int(times[0]))].isel(policy=0, instance=0)
-        entitled = float(one.opportunities[1:].sum()) * times[0]
-        mean = float(one.pulls[:, 1:].sum("arm").mean())
-        selections.append(f"{mean:.0f} of {entitled:.0f} ({family_in_words(family)})")
-    finding = (
-        "at short horizons the black box's own selections, about log T, replace opportunities, about T^(2/3): "
-        f"{', '.join(selections)} rounds at T = {times[0]:,}; so the regret catches up later. The exponent from "
-        f"horizon to horizon is {'; '.join(steps)}"
-    )
-    return evidence.explained(finding, "; ".join(holds))
-
-
-_FIGURE_1, _FIGURE_2, _LOWER_BOUND = "opportunities-figure-1", "opportunities-figure-2", "opportunities-lower-bound"
-_ASSUMED = "horizons from 1,000 to 1,000,000"
-_ROWS = (
-    ("Average utility decreases as λ increases.", "sec. 5, Fig. 1", _FIGURE_1, _decreases_in_transfer_cost),
-    ("At λ = 0 the fairness function makes no difference.", "sec. 5, Fig. 1a", _FIGURE_1, _same_without_transfer_cost),
-    ("Average utility increases with the horizon.", "sec. 5, Fig. 1", _FIGURE_1, _increases_in_horizon),
-    (
-        "For λ > 0 the utility with f linear is above that with f uniform.",
+CLAIMS = (
+    Claim(
+        "opportunities-1",
+        "The average utility decreases as the transfer cost λ increases.",
+        "As expected, the average utility decreases as the transfer cost increases.",
         "sec. 5, Fig. 1",
         _FIGURE_1,
-        lambda data: _above(data, "linear", "uniform", TRANSFER_COSTS[1:]),
+        decisions.decreases_in_transfer_cost,
+        _SETTING,
+        _ASSUMED,
+        _TIES,
     ),
-    (
-        "At λ = 0.8 the utility with f softmax is above that with f uniform.",
+    Claim(
+        "opportunities-2",
+        "At λ = 0 all fairness functions have the same average utility.",
+        "In Figure 1a, we see that the average utility of all the functions is the same, since ALG is played across "
+        "all the rounds.",
+        "sec. 5, Fig. 1a",
+        _FIGURE_1,
+        decisions.same_without_transfer_cost,
+        _SETTING,
+        _ASSUMED,
+        "Runs with equal random numbers are equal up to rounding.",
+        invariant="At λ = 0 no gap is below λ and no confidence bound below λ - β, so phases 1 to 3 have no rounds, "
+        "and the fairness function is never used.",
+    ),
+    Claim(
+        "opportunities-3",
+        "The expected utility increases with the horizon.",
+        "The expected utility increases with the horizon, since the proportion of approximation rounds (Lines 5 and 7) "
+        "decreases with the horizon.",
+        "sec. 5, Fig. 1",
+        _FIGURE_1,
+        decisions.increases_in_horizon,
+        _SETTING,
+        f"{_ASSUMED}; f uniform at λ = 0.8 is left out: there every arm has the same share of the rounds in every "
+        "phase, so its expected utility is the same at every horizon, which a finding shows",
+    ),
+    Claim(
+        "opportunities-4",
+        "For λ > 0 the utility with f linear is greater than with f uniform.",
+        "thus, the utility of f^lin is greater than f^uni for λ > 0.",
+        "sec. 5, Fig. 1",
+        _FIGURE_1,
+        decisions.linear_above_uniform,
+        _SETTING,
+        _ASSUMED,
+        _TIES,
+    ),
+    Claim(
+        "opportunities-5",
+        "At λ = 0.8 the utilities with f softmax and f uniform differ by what their allocations of the rounds differ.",
+        "For λ = 0.8, f^sft and f^uni use all the rounds for allocating opportunities. "
+        "The difference in the average utility stems from the allocation differences.",
         "sec. 5, Fig. 1c",
         _FIGURE_1,
-        lambda data: _above(data, "softmax", "uniform", TRANSFER_COSTS[2:]),
+        decisions.difference_of_allocations,
+        _SETTING,
+        _ASSUMED,
+        "The sentence gives one cause, so the ratio is 1; 5 % is left to the error of the estimated means.",
     ),
-    ("At λ = 0 all rounds go to the black box.", "sec. 5, Fig. 2", _FIGURE_2, _all_rounds_in_black_box),
-    (
-        "At λ = 0.8 f uniform and softmax leave no rounds to the black box.",
+    Claim(
+        "opportunities-6",
+        "At λ = 0 all rounds go to the black box.",
+        "For λ = 0, Algorithm 2 always invokes the black box algorithm ALG.",
         "sec. 5, Fig. 2",
         _FIGURE_2,
-        _no_rounds_in_black_box,
+        decisions.all_rounds_in_black_box,
+        _SOFTMAX,
+        _ASSUMED,
+        "A single round of another phase contradicts the sentence.",
+        invariant="At λ = 0 no confidence bound is below λ, which is the condition of phases 1 to 3.",
     ),
-    ("The share of phases 1 and 2 decreases with the horizon.", "sec. 5, Fig. 2", _FIGURE_2, _explores_less),
-    ("The share of phase 3 increases with the horizon.", "sec. 5, Fig. 2", _FIGURE_2, _grants_more),
-    (
-        "At λ = 0.4 the opportunities of arms with a gap above λ go to the black box.",
+    Claim(
+        "opportunities-7",
+        "At λ = 0.8 all rounds are opportunities.",
+        "For λ = 0.8, the algorithm dedicates all rounds for opportunities.",
         "sec. 5, Fig. 2",
         _FIGURE_2,
-        _withheld_to_black_box,
+        decisions.all_rounds_are_opportunities,
+        _SOFTMAX,
+        _ASSUMED,
+        "1 % is left to the error of the estimated means. A round of phases 1 and 2 counts as an opportunity of its "
+        "arm as long as the arm is entitled to more rounds.",
     ),
-    (
-        "On the lower-bound family the regret grows at least like T^(2/3).",
+    Claim(
+        "opportunities-8",
+        "For λ = 0.4 and 0.8 the share of phases 1 and 2 decreases as the horizon increases.",
+        "For λ = 0.4 and λ = 0.8, the proportion of approximation rounds (phases 1 and 2) decreases "
+        "as the horizon increases.",
+        "sec. 5, Fig. 2",
+        _FIGURE_2,
+        decisions.explores_less,
+        _SOFTMAX,
+        _ASSUMED,
+        _TIES,
+    ),
+    Claim(
+        "opportunities-9",
+        "For λ = 0.4 and 0.8 the share of phase 3 increases with the horizon.",
+        "The proportion of phase 3 rounds increases as the horizon grows.",
+        "sec. 5, Fig. 2",
+        _FIGURE_2,
+        decisions.grants_more,
+        _SOFTMAX,
+        _ASSUMED,
+        _TIES,
+    ),
+    Claim(
+        "opportunities-10",
+        "At λ = 0.4 opportunities of arms 1, 2 and 3 are withheld.",
+        "However, for λ = 0.4, it realizes that for arms 1,2, and 3 (with Δ_i > λ = 0.4) paying the transfer cost λ "
+        "per each withheld opportunities, and hence the remaining rounds are devoted to phase 4.",
+        "sec. 5, Fig. 2",
+        _FIGURE_2,
+        decisions.withholds_opportunities,
+        _SOFTMAX,
+        f"{_ASSUMED}; the longest horizon decides, since the exploration of shorter ones grants opportunities too",
+        "An arm that gets its opportunities lacks about 1 % of them, for its mean is estimated; 5 % is well above.",
+    ),
+    Claim(
+        "opportunities-11",
+        "On an instance of the lower-bound family the regret of Self-regulated is at least of order T^(2/3).",
+        "For any algorithm, there exists a R-O MAB instance such that R(T) ≥ Ω(T^(2/3)).",
         "Thm 3, App. A.3",
-        _LOWER_BOUND,
-        _grows_at_least,
+        "opportunities-lower-bound",
+        decisions_on_theorems.above_lower_bound,
+        "for any T, K and L; λ = 1 and ε = c T^(-1/3)",
+        f"{_O}; K = 3; c = 4, L = 2 and c = 1, L = 1; the bound with the constants that App. A.3 derives, without the "
+        "event of probability 1/100",
+        "The theorem: the regret exceeds its bound.",
+        invariant="A theorem on every algorithm.",
     ),
-    (
-        "On the lower-bound family the regret grows no faster than its bound, T^(2/3) log(T)^(1/3).",
-        "Thm 2 and 3",
-        _LOWER_BOUND,
-        _grows_at_most,
+    Claim(
+        "opportunities-12",
+        "On the lower-bound family the regret of Self-regulated is at most of the order that Theorem 2 gives.",
+        "Algorithm 2 has a regret of O(K^(5/3) L^(2/3) T^(2/3) log^(1/3) T).",
+        "Thm 2",
+        "opportunities-lower-bound",
+        decisions_on_theorems.below_upper_bound,
+        "any instance; α and β as in the theorem",
+        f"{_O}; K = 3; c = 4, L = 2 and c = 1, L = 1; the hidden constant",
+        "The constant of App. A.4, Lemmas 2 and 3: at most 8 Tα or 8 Tβ rounds per arm in phases 1 and 2. A slope over "
+        "finitely many horizons contradicts no O(.).",
     ),
-)
-CLAIMS = tuple(
-    Claim(f"opportunities-{number}", statement, "", place, figure, weigh, assumed=_ASSUMED)
-    for number, (statement, place, figure, weigh) in enumerate(_ROWS, start=1)
+    Claim(
+        "opportunities-13",
+        "At λ = 0.8 f softmax gives an arm more rounds the larger its mean, f uniform all arms the same.",
+        "f^uni allocates evenly, while f^sft allocates more opportunities as the arm expected reward grows.",
+        "sec. 5, Fig. 1c",
+        _FIGURE_1,
+        decisions.grants_more_to_better_arms,
+        _SETTING,
+        _ASSUMED,
+        _TIES,
+    ),
+    Claim(
+        "opportunities-14",
+        "Explore-then-commit has a utility of about 0.7 T, and so a regret of 0.05 T.",
+        "hence, its utility is T - λ T/2 - o(1) ≈ 0.7T. The regret is therefore 0.05T, which is "
+        "linear in the number of rounds T.",
+        "sec. 3",
+        "opportunities-example-of-etc",
+        decisions_on_theorems.etc_has_linear_regret,
+        "K = 2, means (1, 1/2), λ = 0.6, f = 1/2",
+        "the horizons: 1,000 to 1,000,000; 200 runs; the exploration: (T/2)^(2/3) log(T)^(1/3) rounds per arm "
+        "(Slivkins 2019)",
+        "0.7 is given to one digit; 0.01 is a fifth of the regret per round, which tells 0.7 from the optimum 0.75.",
+    ),
+    Claim(
+        "opportunities-15",
+        "Classical policies fail in the example: their regret is linear.",
+        "we first demonstrate that classical MAB algorithms fail miserably on our setting",
+        "sec. 3",
+        "opportunities-example-of-etc",
+        decisions_on_theorems.classical_policies_fail,
+        "K = 2, means (1, 1/2), λ = 0.6, f = 1/2",
+        "the policies: explore-then-commit, UCB1 and Thompson sampling; the horizons: 1,000 to 1,000,000; 200 runs",
+        "A policy without opportunities loses 0.05 per round; half of it at the least.",
+    ),
+    Claim(
+        "opportunities-16",
+        "The regret of Algorithm 1 is at most of the order that Theorem 1 gives.",
+        "Algorithm 1 has a regret of O(K L^(2/3) T^(2/3) log^(1/3) T).",
+        "Thm 1",
+        "opportunities-theorem-1",
+        decisions_on_theorems.regret_of_algorithm_1,
+        "any instance; N = 8 L^(2/3) T^(2/3) log(T)^(1/3)",
+        f"{_O}; 100 runs; the arms of sec. 5, λ = 0.4, f linear and softmax; the hidden constant; N at most T/K",
+        "The constant of N: the exploration has 8 K L^(2/3) T^(2/3) log(T)^(1/3) rounds.",
+    ),
+    Claim(
+        "opportunities-17",
+        "In the example of App. B Algorithm 2 has more regret than Algorithm 3, by its exploration in phase 1.",
+        "To illustrate the motivation to use Algorithm 3 instead of Algorithm 2 consider the following R-O MAB "
+        "instance. ... Thus, the first phase of Algorithm 2 pulls each arm O(T^(2/3)) and incur a O(T^(2/3)) regret.",
+        "App. B",
+        "opportunities-appendix-b",
+        decisions_on_theorems.explores_in_vain,
+        "f = 1/T, λ = 1/2, means 1 and (1 + T^(-1/3))/2",
+        f"{_O}; K = 2; 100 runs; α and β of Theorem 2; UCB1 as ALG",
+        ANY_DIFFERENCE,
+    ),
+    Claim(
+        "opportunities-18",
+        "In the example of App. B Algorithm 3 has no more regret than its black box alone.",
+        "Thus, in this case the regret is bounded by the regret of ALG.",
+        "App. B",
+        "opportunities-appendix-b",
+        decisions_on_theorems.costs_what_the_black_box_costs,
+        "f = 1/T, λ = 1/2, means 1 and (1 + T^(-1/3))/2",
+        f"{_O}; K = 2; 100 runs; UCB1 as ALG",
+        "Each arm is played once before ALG starts, so a part of a percent more; 10 % is left to chance.",
+    ),
+    Claim(
+        "opportunities-19",
+        "In the example of App. B Algorithm 3 plays each arm once before the black box starts.",
+        "Algorithm 3 will pull each arm exactly once and then invoke the black-box algorithm.",
+        "App. B",
+        "opportunities-appendix-b",
+        decisions_on_theorems.selects_each_arm_once,
+        "f = 1/T, λ = 1/2, means 1 and (1 + T^(-1/3))/2",
+        f"{_O}; K = 2; 100 runs",
+        "A single round more contradicts the sentence.",
+        invariant="Each arm is entitled to T f = 1 round, which Algorithm 3 grants first.",
+    ),
+    Claim(
+        "opportunities-20",
+        "Where f is constant, the regret of Algorithm 3 is at most of the order that Proposition 4 gives.",
+        "Algorithm 3 achieves a regret of O(max{√(KT log T), R(ALG)}).",
+        "App. B, Prop. 4",
+        "opportunities-appendix-b",
+        decisions_on_theorems.regret_of_algorithm_3,
+        "any instance with a constant f",
+        f"{_O}; 100 runs; the arms of sec. 5, λ = 0.4, f = 0.1; UCB1 as ALG; the hidden constant",
+        "The constant that follows from the confidence intervals of App. C: an arm is played at most 8 log T/(Δ - λ)^2 "
+        "times too often, which costs at most sqrt(8 T log T/K) per arm.",
+    ),
 )

@@ -7,15 +7,21 @@ import numpy as np
 from jaxbandit.environment.hard_instances import lower_bound_family
 from jaxbandit.environment.opportunities import PiecewiseLinear
 from jaxbandit.papers.evidence import final_values
-from jaxbandit.papers.experiment import Data, Experiment, Sizes, experiment
+from jaxbandit.papers.experiment import Config, Data, Experiment, Sizes, experiment
 
 FUNCTIONS = ("uniform", "linear", "softmax")  # fairness functions f
 TRANSFER_COSTS = ("0", "0.4", "0.8")  # lambda
-HORIZONS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+HORIZONS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 QUICK_HORIZON = 100_000  # the longest horizon of the quick sizes
 FAMILIES = {"a": (4.0, 2.0), "b": (1.0, 1.0)}  # c and L of the lower-bound families of App. A.3, with K = 3
-FAMILY_HORIZON = 10_000  # the shortest horizon of the lower-bound families
-OWN = "Self-regulated"
+FAMILY_HORIZONS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+ORDERED = [0, 1, 3]  # the members of a family with K = 3 that differ by more than the order of the arms
+ETC_HORIZONS = (1_000, 10_000, 100_000, 1_000_000)
+THEOREM_1_HORIZONS = (10_000, 100_000, 300_000, 1_000_000)
+THEOREM_1_FUNCTIONS = ("linear", "softmax")
+APPENDIX_B_HORIZONS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+ETC, OWN, CONSTANT, UCB1 = "explore-then-commit", "Self-regulated", "constant-opportunity", "ucb1"
+FAIR_ETC = "fairness-aware-etc"
 
 
 def run_name(f: str, cost: str, horizon: int) -> str:
@@ -28,10 +34,30 @@ def family_name(family: str, horizon: int) -> str:
     return f"opportunities-family-{family}-{horizon}"
 
 
-def experiments(sizes: Sizes) -> list[Experiment]:
-    """The experiments of figures 1 and 2 and of the lower-bound families.
+def etc_name(horizon: int) -> str:
+    """The experiment with the example of explore-then-commit in sec. 3 and a horizon."""
+    return f"opportunities-etc-{horizon}"
 
-    The policy knows T, so each horizon is a simulation of its own. All have common random numbers.
+
+def theorem_1_name(f: str, horizon: int) -> str:
+    """The experiment with Algorithm 1, a fairness function and a horizon."""
+    return f"opportunities-theorem-1-{f}-{horizon}"
+
+
+def appendix_b_name(horizon: int) -> str:
+    """The experiment with the example of App. B and a horizon."""
+    return f"opportunities-appendix-b-{horizon}"
+
+
+def proposition_4_name(horizon: int) -> str:
+    """The experiment with Algorithm 3, a constant fairness function and a horizon."""
+    return f"opportunities-proposition-4-{horizon}"
+
+
+def experiments(sizes: Sizes) -> list[Experiment]:
+    """The experiments of figures 1 and 2, of the example of sec. 3, and of the theorems.
+
+    The policies know T, so each horizon is a simulation of its own. All have common random numbers.
     """
     made = []
     for horizon in HORIZONS:
@@ -43,33 +69,66 @@ def experiments(sizes: Sizes) -> list[Experiment]:
                 point = {"problem.opportunity": f, "problem.penalties": float(cost)}
                 name = run_name(f, cost, horizon)
                 made.append(experiment("opportunities/figures-1-2", sizes, name, point=point, changes=changes))
-        if horizon >= FAMILY_HORIZON:
+        if horizon in FAMILY_HORIZONS:
             made += [_family(family, horizon, seeds=20 if sizes.quick else 200) for family in FAMILIES]
+        if horizon in ETC_HORIZONS:
+            made.append(experiment("opportunities/example-of-etc", sizes, etc_name(horizon), changes=changes))
+        if horizon in THEOREM_1_HORIZONS:
+            for f in THEOREM_1_FUNCTIONS:
+                name, point = theorem_1_name(f, horizon), {"problem.opportunity": f}
+                made.append(experiment("opportunities/theorem-1", sizes, name, point=point, changes=changes))
+        if horizon in APPENDIX_B_HORIZONS:
+            made.append(_example_of_appendix_b(horizon, seeds=20 if sizes.quick else 100))
+            name = proposition_4_name(horizon)
+            made.append(experiment("opportunities/proposition-4", sizes, name, changes=changes))
     return made
 
 
+def _simulation(horizon: int, seeds: int) -> Config:
+    return {
+        "horizon": horizon,
+        "seeds": seeds,
+        "key": 0,
+        "ties": "random",
+        "record": 1,
+        "metrics": ["utility_regret"],
+    }
+
+
 def _family(family: str, horizon: int, seeds: int) -> Experiment:
-    """The instances of App. A.3 for a horizon."""
+    """The instances of App. A.3 for a horizon, one for each number of arms with mean 1/2."""
     c, scale = FAMILIES[family]
     problem = lower_bound_family(arms=3, horizon=horizon, scale=scale, c=c)
     f = problem.opportunity
     assert isinstance(f, PiecewiseLinear)
     config = {
-        "simulation": {
-            "horizon": horizon,
-            "seeds": seeds,
-            "key": 0,
-            "record": 1,
-            "metrics": ["utility_regret"],
-        },
+        "simulation": _simulation(horizon, seeds),
         "problem": {
-            "means": problem.means.T.tolist(),
+            "means": problem.means.T[ORDERED].tolist(),
             "penalties": 1.0,
             "opportunity": {"kind": "piecewise-linear", "scale": scale, "eps": f.eps},
         },
         "policies": [{"kind": "self-regulated", "label": OWN}],
     }
     return Experiment(family_name(family, horizon), config)
+
+
+def _example_of_appendix_b(horizon: int, seeds: int) -> Experiment:
+    """The example of App. B with K = 2: the gap of arm 2 is close to the transfer cost, and f is 1/T."""
+    config = {
+        "simulation": _simulation(horizon, seeds),
+        "problem": {
+            "means": [1.0, 0.5 + 0.5 * horizon ** (-1 / 3)],
+            "penalties": 0.5,
+            "opportunity": {"kind": "constant", "gamma": f"1/{horizon}"},
+        },
+        "policies": [
+            {"kind": "self-regulated", "label": OWN},
+            {"kind": "constant-opportunity"},
+            {"kind": "ucb1"},
+        ],
+    }
+    return Experiment(appendix_b_name(horizon), config)
 
 
 def horizons(data: Data) -> list[int]:
@@ -87,9 +146,25 @@ def phase_shares(data: Data, f: str, cost: str, horizon: int) -> np.ndarray:
     return data[run_name(f, cost, horizon)].phase_rounds.sel(policy=OWN).values / horizon
 
 
+def arm_shares(data: Data, f: str, cost: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """The share of the rounds of each arm, `[1, seed, arm]`, and the share that it is entitled to, `[arm]`."""
+    results = data[run_name(f, cost, horizon)]
+    return results.pulls.sel(policy=OWN).values / horizon, results.opportunities.values[0]
+
+
+def arm_means(data: Data, horizon: int) -> np.ndarray:
+    """The mean rewards of the arms of figures 1 and 2, `[arm]`."""
+    return np.asarray(data[run_name("softmax", "0", horizon)].means.values[0])
+
+
+def final_regrets(data: Data, name: str, policy: str) -> np.ndarray:
+    """The utility regret of a policy at the horizon, `[1, seed]`."""
+    return final_values(data[name], "utility_regret", policy)
+
+
 def worst_regret(data: Data, family: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Horizons, the regret of the instance with the most regret at each (mean over runs), and its standard error."""
-    times = np.array([horizon for horizon in HORIZONS if family_name(family, horizon) in data])
+    times = np.array([horizon for horizon in FAMILY_HORIZONS if family_name(family, horizon) in data])
     regret, error = [], []
     for horizon in times.tolist():
         runs = final_values(data[family_name(family, horizon)], "utility_regret", OWN)
@@ -97,13 +172,6 @@ def worst_regret(data: Data, family: str) -> tuple[np.ndarray, np.ndarray, np.nd
         regret.append(runs[worst].mean())
         error.append(runs[worst].std(ddof=1) / np.sqrt(runs.shape[1]))
     return times, np.array(regret), np.array(error)
-
-
-def exponent(times: np.ndarray, values: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """The exponent of `times` in `values`, by least squares of logarithms, and its standard error."""
-    x = np.log(times)
-    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    return float(weights @ np.log(values)), float(np.sqrt(((weights * errors / values) ** 2).sum()))
 
 
 def family_in_words(family: str) -> str:

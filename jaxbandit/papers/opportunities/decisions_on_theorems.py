@@ -1,0 +1,198 @@
+"""The evidence on the example of section 3, the theorems and App. B: each function returns the verdict on a claim."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxbandit.metrics.bounds.opportunities import utility_regret_lower_bound
+from jaxbandit.papers.evidence import (
+    Estimate,
+    Evidence,
+    decide,
+    decide_over_time,
+    decide_with_tolerances,
+    mean_over_runs,
+)
+from jaxbandit.papers.experiment import Data
+from jaxbandit.papers.opportunities.experiments import (
+    APPENDIX_B_HORIZONS,
+    CONSTANT,
+    ETC,
+    ETC_HORIZONS,
+    FAIR_ETC,
+    FAMILIES,
+    OWN,
+    THEOREM_1_FUNCTIONS,
+    THEOREM_1_HORIZONS,
+    UCB1,
+    appendix_b_name,
+    etc_name,
+    family_in_words,
+    final_regrets,
+    proposition_4_name,
+    theorem_1_name,
+    worst_regret,
+)
+from jaxbandit.papers.opportunities.theory import ARMS, printed_rate_of_theorem_1, printed_rate_of_theorem_2
+
+ByTime = dict[int, list[Estimate]]
+ETC_REGRET, ETC_ERROR = 0.05, 0.01  # the regret per round of the example of sec. 3, and what counts as equal to it
+PULLS = 8.0  # the constant of N in Theorem 1, and of the rounds per arm in Lemmas 2 and 3
+RADIUS = 8**0.5  # the factor of sqrt(K T log T) that follows from the radius 2 sqrt(2 log T / N) in Proposition 4
+
+
+def above_lower_bound(data: Data) -> Evidence:
+    """Whether the largest regret of a lower-bound family is above the bound of Theorem 3 at every horizon."""
+    estimates = []
+    for family, (c, scale) in FAMILIES.items():
+        times, regrets, errors = worst_regret(data, family)
+        bound = utility_regret_lower_bound(3, times, scale, c)
+        for horizon, value, error in zip(times, regrets / bound, errors / bound, strict=True):
+            estimates.append(Estimate(f"{family_in_words(family)}, T = {horizon:,}", float(value), float(error)))
+    statistic = "largest utility regret of any instance divided by the bound with the constants of App. A.3; more than "
+    evidence = decide_with_tolerances(
+        1.0, (10.0, 100.0), lambda least: decide(f"{statistic}{least:g}", estimates, least), "more than {:g}"
+    )
+    return evidence.explained("the regret of every instance is below the bound at some horizon")
+
+
+def _slopes(data: Data) -> str:
+    """The exponent of T in the regret of the lower-bound families from horizon to horizon."""
+    steps = []
+    for family in FAMILIES:
+        times, regret, _ = worst_regret(data, family)
+        local = np.diff(np.log(regret)) / np.diff(np.log(times))
+        steps.append(f"{', '.join(f'{step:.2f}' for step in local)} ({family_in_words(family)})")
+    return "; ".join(steps)
+
+
+def below_upper_bound(data: Data) -> Evidence:
+    """Whether the largest regret of a lower-bound family is below a constant times the rate of Theorem 2."""
+    estimates = []
+    for family, (_, scale) in FAMILIES.items():
+        times, regrets, errors = worst_regret(data, family)
+        rate = printed_rate_of_theorem_2(3, scale / 3, times)
+        for horizon, value, error in zip(times, regrets / rate, errors / rate, strict=True):
+            estimates.append(Estimate(f"{family_in_words(family)}, T = {horizon:,}", float(value), float(error)))
+    statistic = (
+        "largest utility regret of any instance divided by K^(5/3) L^(2/3) T^(2/3) log(T)^(1/3), with the Lipschitz "
+        "constant L of f; less than "
+    )
+    evidence = decide_with_tolerances(
+        PULLS, (1.0, 0.1), lambda most: decide(f"{statistic}{most:g}", estimates, high=most), "less than {:g}"
+    )
+    return evidence.explained(f"the exponent of T in the regret from horizon to horizon is {_slopes(data)}")
+
+
+def etc_has_linear_regret(data: Data) -> Evidence:
+    """Whether explore-then-commit loses 0.05 per round in the example of sec. 3."""
+    by_time: ByTime = {}
+    for horizon in ETC_HORIZONS:
+        if etc_name(horizon) in data:
+            regret = final_regrets(data, etc_name(horizon), ETC) / horizon
+            by_time[horizon] = [mean_over_runs(f"T = {horizon:,}", regret)]
+    statistic = (
+        "utility regret of explore-then-commit per round: 0.75 minus its average utility; 0.05 within {:g} (reward per "
+        "round)"
+    )
+    evidence = decide_with_tolerances(
+        ETC_ERROR,
+        (0.002, 0.005, 0.02),
+        lambda near: decide_over_time(statistic.format(near), by_time, ETC_REGRET - near, ETC_REGRET + near),
+        "within {:g}",
+    )
+    values = ", ".join(f"{at_time[0].value:.4f} ({at_time[0].setting})" for at_time in by_time.values())
+    return evidence.explained(
+        f"the regret per round is {values}; each of the N exploration rounds of arm 2 saves 0.1, so the regret is "
+        "0.05 T - 0.1 N"
+    )
+
+
+def classical_policies_fail(data: Data) -> Evidence:
+    """Whether the regret per round of classical policies does not vanish in the example of sec. 3."""
+    by_time: ByTime = {}
+    for horizon in ETC_HORIZONS:
+        if etc_name(horizon) in data:
+            for label in (ETC, UCB1, "thompson"):
+                regret = final_regrets(data, etc_name(horizon), label) / horizon
+                by_time.setdefault(horizon, []).append(mean_over_runs(f"{label}, T = {horizon:,}", regret))
+    statistic = "utility regret per round (reward); more than {:g}"
+    evidence = decide_with_tolerances(
+        ETC_REGRET / 2,
+        (0.01, 0.04),
+        lambda least: decide_over_time(statistic.format(least), by_time, least),
+        "more than {:g}",
+    )
+    return evidence.explained("a policy's regret per round is smaller at some horizon")
+
+
+def regret_of_algorithm_1(data: Data) -> Evidence:
+    """Whether the regret of Algorithm 1 is below a constant times the rate of Theorem 1."""
+    estimates = []
+    for horizon in THEOREM_1_HORIZONS:
+        for f in THEOREM_1_FUNCTIONS:
+            if (name := theorem_1_name(f, horizon)) in data:
+                rate = printed_rate_of_theorem_1(f, horizon)
+                ratio = final_regrets(data, name, FAIR_ETC) / rate
+                estimates.append(mean_over_runs(f"{f}, T = {horizon:,}", ratio))
+    statistic = "utility regret divided by K L^(2/3) T^(2/3) log(T)^(1/3), L the Lipschitz constant of f; less than "
+    evidence = decide_with_tolerances(
+        PULLS, (4.0, 2.0), lambda most: decide(f"{statistic}{most:g}", estimates, high=most), "less than {:g}"
+    )
+    return evidence.explained("the regret exceeds the exploration rounds, N per arm")
+
+
+def _appendix_b(data: Data) -> list[int]:
+    return [horizon for horizon in APPENDIX_B_HORIZONS if appendix_b_name(horizon) in data]
+
+
+def explores_in_vain(data: Data) -> Evidence:
+    """Whether Algorithm 2 has more regret than Algorithm 3 in the example of App. B."""
+    by_time: ByTime = {}
+    for horizon in _appendix_b(data):
+        own, constant = (final_regrets(data, appendix_b_name(horizon), label) for label in (OWN, CONSTANT))
+        by_time[horizon] = [mean_over_runs(f"T = {horizon:,}", (own - constant) / horizon ** (2 / 3))]
+    statistic = "utility regret of Self-regulated minus that of constant-opportunity, divided by T^(2/3); more than 0"
+    return decide_over_time(statistic, by_time, 0.0).explained("Self-regulated has no more regret")
+
+
+def costs_what_the_black_box_costs(data: Data) -> Evidence:
+    """Whether the regret of Algorithm 3 is about that of its black box alone in the example of App. B."""
+    estimates = []
+    for horizon in _appendix_b(data):
+        own, alone = (final_regrets(data, appendix_b_name(horizon), label) for label in (CONSTANT, UCB1))
+        excess = mean_over_runs(f"T = {horizon:,}", own / alone.mean())
+        estimates.append(excess)
+    statistic = "utility regret of constant-opportunity divided by that of its black box alone, UCB1; less than {:g}"
+    evidence = decide_with_tolerances(
+        1.1,
+        (1.05, 1.5),
+        lambda most: decide(statistic.format(most), estimates, high=most),
+        "less than {:g}",
+    )
+    return evidence.explained("the first phase costs more than that")
+
+
+def selects_each_arm_once(data: Data) -> Evidence:
+    """Whether the first phase of Algorithm 3 has one round per arm in the example of App. B."""
+    estimates = []
+    for horizon in _appendix_b(data):
+        results = data[appendix_b_name(horizon)]
+        rounds = results.phase_rounds.sel(policy=CONSTANT).values[..., 0]
+        estimates.append(Estimate(f"T = {horizon:,}", float(np.abs(rounds - results.sizes["arm"]).max())))
+    statistic = "rounds of the first phase of constant-opportunity minus K, the most of any run; below 1"
+    return decide(statistic, estimates, high=1.0).explained("an arm is played more often")
+
+
+def regret_of_algorithm_3(data: Data) -> Evidence:
+    """Whether the regret of Algorithm 3 is below a constant times sqrt(K T log T)."""
+    estimates = []
+    for horizon in APPENDIX_B_HORIZONS:
+        if (name := proposition_4_name(horizon)) in data:
+            rate = np.sqrt(ARMS * horizon * np.log(horizon))
+            estimates.append(mean_over_runs(f"T = {horizon:,}", final_regrets(data, name, CONSTANT) / rate))
+    statistic = "utility regret divided by sqrt(K T log T); less than {:.3g}"
+    evidence = decide_with_tolerances(
+        RADIUS, (1.0, 0.5), lambda most: decide(statistic.format(most), estimates, high=most), "less than {:.3g}"
+    )
+    return evidence.explained("the regret grows faster")
