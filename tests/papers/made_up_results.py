@@ -45,9 +45,9 @@ def made_up(experiment):
             data[name] = (rows, np.broadcast_to(held, problem.means.shape).T.astype(float))
     if problem.opportunity is not None:
         data["opportunities"] = (rows, problem.opportunities().T)
-        names = plan.prepared[0].phases
+        names = max((one.phases for one in plan.prepared), key=len)
         data["phase_rounds"] = ((*RUNS, "phase"), np.full((*runs, len(names)), horizon // len(names)))
-        phase_names = {"phase_name": (("policy", "phase"), [list(names)])}
+        phase_names = {"phase_name": (("policy", "phase"), [list(names)] * len(plan.prepared))}
     coordinates = {
         "policy": [one.label for one in plan.configurations],
         "family": ("policy", [one.family for one in plan.configurations]),

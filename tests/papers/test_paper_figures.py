@@ -10,7 +10,7 @@ from jaxbandit.papers import Sizes, drawing
 from jaxbandit.papers.evidence import REPRODUCED, VERDICTS
 from jaxbandit.papers.reproduce import REPRODUCTIONS
 
-FIGURES = {"penalties": 4, "guarantees": 1, "plays": 9, "opportunities": 3}  # test_merit.py draws the other paper's
+FIGURES = {"penalties": 4, "guarantees": 1, "plays": 9, "opportunities": 6}  # test_merit.py draws the other paper's
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -16,10 +16,10 @@ QUICK_HORIZON = 100_000  # the longest horizon of the quick sizes
 FAMILIES = {"a": (4.0, 2.0), "b": (1.0, 1.0)}  # c and L of the lower-bound families of App. A.3, with K = 3
 FAMILY_HORIZONS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 ORDERED = [0, 1, 3]  # the members of a family with K = 3 that differ by more than the order of the arms
-ETC_HORIZONS = (1_000, 10_000, 100_000, 1_000_000)
+ETC_HORIZONS = (1_000, 10_000, 100_000, 300_000)
 THEOREM_1_HORIZONS = (10_000, 100_000, 300_000, 1_000_000)
 THEOREM_1_FUNCTIONS = ("linear", "softmax")
-APPENDIX_B_HORIZONS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+APPENDIX_B_HORIZONS = (10_000, 100_000, 1_000_000)
 ETC, OWN, CONSTANT, UCB1 = "explore-then-commit", "Self-regulated", "constant-opportunity", "ucb1"
 FAIR_ETC = "fairness-aware-etc"
 

@@ -77,7 +77,7 @@ def _figure_1(data: Data) -> Figure:
     figure, axes = panels(1, 3, height=2.1, sharey=True)
     for axis, cost in zip(axes[0], TRANSFER_COSTS, strict=True):
         _panel_of_figure_1(axis, data, cost)
-    axes[0, 0].set_ylabel("average utility (reward per round)")
+    axes[0, 0].set_ylabel("average utility\n(reward per round)")
     legend(figure, axes, sample_note(data[run_name("softmax", "0", horizons(data)[0])], "bars"), 3)
     return figure
 
@@ -139,10 +139,10 @@ def _lower_bound_figure(data: Data) -> Figure:
     for family, look in zip(FAMILIES, LOOKS.values(), strict=False):
         times, regret, error = worst_regret(data, family)
         axis.errorbar(times, regret, CONFIDENCE * error, label=family_in_words(family), elinewidth=0.8, **look)
-        axis.plot(times, regret[-1] * (times / times[-1]) ** (2 / 3), label="slope 2/3", **THEORY)
+        axis.plot(times, regret[-1] * (times / times[-1]) ** (2 / 3), label="slope 2/3", zorder=3, **THEORY)
     _logarithmic(axis)
     instances, seeds = results.sizes["instance"], results.sizes["seed"]
-    note = f"instance with the most regret of {instances}, mean over {seeds} runs, bars: 95 % confidence"
+    note = f"instance with the most regret of {instances},\nmean over {seeds} runs, bars: 95 % confidence"
     legend(figure, axes, note, 1)
     return figure
 
@@ -162,7 +162,7 @@ def _etc_figure(data: Data) -> Figure:
         axis.axhline(value, **{**THEORY, "linestyle": ":" if value == 0.75 else THEORY["linestyle"]}, label=words)
     axis.set_xscale("log")
     axis.set_xlabel("horizon T (points shifted)")
-    axis.set_ylabel("average expected utility (reward per round)")
+    axis.set_ylabel("average expected utility\n(reward per round)")
     legend(figure, axes, sample_note(results, "bars"), 2)
     return figure
 
@@ -223,8 +223,8 @@ FIGURES = (
     PaperFigure(
         "opportunities-figure-2",
         "2",
-        f"Share of the rounds that Self-regulated spends in each of its phases: opportunities paper, Fig. 2. "
-        f"{_ACCURACY} f softmax.",
+        "Share of the rounds that Self-regulated spends in each of its phases, f softmax: opportunities paper, Fig. 2. "
+        + _ACCURACY,
         tuple(name for name in _RUNS if "softmax" in name),
         _figure_2,
         _ASSUMED,
@@ -232,10 +232,11 @@ FIGURES = (
     PaperFigure(
         "opportunities-example-of-etc",
         "etc",
-        f"Average expected utility in the example of explore-then-commit: opportunities paper, sec. 3. {_NOT_IN_PAPER}",
+        "Average expected utility in the example of explore-then-commit, with (T/2)^(2/3) log(T)^(1/3) exploration "
+        f"rounds per arm, and of other policies (assumed): opportunities paper, sec. 3. {_NOT_IN_PAPER}",
         tuple(etc_name(horizon) for horizon in ETC_HORIZONS),
         _etc_figure,
-        (*_ASSUMED_TOO, "policies.ucb1.", "policies.thompson."),
+        _ASSUMED_TOO,
     ),
     PaperFigure(
         "opportunities-theorem-1",
@@ -251,7 +252,7 @@ FIGURES = (
         "lower-bound",
         "Utility regret of Self-regulated on the instance of the lower-bound family with the most regret, K = 3; one "
         "instance for each number of arms with mean 1/2, since the others differ in the order of the arms alone: "
-        f"opportunities paper, App. A.3. The figure is this package's. {_NOT_IN_PAPER}",
+        f"opportunities paper, App. A.3. {_NOT_IN_PAPER}",
         tuple(family_name(family, horizon) for family in FAMILIES for horizon in FAMILY_HORIZONS),
         _lower_bound_figure,
         _ASSUMED_TOO,
