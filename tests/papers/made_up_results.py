@@ -66,6 +66,10 @@ class MadeUpData(dict):
         super().__init__({one.name: made_up(one) for one in experiments})
         self._configs = {one.name: one.config for one in experiments}
 
+    def config(self, name):
+        """The config of an experiment."""
+        return self._configs[name]
+
     def problem(self, name):
         """The problem of an experiment."""
         return config.make_plan(self._configs[name]).problem

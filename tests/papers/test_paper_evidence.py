@@ -25,7 +25,7 @@ from jaxbandit.papers.evidence import (
     signs_in_words,
     split_by_verdict,
 )
-from jaxbandit.papers.penalties.claims import tradeoff_line
+from jaxbandit.papers.penalties.decisions import tradeoff_line
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
+from jaxbandit.experiments.plots.lines import curve_with_bands
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.metrics.bounds.table import hard_threshold_pulls
@@ -16,8 +16,22 @@ from jaxbandit.papers.claim import PaperFigure
 from jaxbandit.papers.drawing import Look, bounds, legend, panels, sample_note
 from jaxbandit.papers.evidence import at_round
 from jaxbandit.papers.experiment import Data
-from jaxbandit.papers.penalties.claims import counts_of_arms, deficits, lfg_at, off_quota, tradeoff, tradeoff_line
-from jaxbandit.papers.penalties.experiments import OWN, PANELS_C, PANELS_E, RIVALS, SETTINGS, name_a_b, name_d
+from jaxbandit.papers.penalties.decisions import counts_of_arms, deficits, lfg_at, off_quota, tradeoff
+from jaxbandit.papers.penalties.experiments import (
+    OWN,
+    PANELS_C,
+    PANELS_E,
+    RIVALS,
+    SETTINGS,
+    name_a_b,
+    name_d,
+    own_scales,
+)
+
+
+def _mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means over instances of `[configuration, instance]`, and their standard errors."""
+    return values.mean(1), values.std(1, ddof=1) / np.sqrt(values.shape[1])
 
 
 def _theorem_2(results: xr.Dataset, case: int, critical: bool) -> np.ndarray:
@@ -32,22 +46,24 @@ def _theorem_2(results: xr.Dataset, case: int, critical: bool) -> np.ndarray:
 def _panel_1(axis: Axes, results: xr.Dataset, case: int, critical: bool) -> None:
     look = {key: styles(results)[OWN][key] for key in ("color", "marker")}
     inverse, mean, error, quota = counts_of_arms(results, case, critical)
-    axis.errorbar(inverse, mean, CONFIDENCE * error, linestyle="", markersize=4, label="mean $N_k(T)$", **look)
-    bound = _theorem_2(results, case, critical)
-    axis.plot(inverse, bound, "_", color="0.35", label="upper bound: Theorem 2, leading term")
+    points: Look = {"linestyle": "", "markersize": 3.5, "capsize": 2.5, "elinewidth": 0.9}
+    axis.errorbar(inverse, mean, CONFIDENCE * error, label="mean $N_k(T)$", **points, **look)
     off = off_quota(mean, quota, critical)
-    if off.any():
-        constant = np.exp(np.mean(np.log(mean[off] / inverse[off])))
-        span = np.array([inverse.min() / 1.5, inverse.max() * 1.5])
+    if off.sum() > 1:
+        x = inverse[off]
+        span = np.array([0, inverse.max() * 1.05])
         line: Look = {"color": "0.35", "linestyle": (0, (4, 2)), "linewidth": 0.9}
-        axis.plot(span, constant * span, label="proportional", **line)
-    axis.axhline(quota[0], color="0.6", linewidth=0.9, label="guaranteed, τT")
-    for side, scale in ((axis.xaxis, axis.set_xscale), (axis.yaxis, axis.set_yscale)):
-        scale("log")
-        side.set_major_locator(LogLocator(subs=(1, 3)))
-        side.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(9, 9)))
-        side.set_minor_formatter(NullFormatter())
-    axis.set_ylim(mean.min() / 2, max(mean.max(), quota[0]) * 3)
+        axis.plot(span, span * (x @ mean[off]) / (x @ x), label="proportional, fitted to arms off τT", **line)
+    axis.axhline(quota[0], color="tab:blue", linewidth=0.9, label="fairness level τT")
+    top = 1.3 * max(mean.max(), quota[0])
+    bound = _theorem_2(results, case, critical)
+    shown = bound <= top
+    axis.plot(inverse[shown], bound[shown], "_", color="0.35", label="upper bound: Theorem 2, leading term")
+    if not shown.all():
+        words = f"Theorem 2 above the axis:\n{', '.join(f'{one:,.0f}' for one in np.sort(bound[~shown]))}"
+        axis.text(0.97, 0.03, words, transform=axis.transAxes, ha="right", va="bottom", fontsize=5.5, color="0.35")
+    axis.set_xlim(0, inverse.max() * 1.1)
+    axis.set_ylim(0, top)
     axis.set_title(f"{'B' if critical else 'A'}, case {case + 1}", loc="left")
     axis.set_xlabel(r"$1/\Delta_k^2$" if critical else r"$1/(\Delta_k - A_k)^2$")
 
@@ -89,20 +105,23 @@ def _figure_2(data: Data) -> Figure:
 
 
 def _figure_3(data: Data) -> Figure:
-    figure, axes = panels(2, 3, sharex=True)
+    figure, axes = panels(2, 3)
     for row, setting in zip(axes, SETTINGS, strict=True):
         results = data[name_d(setting)]
         quota = results.fractions.values[0] * float(results["round"][-1])
         colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, results.sizes["arm"]))
         for axis, family in zip(row, (OWN, *RIVALS), strict=True):
             scales, lack = deficits(results, family)
+            missed = lack * quota
             for arm, colour in enumerate(colours):
-                axis.plot(scales, lack.mean(1)[:, arm] * quota[arm], color=colour, label=f"arm {arm + 1}")
+                mean, error = missed[..., arm].mean(1), missed[..., arm].std(1, ddof=1) / np.sqrt(missed.shape[1])
+                band = (mean - CONFIDENCE * error, mean + CONFIDENCE * error)
+                curve_with_bands(axis, scales, mean, [band], color=colour, label=f"arm {arm + 1}")
             axis.set_title(f"{family}, setting {setting}", loc="left")
             axis.set_xlabel("scale s")
         row[0].set_ylabel("missed rounds, $(τ_kT - N_k)_+$")
     results = data[name_d(1)]
-    legend(figure, axes, f"mean over {results.sizes['seed']} runs, T = {int(results['round'][-1]):,}", 8)
+    legend(figure, axes, f"{sample_note(results)}, T = {int(results['round'][-1]):,}", 8)
     return figure
 
 
@@ -114,14 +133,22 @@ def _figure_4(data: Data) -> Figure:
         for family in (OWN, *RIVALS):
             label = results.policy.values[results.family.values == family][-1]
             look: Look = {key: looks[label][key] for key in ("color", "marker")}
-            axis.plot(*tradeoff_line(*tradeoff(results, family)), label=family, markersize=3, **look)
+            unfair, reward = tradeoff(results, family)
+            lost = reward - float(results["round"][-1]) * results.means.max("arm").values  # paired within instances
+            (x, x_error), (y, y_error) = (_mean_and_error(values) for values in (unfair, lost))
+            bars: Look = {"markersize": 2.5, "elinewidth": 0.6, "linewidth": 0.8}
+            axis.errorbar(x, y, CONFIDENCE * y_error, CONFIDENCE * x_error, label=family, **bars, **look)
+            if family == OWN:
+                for number in (0, -1):
+                    beside: Look = {"color": look["color"], "xytext": (4, -7), "textcoords": "offset points"}
+                    words = f"s = {own_scales(data.config(name))[number]:g}"
+                    axis.annotate(words, (x[number], y[number]), fontsize=5.5, **beside)
         axis.set_title(panel, loc="left")
         axis.set_xlabel("unfairness (missed rounds)")
     for row in axes:
-        row[0].set_ylabel("expected reward")
+        row[0].set_ylabel("reward minus that\nof the best arm")
     results = data[next(iter(PANELS_E))]
-    instances, seeds = results.sizes["instance"], results.sizes["seed"]
-    legend(figure, axes, f"mean over {instances} instances × {seeds} runs, T = {int(results['round'][-1]):,}")
+    legend(figure, axes, f"{sample_note(results, 'bars')} over instances, T = {int(results['round'][-1]):,}")
     return figure
 
 
@@ -153,7 +180,8 @@ FIGURES = (
     PaperFigure(
         "penalties-figure-4",
         "4",
-        "Expected reward against unfairness over the scales (experiment E): penalties paper, Fig. 4.",
+        "Expected reward, minus that of the best arm in every round, against unfairness over the scales s (experiment "
+        "E); LFG has s = 0.99 in place of 1: penalties paper, Fig. 4.",
         tuple(PANELS_E),
         _figure_4,
         assumed=("simulation.horizon", "simulation.ties"),
