@@ -22,12 +22,21 @@ def verdict(number, data):
 def utilities(value, horizons=(1_000, 10_000, 100_000)):
     """Results of figure 1: average utility `value(f, lambda, horizon)`, `[SEEDS]`; phases of equal length."""
     quarters = np.ones((1, 1, SEEDS, 4)) / 4
+
+    def made(f, cost, t):
+        utility = [t * np.broadcast_to(value(f, cost, t), SEEDS)]
+        phases = {"phase_rounds": ((*RUNS, "phase"), t * quarters)}
+        return final_results([opportunities.OWN], t, utility_final=utility).assign(phases)
+
+    return by_transfer_cost(made, opportunities.FUNCTIONS, horizons)
+
+
+def by_transfer_cost(made, functions, horizons):
+    """By the name of the experiment, the results `made(f, lambda, horizon)`, one instance for each lambda."""
+    costs = [float(cost) for cost in opportunities.TRANSFER_COSTS]
     return {
-        opportunities.run_name(f, cost, t): final_results(
-            [opportunities.OWN], t, utility_final=[t * np.broadcast_to(value(f, float(cost), t), SEEDS)]
-        ).assign(phase_rounds=((*RUNS, "phase"), t * quarters))
-        for f in opportunities.FUNCTIONS
-        for cost in opportunities.TRANSFER_COSTS
+        opportunities.run_name(f, t): xr.concat([made(f, cost, t) for cost in costs], "instance")
+        for f in functions
         for t in horizons
     }
 
@@ -86,23 +95,20 @@ MU, ENTITLED = np.array([0.2, 0.5, 0.9]), {"uniform": np.ones(3) / 3, "softmax":
 
 def allocations(shares, horizons=(1_000, 10_000, 100_000)):
     """Results of three arms: the shares of the rounds `shares(f, lambda, horizon)`, and the utility that they bring."""
-    made = {}
-    for f in ("uniform", "softmax"):
-        for cost in opportunities.TRANSFER_COSTS:
-            for t in horizons:
-                runs = np.asarray(shares(f, float(cost), t)) + spread(0, 1e-5)[:, None] * [1, 0, -1]
-                withheld = np.maximum(ENTITLED[f] - runs, 0).sum(axis=-1)
-                made[opportunities.run_name(f, cost, t)] = xr.Dataset(
-                    {
-                        "pulls": ((*RUNS, "arm"), t * runs[None, None]),
-                        "utility_final": (RUNS, t * (runs @ MU - float(cost) * withheld)[None, None]),
-                        "means": (("instance", "arm"), MU[None]),
-                        "opportunities": (("instance", "arm"), ENTITLED[f][None]),
-                        "phase_rounds": ((*RUNS, "phase"), np.full((1, 1, SEEDS, 4), t / 4)),
-                    },
-                    coords={"policy": [opportunities.OWN]},
-                )
-    return made
+
+    def made(f, cost, t):
+        runs = np.asarray(shares(f, cost, t)) + spread(0, 1e-5)[:, None] * [1, 0, -1]
+        withheld = np.maximum(ENTITLED[f] - runs, 0).sum(axis=-1)
+        data = {
+            "pulls": ((*RUNS, "arm"), t * runs[None, None]),
+            "utility_final": (RUNS, t * (runs @ MU - cost * withheld)[None, None]),
+            "means": (("instance", "arm"), MU[None]),
+            "opportunities": (("instance", "arm"), ENTITLED[f][None]),
+            "phase_rounds": ((*RUNS, "phase"), np.full((1, 1, SEEDS, 4), t / 4)),
+        }
+        return xr.Dataset(data, coords={"policy": [opportunities.OWN]})
+
+    return by_transfer_cost(made, ("uniform", "softmax"), horizons)
 
 
 EQUAL = ENTITLED["uniform"]
@@ -136,7 +142,7 @@ def test_arms_with_a_gap_above_the_transfer_cost(withheld, expected):
     kept = entitled * (1 - 0.9 * np.array([*withheld, 0]))
     data = allocations(lambda f, cost, t: [*kept[:2], 1 - kept[:2].sum()])
     for made in data.values():
-        made["means"] = (("instance", "arm"), np.array([[0.2, 0.45, 0.9]]))
+        made["means"] = (("instance", "arm"), np.array([[0.2, 0.45, 0.9]] * 3))
     evidence = CLAIMS["opportunities-10"](data)
     assert evidence.verdict == expected
     assert ("more than 0.5", expected) in evidence.other_tolerances
@@ -144,21 +150,13 @@ def test_arms_with_a_gap_above_the_transfer_cost(withheld, expected):
 
 def phases(value, horizons=(1_000, 10_000, 100_000)):
     """Results of figure 2: the shares of four phases, `value(f, lambda, horizon)`."""
-    made = {}
-    for f in opportunities.FUNCTIONS:
-        for cost in opportunities.TRANSFER_COSTS:
-            for t in horizons:
-                rounds = np.broadcast_to(np.asarray(value(f, float(cost), t)) * t, (1, 1, SEEDS, 4))
-                means, shares = np.array([[0.2, 0.5, 0.9]]), np.array([[0.2, 0.3, 0.5]])
-                made[opportunities.run_name(f, cost, t)] = xr.Dataset(
-                    {
-                        "phase_rounds": ((*RUNS, "phase"), rounds + spread(0, 1)[:, None] * [1, 0, -1, 0]),
-                        "means": (("instance", "arm"), means),
-                        "opportunities": (("instance", "arm"), shares),
-                    },
-                    coords={"policy": [opportunities.OWN]},
-                )
-    return made
+
+    def made(f, cost, t):
+        rounds = np.broadcast_to(np.asarray(value(f, cost, t)) * t, (1, 1, SEEDS, 4))
+        rounds = rounds + spread(0, 1)[:, None] * [1, 0, -1, 0]
+        return xr.Dataset({"phase_rounds": ((*RUNS, "phase"), rounds)}, coords={"policy": [opportunities.OWN]})
+
+    return by_transfer_cost(made, opportunities.FUNCTIONS, horizons)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +179,7 @@ def test_one_run_that_explores_at_no_cost_decides():
     for made in data.values():
         made.phase_rounds[:] = made.phase_rounds.round() * [0, 0, 0, 1]
     assert verdict(6, data) == REPRODUCED
-    changed = data[opportunities.run_name("softmax", "0", 1_000)].phase_rounds
+    changed = data[opportunities.run_name("softmax", 1_000)].phase_rounds
     changed[0, 0, 5] = [1, 0, 0, 999]
     assert verdict(6, data) == IN_PART
 
@@ -189,7 +187,7 @@ def test_one_run_that_explores_at_no_cost_decides():
 def test_one_run_with_another_utility_decides():
     data = utilities(lambda f, cost, t: spread(0.5))
     assert verdict(2, data) == REPRODUCED
-    data[opportunities.run_name("linear", "0", 1_000)].utility_final[0, 0, 3] += 1
+    data[opportunities.run_name("linear", 1_000)].utility_final[0, 0, 3] += 1
     assert verdict(2, data) == IN_PART
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import xarray as xr
 
 from jaxbandit.environment.hard_instances import lower_bound_family
 from jaxbandit.environment.opportunities import PiecewiseLinear
@@ -24,9 +25,9 @@ ETC, OWN, CONSTANT, UCB1 = "explore-then-commit", "Self-regulated", "constant-op
 FAIR_ETC = "fairness-aware-etc"
 
 
-def run_name(f: str, cost: str, horizon: int) -> str:
-    """The experiment with a fairness function, a transfer cost and a horizon."""
-    return f"opportunities-{f}-lambda{cost}-{horizon}"
+def run_name(f: str, horizon: int) -> str:
+    """The experiment with a fairness function and a horizon. It has one instance for each transfer cost."""
+    return f"opportunities-{f}-{horizon}"
 
 
 def family_name(family: str, horizon: int) -> str:
@@ -57,7 +58,8 @@ def proposition_4_name(horizon: int) -> str:
 def experiments(sizes: Sizes) -> list[Experiment]:
     """The experiments of figures 1 and 2, of the example of sec. 3, and of the theorems.
 
-    The policies know T, so each horizon is a simulation of its own. All have common random numbers.
+    The policies know T, so each horizon is a simulation of its own. The
+    fairness functions have common random numbers.
     """
     made = []
     for horizon in HORIZONS:
@@ -65,10 +67,8 @@ def experiments(sizes: Sizes) -> list[Experiment]:
             continue
         changes = {"simulation.horizon": horizon, "simulation.record": 1}
         for f in FUNCTIONS:
-            for cost in TRANSFER_COSTS:
-                point = {"problem.opportunity": f, "problem.penalties": float(cost)}
-                name = run_name(f, cost, horizon)
-                made.append(experiment("opportunities/figures-1-2", sizes, name, point=point, changes=changes))
+            name, point = run_name(f, horizon), {"problem.opportunity": f}
+            made.append(experiment("opportunities/figures-1-2", sizes, name, point=point, changes=changes))
         if horizon in FAMILY_HORIZONS:
             made += [_family(family, horizon, seeds=20 if sizes.quick else 200) for family in FAMILIES]
         if horizon in ETC_HORIZONS:
@@ -133,28 +133,33 @@ def _example_of_appendix_b(horizon: int, seeds: int) -> Experiment:
 
 def horizons(data: Data) -> list[int]:
     """The horizons of figures 1 and 2."""
-    return [horizon for horizon in HORIZONS if run_name("softmax", "0", horizon) in data]
+    return [horizon for horizon in HORIZONS if run_name("softmax", horizon) in data]
+
+
+def results_at(data: Data, f: str, cost: str, horizon: int) -> xr.Dataset:
+    """The results with a fairness function, a transfer cost and a horizon: one instance."""
+    return data[run_name(f, horizon)].isel(instance=[TRANSFER_COSTS.index(cost)])
 
 
 def average_utility(data: Data, f: str, cost: str, horizon: int) -> np.ndarray:
     """Utility per round, `[1, seed]`."""
-    return final_values(data[run_name(f, cost, horizon)], "utility", OWN) / horizon
+    return final_values(results_at(data, f, cost, horizon), "utility", OWN) / horizon
 
 
 def phase_shares(data: Data, f: str, cost: str, horizon: int) -> np.ndarray:
     """The share of the rounds in each phase, `[1, seed, phase]`."""
-    return data[run_name(f, cost, horizon)].phase_rounds.sel(policy=OWN).values / horizon
+    return results_at(data, f, cost, horizon).phase_rounds.sel(policy=OWN).values / horizon
 
 
 def arm_shares(data: Data, f: str, cost: str, horizon: int) -> tuple[np.ndarray, np.ndarray]:
     """The share of the rounds of each arm, `[1, seed, arm]`, and the share that it is entitled to, `[arm]`."""
-    results = data[run_name(f, cost, horizon)]
+    results = results_at(data, f, cost, horizon)
     return results.pulls.sel(policy=OWN).values / horizon, results.opportunities.values[0]
 
 
 def arm_means(data: Data, horizon: int) -> np.ndarray:
     """The mean rewards of the arms of figures 1 and 2, `[arm]`."""
-    return np.asarray(data[run_name("softmax", "0", horizon)].means.values[0])
+    return np.asarray(results_at(data, "softmax", "0", horizon).means.values[0])
 
 
 def final_regrets(data: Data, name: str, policy: str) -> np.ndarray:

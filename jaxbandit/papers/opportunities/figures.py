@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE
+from jaxbandit.metrics.bounds.opportunities import utility_regret_lower_bound
 from jaxbandit.metrics.optimal_allocations import optimal_utility
 from jaxbandit.papers.claim import PaperFigure
 from jaxbandit.papers.drawing import THEORY, Look, legend, panels, sample_note
@@ -40,6 +41,7 @@ from jaxbandit.papers.opportunities.experiments import (
     horizons,
     phase_shares,
     proposition_4_name,
+    results_at,
     run_name,
     theorem_1_name,
     worst_regret,
@@ -62,7 +64,7 @@ def _panel_of_figure_1(axis: Axes, data: Data, cost: str) -> None:
         y, half = [point.value for point in points], [point.half_width(ERROR) for point in points]
         axis.plot(times, y, label=f"f {f}", **look)
         axis.errorbar(times, y, half, linestyle="", elinewidth=0.8, color=look["color"])
-        results = data[run_name(f, cost, times[0])]
+        results = results_at(data, f, cost, times[0])
         means, shares, costs = (results[name].values[0][:, None] for name in ("means", "opportunities", "penalties"))
         optimum = optimal_utility(means, shares, costs, times)[:, 0] / times
         axis.plot(times, optimum, color=look["color"], linewidth=1.0, linestyle=":", label=f"f {f}, optimum")
@@ -78,14 +80,14 @@ def _figure_1(data: Data) -> Figure:
     for axis, cost in zip(axes[0], TRANSFER_COSTS, strict=True):
         _panel_of_figure_1(axis, data, cost)
     axes[0, 0].set_ylabel("average utility\n(reward per round)")
-    legend(figure, axes, sample_note(data[run_name("softmax", "0", horizons(data)[0])], "bars"), 3)
+    legend(figure, axes, sample_note(results_at(data, "softmax", "0", horizons(data)[0]), "bars"), 3)
     return figure
 
 
 def _figure_2(data: Data) -> Figure:
     figure, axes = panels(1, 3, height=2.0, sharey=True)
     times = horizons(data)
-    results = data[run_name("softmax", "0", times[0])]
+    results = results_at(data, "softmax", "0", times[0])
     names = results.phase_name.sel(policy=OWN).values.tolist()
     colour = matplotlib.colors.to_rgb(styles(results)[OWN]["color"])
     for axis, cost in zip(axes[0], TRANSFER_COSTS, strict=True):
@@ -140,10 +142,14 @@ def _lower_bound_figure(data: Data) -> Figure:
         times, regret, error = worst_regret(data, family)
         axis.errorbar(times, regret, CONFIDENCE * error, label=family_in_words(family), elinewidth=0.8, **look)
         axis.plot(times, regret[-1] * (times / times[-1]) ** (2 / 3), label="slope 2/3", zorder=3, **THEORY)
+        c, scale = FAMILIES[family]
+        bound = utility_regret_lower_bound(3, times, scale, c)
+        dotted: Look = {"color": look["color"], "linewidth": 0.9, "linestyle": ":"}
+        axis.plot(times, bound, label=f"Theorem 3, {family_in_words(family)}", **dotted)
     _logarithmic(axis)
     instances, seeds = results.sizes["instance"], results.sizes["seed"]
     note = f"instance with the most regret of {instances},\nmean over {seeds} runs, bars: 95 % confidence"
-    legend(figure, axes, note, 1)
+    legend(figure, axes, note, 2)
     return figure
 
 
@@ -205,7 +211,7 @@ def _appendix_b_figure(data: Data) -> Figure:
     return figure
 
 
-_RUNS = tuple(run_name(f, cost, horizon) for horizon in HORIZONS for f in FUNCTIONS for cost in TRANSFER_COSTS)
+_RUNS = tuple(run_name(f, horizon) for horizon in HORIZONS for f in FUNCTIONS)
 _ASSUMED = ("simulation.horizon", "simulation.ties")  # the paper states 200 runs
 _ASSUMED_TOO = (*_ASSUMED, "simulation.seeds")  # where the paper has no experiment
 _ACCURACY = "α and β are those of Theorem 2, and c = 1 in f softmax (both assumed)."
@@ -251,8 +257,8 @@ FIGURES = (
         "opportunities-lower-bound",
         "lower-bound",
         "Utility regret of Self-regulated on the instance of the lower-bound family with the most regret, K = 3; one "
-        "instance for each number of arms with mean 1/2, since the others differ in the order of the arms alone: "
-        f"opportunities paper, App. A.3. {_NOT_IN_PAPER}",
+        "instance for each number of arms with mean 1/2, since the others differ in the order of the arms alone. "
+        f"Dotted: the bound with the constants of App. A.3: opportunities paper, App. A.3. {_NOT_IN_PAPER}",
         tuple(family_name(family, horizon) for family in FAMILIES for horizon in FAMILY_HORIZONS),
         _lower_bound_figure,
         _ASSUMED_TOO,
