@@ -86,7 +86,7 @@ def _etc_explores_for_its_utility() -> tuple[str, bool]:
     printed = horizon - cost * horizon / 2
     utility = {pulls: horizon - gap * pulls - cost * (horizon / 2 - pulls) for pulls in (10, 100, 500)}
     in_words = ", ".join(f"{value:.0f} with N = {pulls}" for pulls, value in utility.items())
-    return f"at T = {horizon:,} the utility is {in_words}; printed: below {printed:.0f}", min(
+    return f"at T = {horizon:,} the utility is {in_words}; printed: at most {printed:.0f}", min(
         utility.values()
     ) > printed
 
@@ -157,7 +157,7 @@ FINDINGS: tuple[Finding, ...] = (
         _uniform_does_not_change,
     ),
     Finding(
-        "opportunities-example-of-etc",
+        "opportunities-utility-of-etc",
         "sec. 3",
         "The utility of ETC with optimized exploration parameter is T - λT/2 - o(1).",
         "It is T - λT/2 + (λ - Δ_2) N, more than printed: each of the N exploration rounds of arm 2 costs Δ_2 = 0.5 "
@@ -167,23 +167,23 @@ FINDINGS: tuple[Finding, ...] = (
         _etc_explores_for_its_utility,
     ),
     Finding(
-        "opportunities-theorem-1",
+        "opportunities-rate-of-theorem-1",
         "Theorem 1",
         "With N = 8 L^(2/3) T^(2/3) log(T)^(1/3), Algorithm 1 has a regret of O(K L^(2/3) T^(2/3) log(T)^(1/3)) on any "
         "instance.",
-        "The rate needs a further term L^(-1/3) T^(2/3) log(T)^(1/3): the error of the estimated gaps, of that order "
-        "without T, decides whether T f_i opportunities are granted. Where f is constant (L = 0), N is 0 and the "
-        "regret is linear. Here N is at least 1.",
+        "The estimated gaps have errors of the order L^(-1/3) T^(-1/3) log(T)^(1/3), and on each depend up to T rounds "
+        "of an arm, so the rate needs a further term L^(-1/3) T^(2/3) log(T)^(1/3). Where f is constant (L = 0), N is "
+        "0 and the regret is linear. In this package N is at least 1.",
         "K = 2, means (1, 1/2), λ = 0.6, f = 1/2.",
         _theorem_1_without_exploration,
     ),
     Finding(
-        "opportunities-theorem-2",
+        "opportunities-rate-of-theorem-2",
         "Theorem 2",
         "Algorithm 2 has a regret of O(K^(5/3) L^(2/3) T^(2/3) log(T)^(1/3)) on any instance.",
         "The rate is K max(1, (K L)^(2/3)) T^(2/3) log(T)^(1/3): phase 1 does not depend on L and costs up to the "
         "order of K T β. App. B of the paper gives an instance with L = 0 on which the regret is of order T^(2/3).",
-        "The instance of App. B: K = 2, means 1 and (1 + T^(-1/3))/2, λ = 1/2, f = 1/T.",
+        "K = 2, means 1 and (1 + T^(-1/3))/2, λ = 1/2, f = 1/T (the example of App. B).",
         _theorem_2_without_its_maximum,
     ),
     Finding(
