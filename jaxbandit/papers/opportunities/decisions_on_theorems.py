@@ -12,6 +12,7 @@ from jaxbandit.papers.evidence import (
     decide_over_time,
     decide_with_tolerances,
     mean_over_runs,
+    ratio,
 )
 from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.opportunities.experiments import (
@@ -133,8 +134,8 @@ def regret_of_algorithm_1(data: Data) -> Evidence:
         for f in THEOREM_1_FUNCTIONS:
             if (name := theorem_1_name(f, horizon)) in data:
                 rate = printed_rate_of_theorem_1(f, horizon)
-                ratio = final_regrets(data, name, FAIR_ETC) / rate
-                estimates.append(mean_over_runs(f"{f}, T = {horizon:,}", ratio))
+                regret = final_regrets(data, name, FAIR_ETC)
+                estimates.append(mean_over_runs(f"{f}, T = {horizon:,}", regret / rate))
     statistic = "utility regret divided by K L^(2/3) T^(2/3) log(T)^(1/3), L the Lipschitz constant of f; less than "
     evidence = decide_with_tolerances(
         PULLS, (4.0, 2.0), lambda most: decide(f"{statistic}{most:g}", estimates, high=most), "less than {:g}"
@@ -161,8 +162,7 @@ def costs_what_the_black_box_costs(data: Data) -> Evidence:
     estimates = []
     for horizon in _appendix_b(data):
         own, alone = (final_regrets(data, appendix_b_name(horizon), label) for label in (CONSTANT, UCB1))
-        excess = mean_over_runs(f"T = {horizon:,}", own / alone.mean())
-        estimates.append(excess)
+        estimates.append(ratio(f"T = {horizon:,}", own, alone))
     statistic = "utility regret of constant-opportunity divided by that of its black box alone, UCB1; less than {:g}"
     evidence = decide_with_tolerances(
         1.1,
