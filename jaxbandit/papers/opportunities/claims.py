@@ -230,8 +230,8 @@ CLAIMS = (
         decisions_on_theorems.costs_what_the_black_box_costs,
         "f = 1/T, λ = 1/2, means 1 and (1 + T^(-1/3))/2",
         f"{_O}; K = 2; 100 runs; UCB1 as ALG",
-        "The bound is up to constants. Each arm is played once before ALG starts, which costs half a reward, 1 to 2 % of "
-        "the regret of ALG; 10 % is allowed.",
+        "The bound is up to constants. Each arm is played once before ALG starts, which costs half a reward, 1 to 2 % "
+        "of the regret of ALG; 10 % is allowed.",
     ),
     Claim(
         "opportunities-19",
