@@ -138,6 +138,35 @@ def decide(statistic: str, estimates: Sequence[Estimate], low: float = -math.inf
     return Evidence(verdict, statistic, worst.value, *interval, worst.setting, len(estimates), names, ties, tolerance)
 
 
+def decide_some(
+    statistic: str, estimates: Sequence[Estimate], low: float = -math.inf, high: float = math.inf
+) -> Evidence:
+    """Decide whether the claim that some estimate lies strictly between `low` and `high` holds.
+
+    It does where the interval of one of them lies in the range, with the level of Bonferroni: with 95 %, no setting
+    makes a claim true that is false in all. It does not where every estimate's own 95 % interval lies outside.
+    """
+    tolerance = (low, high)
+    told = [one for one in estimates if math.isfinite(one.value) and math.isfinite(one.stderr)]
+    told = [one for one in told if one.stderr or one.value or 0 not in tolerance]
+    if not told:
+        return Evidence(UNDECIDED, statistic, math.nan, math.nan, math.nan, "no setting", len(estimates))
+
+    def slack(one: Estimate, error: float) -> float:
+        half = one.half_width(error)
+        return min(one.value - half - low, high - one.value - half)
+
+    joint = ERROR / len(told)
+    best = max(told, key=lambda one: slack(one, joint))
+    inside = tuple(one.setting for one in told if slack(one, joint) > 0)
+    outside = all(one.value + one.half_width(ERROR) < low or one.value - one.half_width(ERROR) > high for one in told)
+    verdict = REPRODUCED if inside else FAILED if outside else UNDECIDED
+    half = best.half_width(joint)
+    interval = (best.value - half, best.value + half)
+    ties = len(estimates) - len(told)
+    return Evidence(verdict, statistic, best.value, *interval, best.setting, len(estimates), inside, ties, tolerance)
+
+
 def decide_over_time(
     statistic: str, by_time: Mapping[int, Sequence[Estimate]], low: float = -math.inf, high: float = math.inf
 ) -> Evidence:

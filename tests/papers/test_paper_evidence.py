@@ -17,6 +17,8 @@ from jaxbandit.papers.evidence import (
     Estimate,
     decide,
     decide_over_time,
+    decide_some,
+    decide_with_tolerances,
     growth,
     holds_from,
     mean_over_runs,
@@ -189,3 +191,43 @@ def test_a_tradeoff_is_its_means_over_instances_in_order_of_unfairness():
     reward = np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 70.0]])
     x, y = tradeoff_line(unfair, reward)
     assert (x.tolist(), y.tolist()) == ([1.5, 4.0, 4.5], [35.0, 15.0, 60.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "inside"),
+    [
+        ([-5.0, 3.0], REPRODUCED, 1),
+        ([-5.0, 2.0], UNDECIDED, 0),  # 2 is below 2.24: one of two settings needs more than 1.96
+        ([-5.0, -2.0], FAILED, 0),
+        ([0.0, 0.0], UNDECIDED, 0),
+    ],
+)
+def test_one_setting_decides_what_may_be(values, verdict, inside):
+    evidence = decide_some("above 0", [Estimate(str(v), v, 1.0 if v else 0.0) for v in values], low=0.0)
+    assert (evidence.verdict, len(evidence.inside)) == (verdict, inside)
+
+
+def test_the_error_rate_of_what_may_be():
+    """No setting is above 0; a gate of three standard errors: a false alarm in 0.1 % of all drawings of this test."""
+    samples = np.random.default_rng(6).normal(size=(REPEATED, SETTINGS, SAMPLES))
+    value, error = samples.mean(-1), samples.std(-1, ddof=1) / math.sqrt(SAMPLES)
+    found = [
+        decide_some("", [Estimate("", v, e, SAMPLES) for v, e in zip(*row, strict=True)], low=0.0).verdict
+        for row in zip(value.tolist(), error.tolist(), strict=True)
+    ]
+    assert found.count(REPRODUCED) / REPEATED < 0.05 / 2 + BEYOND
+
+
+def test_other_tolerances_are_recorded():
+    evidence = decide_with_tolerances(
+        0.5, (0.1, 2.0), lambda t: decide(f"{t}", [Estimate("", 1.0)], high=t), "below {:g}"
+    )
+    assert evidence.verdict == FAILED
+    assert evidence.other_tolerances == (("below 0.1", FAILED), ("below 2", REPRODUCED))
+
+
+def test_at_quick_sizes_a_counterexample_decides_nothing():
+    fails, holds = (decide("", [Estimate("", value)], low=0.0) for value in (-1.0, 1.0))
+    assert fails.at_quick_sizes().verdict == UNDECIDED
+    assert "not reproduced" in fails.at_quick_sizes().finding
+    assert holds.at_quick_sizes() == holds

@@ -15,8 +15,10 @@ from jaxbandit.papers import Sizes
 from jaxbandit.papers.evidence import FAILED, IN_PART, UNDECIDED
 from jaxbandit.papers.merit import experiments as merit
 from jaxbandit.papers.merit.claims import CLAIMS as ALL_CLAIMS
-from jaxbandit.papers.merit.decisions import exponent, spread
+from jaxbandit.papers.merit.decisions import exponent
 from jaxbandit.papers.merit.figures import FIGURES
+from jaxbandit.papers.merit.findings import FINDINGS
+from jaxbandit.papers.merit.merit_functions import spread
 
 ROUNDS = np.array([1, 10, 50, 100, 250, 500, 1000])
 T = 1000
@@ -24,10 +26,12 @@ SEEDS = 40
 MEANS = np.array([0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4])
 OPTIMAL = 3 * (1 + 2 * MEANS**4) / (1 + 2 * MEANS**4).sum()  # merit paper, eq. 4, with f = 1 + 2 mu^4, L = 3
 UNIFORM = np.full(7, 3 / 7)
+THREE_BEST = (MEANS >= 0.7) + 0.0
 CONFIGS = {one.name: one.config for one in merit.experiments(Sizes())}
 NAMES = [*CONFIGS, merit.LOG]
 
-# Reward and fairness regret at T in a world where every claim holds; the same under each delay but the last.
+# Reward and 20 times the fairness regret at T in a world where every claim holds; the same under all delays but one.
+SCALE = np.array([1, 0.05])
 HOLDS = {
     "FCUCB-D": (35, 1800),
     "FCTS-D": (50, 1000),
@@ -62,9 +66,10 @@ class World:
         for name in names:
             steep = int(found[1]) if (found := re.search(r"-c(\d)$", name)) else 4
             regrets = DEPENDENT if "dependent" in name else HOLDS
-            self.ends[name] = {k: np.array(v) * steep / 4 for k, v in regrets.items()}
+            self.ends[name] = {k: np.array(v) * SCALE * steep / 4 for k, v in regrets.items()}
             self.powers[name] = {k: 1.0 if k in (*merit.UNFAIR, merit.GREEDY) else 0.5 for k in HOLDS}
-            self.shares[name] = {k: UNIFORM if k == merit.GREEDY else OPTIMAL for k in HOLDS}
+            self.shares[name] = {k: THREE_BEST if k in merit.UNFAIR else OPTIMAL for k in HOLDS}
+            self.shares[name][merit.GREEDY] = UNIFORM
             self.speed[name] = 1e6 if "ucb" in name else 2e6
 
     def __contains__(self, name):
@@ -104,10 +109,11 @@ class World:
 GEOMETRIC, PARETO, LOST, DEPENDS = map(
     merit.experiment_name, ("geometric", "pareto", "packet-loss", "reward-dependent")
 )
+GEOMETRIC_8 = merit.experiment_name("geometric", 8)
 
 
 def ends(name, **regrets):
-    return lambda world: world.ends[name].update({k.replace("_", "-"): np.array(v) for k, v in regrets.items()})
+    return lambda world: world.ends[name].update({k.replace("_", "-"): np.array(v) * SCALE for k, v in regrets.items()})
 
 
 def powers(name, power, *labels):
@@ -130,19 +136,24 @@ def slower(world):
         world.speed[merit.timing_name("OP-FCTS-D", repeat)] = 0.5e6
 
 
+def never_worse(world):
+    for delay in merit.INDEPENDENT:
+        ends(merit.experiment_name(delay), OP_FCUCB_D=(20, 900), OP_FCTS_D=(20, 900))(world)
+
+
 # What makes each claim fail.
 BREAKS = {
     "merit-1": ends(GEOMETRIC, CUCB_D=(1000, 90000)),
-    "merit-2": shares(GEOMETRIC, "FCTS-D", UNIFORM),
+    "merit-2": ends(GEOMETRIC, FCTS_D=(50, 9000)),
     "merit-3": shares(GEOMETRIC, "FGREEDY-D", OPTIMAL),
     "merit-4": ends(GEOMETRIC, FGREEDY_D=(700, 1500)),
     "merit-5": ends(GEOMETRIC, FCUCB_D=(60, 1800)),
     "merit-6": powers(GEOMETRIC, 0.9, "FCTS-D"),
-    "merit-7": scaled(merit.fixed_name(300), (1.0, 1.5)),
+    "merit-7": scaled(merit.fixed_name(300), (1.5, 1.0)),
     "merit-8": powers(PARETO, 0.9, "FCUCB-D"),
     "merit-9": powers(LOST, 0.7, "FGREEDY-D"),
     "merit-10": ends(DEPENDS, OP_FCTS_D=(110, 2500)),
-    "merit-11": ends(PARETO, OP_FCUCB_D=(20, 3000)),
+    "merit-11": never_worse,
     "merit-12": powers(merit.LOG, 1.0, "FCTS-D"),
     "merit-13": ends(merit.LOG, FGREEDY_D=(10, 1500)),
     "merit-14": ends(merit.LOG, OP_FCTS_D=(120, 800)),
@@ -150,11 +161,20 @@ BREAKS = {
     "merit-16": scaled(merit.experiment_name("fixed", 2), (5.0, 1.0)),
     "merit-17": ends(merit.experiment_name("reward-dependent", 6), FGREEDY_D=(3000, 3000)),
     "merit-18": slower,
+    "merit-19": scaled(merit.fixed_name(300), (1.0, 1.5)),
+    "merit-20": shares(GEOMETRIC, "MP-TS-D", UNIFORM),
+    "merit-21": ends(GEOMETRIC_8, FGREEDY_D=(1400, 3000)),
 }
 CLAIMS = {claim.name: claim for claim in ALL_CLAIMS}
 
 
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda one: one.name)
+def test_every_finding_contradicts_what_is_printed(finding):
+    assert finding.measure()[1]
+
+
 def test_every_claim_is_here():
+    assert all(claim.quotation and claim.place and claim.setting and claim.tolerance for claim in ALL_CLAIMS)
     assert list(CLAIMS) == list(BREAKS)
     figures = {f"merit-figure-{number}" for number in range(1, 10)}
     assert {claim.figure for claim in ALL_CLAIMS} <= figures
@@ -163,7 +183,7 @@ def test_every_claim_is_here():
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_that_holds_is_reproduced(name):
     evidence = CLAIMS[name].weigh(World())
-    assert (evidence.verdict, evidence.finding, evidence.holds_for) == ("reproduced", "", "")
+    assert (evidence.verdict, evidence.holds_for) == ("reproduced", "")
     assert evidence.low <= evidence.number <= evidence.high
 
 
@@ -176,22 +196,9 @@ def test_a_claim_that_does_not_hold_is_not_reproduced(name):
     assert evidence.finding
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("name", [name for name in CLAIMS if name != "merit-20"])  # its shares of counts have no noise
 def test_a_claim_that_the_noise_hides_cannot_be_told(name):
     assert CLAIMS[name].weigh(World(deviation=30.0)).verdict == UNDECIDED
-
-
-def test_the_nearest_setting_is_named_where_the_claim_holds_for_it():
-    world = World()
-    BREAKS["merit-3"](world)
-    assert CLAIMS["merit-3"].weigh(world).holds_for == "eps = 0.6"
-    shares(merit.EXPLORING, "FGREEDY-D", OPTIMAL)(world)
-    assert CLAIMS["merit-3"].weigh(world).holds_for == ""
-    slower(world)
-    assert CLAIMS["merit-18"].weigh(world).holds_for == ""
-    for repeat in range(merit.REPEATS):
-        world.speed[merit.timing_name("OP-FCUCB-D", repeat, searched=True)] = 0.2e6
-    assert CLAIMS["merit-18"].weigh(world).holds_for == "with a search for the optimum"
 
 
 def test_exponents_are_those_of_the_growth():
@@ -231,7 +238,7 @@ def test_the_experiments_are_those_of_the_paper(quick, log):
         if not quick:  # merit paper, sec. 6 and App. B
             assert given["seeds"] == 100
             rounds = {merit.LOG: 50_000}.get(name, 100_000 if "fixed" in name else 40_000)
-            assert given["horizon"] == (4000 if "searched" in name else rounds)
+            assert given["horizon"] == (10_000 if "time" in name else rounds)
     delays = [experiments[merit.fixed_name(rounds)]["problem"]["delay"] for rounds in merit.FIXED]
     assert delays == [{"kind": "fixed", "d": rounds} for rounds in merit.FIXED]
     for delay in merit.DELAYS:
@@ -303,7 +310,7 @@ def test_the_figures_show_the_results():
     np.testing.assert_allclose(halves(fixed), [1.96 * one.std(ddof=1) / np.sqrt(SEEDS) for one in runs])
     assert len(drawn["merit-figure-8"].axes) == 8
     widths = [patch.get_width() for patch in drawn["merit-figure-9"].axes[0].patches]
-    np.testing.assert_allclose(widths, [1000, 500, 1000, 500, 1000, 1000], rtol=0.001)
+    np.testing.assert_allclose(widths, [1000, 500, 1000, 1000, 500, 1000], rtol=0.001)
 
 
 def test_small_sizes_have_fewer_columns():
@@ -311,4 +318,4 @@ def test_small_sizes_have_fewer_columns():
     drawn = [one.draw(world) for one in FIGURES if one.label in ("4", "5")]
     titles = [[axis.get_title("left") for axis in one.axes] for one in drawn]
     assert titles == [["c = 4", ""], ["c = 4", "c = 8", "", ""]]
-    assert [CLAIMS[name].weigh(world).verdict for name in CLAIMS if not CLAIMS[name].needs] == ["reproduced"] * 15
+    assert [CLAIMS[name].weigh(world).verdict for name in CLAIMS if not CLAIMS[name].needs] == ["reproduced"] * 18

@@ -143,6 +143,7 @@ def _figure_4(data: Data) -> Figure:
                     beside: Look = {"color": look["color"], "xytext": (4, -7), "textcoords": "offset points"}
                     words = f"s = {own_scales(data.config(name))[number]:g}"
                     axis.annotate(words, (x[number], y[number]), fontsize=5.5, **beside)
+        axis.margins(y=0.12)
         axis.set_title(panel, loc="left")
         axis.set_xlabel("unfairness (missed rounds)")
     for row in axes:

@@ -53,17 +53,17 @@ def _lfg_share() -> tuple[str, bool]:
     return words, bool(0.1 - shares[1] <= 60 / 20_000)
 
 
-def _hard_threshold_count(penalty: float, horizon: int) -> int:
+def _hard_threshold_count(penalty_rate: float, horizon: int) -> int:
     """Selections of the worse arm under hard-threshold UCB with constant rewards 1 and 0."""
     counts = np.ones(2)
     for n in range(3, horizon + 1):
-        index = np.array([1.0, 0.0]) + np.sqrt(2 * math.log(n) / counts) + penalty * (counts < _TAU * n)
+        index = np.array([1.0, 0.0]) + np.sqrt(2 * math.log(n) / counts) + penalty_rate * (counts < _TAU * n)
         counts[np.argmax(index)] += 1
     return int(counts[1])
 
 
 def _direction() -> tuple[str, bool]:
-    low, high = (_hard_threshold_count(penalty, 10_000) for penalty in (0.1, 1.0))
+    low, high = (_hard_threshold_count(rate, 10_000) for rate in (0.1, 1.0))
     words = f"arm 2 with quota 1,000 is selected {low} times at η = 0.1 and {high} times at η = 1, T = 10,000"
     return words, low < 500 < 999 <= high
 
