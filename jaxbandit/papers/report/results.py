@@ -91,7 +91,7 @@ class Report:
         verdicts = [self.verdict(evidence) for _, evidence in decided]
         widest = 2 + max(map(len, verdicts), default=0)
         lines = [
-            f"{claim.name:{width}}{verdict:{widest}}{interval(evidence):32}{claim.statement}"
+            f"{claim.name:{width}}{verdict:{widest}}{interval(evidence):33} {claim.statement}"
             for (claim, evidence), verdict in zip(decided, verdicts, strict=True)
         ]
         return "\n".join([*lines, self.summary()])
