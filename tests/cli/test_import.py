@@ -199,6 +199,7 @@ def test_resume_imports_the_files_of_the_run(there, capsys):
     assert opened(there / "again").equals(whole)
 
 
+@pytest.mark.slow
 def test_additions_need_the_files_of_the_run(there, capsys):
     assert run("--import", "code/mine.py") == 0
     added = ["--add", "--set", "simulation.seeds=6"]

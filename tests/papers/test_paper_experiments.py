@@ -14,7 +14,7 @@ QUICK, FULL = Sizes(quick=True), Sizes()
 
 
 @pytest.mark.parametrize("name", PAPERS)
-@pytest.mark.parametrize("sizes", [FULL, QUICK], ids=["full", "quick"])
+@pytest.mark.parametrize("sizes", [pytest.param(FULL, marks=pytest.mark.slow), QUICK], ids=["full", "quick"])
 def test_every_experiment_can_be_simulated(name, sizes):
     experiments = REPRODUCTIONS[name].experiments(sizes)
     assert len({made.name for made in experiments}) == len(experiments)

@@ -275,6 +275,7 @@ def _no_figure_stays_open():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_the_figures_show_the_results():
     world = World()
     drawn = {one.name: one.draw(world) for one in FIGURES}

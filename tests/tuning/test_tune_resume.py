@@ -74,7 +74,7 @@ def begin(folder, simulations, last=7, **changes):
     simulations["last"] = None
 
 
-@pytest.mark.parametrize("last", [1, 7])
+@pytest.mark.parametrize("last", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_an_exception_in_between(uninterrupted, tmp_path, simulations, last):
     begin(tmp_path, simulations, last)
     assert len(kept(tmp_path)) == last

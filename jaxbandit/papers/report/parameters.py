@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from jaxbandit.papers.experiment import Config
 from jaxbandit.policies.base import Alias, Policy
@@ -109,4 +110,4 @@ def _in_words(value: object) -> str:
         return f"({', '.join(texts)})"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else Path(str(value)).name  # of a conversion log, its name alone

@@ -18,7 +18,9 @@ def played(agent, state, rounds, rng):
     return selected, state
 
 
-@pytest.mark.parametrize("kind", ["thompson", "lfg", pytest.param("fairx-ts", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", ["lfg", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("thompson", "fairx-ts"))]
+)
 def test_an_agent_goes_on_where_it_was_saved(kind, tmp_path):
     def made():
         return jb.Agent(kind, 4, fractions=0.1, merit="power")

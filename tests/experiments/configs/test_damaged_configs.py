@@ -113,6 +113,7 @@ def run_some(made, most, policies):
     return len(chosen)
 
 
+@pytest.mark.slow
 def test_hundreds_of_damaged_configs(folder):
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     keys, made = through(folder, damaged_configs.damaged(seed=0, count=250))
@@ -183,6 +184,7 @@ def test_damaged_changes(folder):
     assert keys["--set"] < 240
 
 
+@pytest.mark.slow
 def test_damaged_tuning_tables(folder, monkeypatch):
     """Everything about them is checked before the first simulation."""
 
