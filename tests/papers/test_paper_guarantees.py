@@ -83,7 +83,7 @@ def test_r_regrets_that_grow_like_a_logarithm(data, regret, expected):
             curve(data, name, "r_regret", label, regret, noise=1e-5)
     evidence = decided(3, data)
     assert evidence.verdict == expected
-    assert (evidence.holds_for == "T ≥ 320,000, r from 0.01 to 0.09") == (expected == HOLDS_FROM)
+    assert evidence.holds_for == ("T ≥ 320,000" if expected == HOLDS_FROM else "")
 
 
 def traded(data, increases, missed):

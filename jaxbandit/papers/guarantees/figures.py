@@ -60,9 +60,15 @@ FIGURES = (
         "section-6",
         "The three plots of section 6 of the guarantees paper, which have no number: regret without fairness, r-regret "
         "with fairness, and regret, r-regret and unfairness of η-FUCB per round against η. Shown are the first 20,000 "
-        "rounds; the claims are decided at more.",
+        "rounds; the claims are decided at more. UCB1 is dashed: at r = 0 FUCB makes its selections and lies on it.",
         (REGRET, R_REGRET, ETA),
         _three_plots,
-        assumed=("simulation.horizon", "simulation.ties", "problem.fractions", "policies.η-FUCB.eta"),
+        assumed=(
+            "simulation.horizon",
+            "simulation.ties",
+            "problem.fractions",
+            "policies.η-FUCB.eta",
+            "policies.LFG.exploration",
+        ),
     ),
 )
