@@ -289,6 +289,11 @@ def parameter_in_label(label: str) -> float:
     return float(label.rpartition("=")[2].rstrip(")"))
 
 
+def values_in_words(estimates: Sequence[Estimate]) -> str:
+    """Each value with its setting."""
+    return ", ".join(f"{estimate.value:.3g} ({estimate.setting})" for estimate in estimates)
+
+
 def signs_in_words(estimates: Sequence[Estimate]) -> str:
     """How many differences are positive, and their range."""
     values = [estimate.value for estimate in estimates]

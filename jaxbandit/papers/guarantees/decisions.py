@@ -21,6 +21,7 @@ from jaxbandit.papers.evidence import (
     mean_over_runs,
     parameter_in_label,
     ratio,
+    values_in_words,
 )
 from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.guarantees.experiments import (
@@ -53,10 +54,6 @@ def _over_time(
     return decide_over_time(statistic, {t: estimate(t) for t in times(data, name)}, *ends)
 
 
-def _in_words(estimates: list[Estimate]) -> str:
-    return ", ".join(f"{estimate.value:.3g} ({estimate.setting})" for estimate in estimates)
-
-
 def _range(estimates: list[Estimate]) -> str:
     ends = [end(estimates, key=lambda estimate: estimate.value) for end in (min, max)]
     return " to ".join(f"{estimate.value:.3g} ({estimate.setting})" for estimate in ends)
@@ -76,8 +73,8 @@ def follows_ucb1(data: Data) -> Evidence:
 
     every = [one for t in times(data, REGRET) for one in estimates(t)]
     return decide_with_tolerances(CLOSE, (0.05, 0.2, 0.5), decided, "within {:g}").explained(
-        f"{_in_words(every)}. LFG explores less than UCB1: its bonus is sqrt(1.5 log t / N), and its index is capped "
-        "at 1, where UCB1 has sqrt(2 log t / N). η-FUCB adds -η N to each index, which decides more and more; "
+        f"{values_in_words(every)}. LFG explores less than UCB1: its bonus is sqrt(1.5 log t / N), and its index is "
+        "capped at 1, where UCB1 has sqrt(2 log t / N). η-FUCB adds -η N to each index, which decides more and more; "
         "with γ clipped at 0 it makes the selections of UCB1"
     )
 
@@ -89,7 +86,7 @@ def thompson_below_ucb1(data: Data) -> Evidence:
         gap = at_time(data, REGRET, "regret", UCB1, t) - at_time(data, REGRET, "regret", FTS, t)
         return [mean_over_runs(f"T = {t:,}", gap / t)]
 
-    words = _in_words([one for t in times(data, REGRET) for one in estimates(t)])
+    words = values_in_words([one for t in times(data, REGRET) for one in estimates(t)])
     statistic = "regret per round of UCB1 minus that of F-TS at r = 0 (rewards per round); more than 0"
     return _over_time(data, REGRET, estimates, statistic, 0.0).explained(f"the differences are {words}")
 
@@ -194,7 +191,7 @@ def logarithmic(data: Data) -> Evidence:
     last = times(data, R_REGRET)[-1]
     bounded = [one.setting for t in times(data, R_REGRET)[2:] for one in estimates(t, 0) if math.isnan(one.value)]
     return decide_with_tolerances(LOGARITHMIC, (1.2, 2.0, 3.0), decided, "below {:g}").explained(
-        f"the ratios at T = {last:,} are {_in_words(by_time(every_r[0])[last])}; left out: "
+        f"the ratios at T = {last:,} are {values_in_words(by_time(every_r[0])[last])}; left out: "
         f"{'; '.join(bounded) or 'none'}. With gaps of 0.01 UCB1 distinguishes the best arm from the next one after "
         "about 2 log T / gap² = 200,000 plays; the smaller r, the less the guaranteed plays help"
     )
@@ -208,7 +205,7 @@ def horizon_known_is_logarithmic(data: Data) -> Evidence:
         for t in finals
         if t // 16 in finals
     }
-    words = _in_words([one for at in by_time.values() for one in at])
+    words = values_in_words([one for at in by_time.values() for one in at])
     return _grows_like_log(by_time).explained(f"the ratios are {words or 'not known at these horizons'}")
 
 
@@ -219,7 +216,7 @@ def thompson_below_fucb(data: Data) -> Evidence:
         gap = at_time(data, R_REGRET, "r_regret", FUCB, t) - at_time(data, R_REGRET, "r_regret", FTS, t)
         return [mean_over_runs(f"T = {t:,}", gap)]
 
-    words = _in_words([one for t in times(data, R_REGRET) for one in estimates(t)])
+    words = values_in_words([one for t in times(data, R_REGRET) for one in estimates(t)])
     statistic = "r-regret of FUCB minus that of F-TS, r = 0.05 (rewards); more than 0"
     return _over_time(data, R_REGRET, estimates, statistic, 0.0).explained(f"the differences are {words}")
 
@@ -266,8 +263,8 @@ def trades_fairness(data: Data) -> Evidence:
     shown = results.unfairness.sel(round=FIGURE_ROUNDS)
     words = ", ".join(f"{float(shown.sel(policy=label).mean()):.3g}" for label in labels)
     return _over_time(data, ETA, estimates, statistic, 0.0).explained(
-        f"{_in_words(estimates(FIGURE_ROUNDS))}. Missed rounds of all arms at T = {FIGURE_ROUNDS:,} from the smallest "
-        f"η to the largest: {words}"
+        f"{values_in_words(estimates(FIGURE_ROUNDS))}. Missed rounds of all arms at T = {FIGURE_ROUNDS:,} from the "
+        f"smallest η to the largest: {words}"
     )
 
 
@@ -291,7 +288,7 @@ def better_with_the_horizon(data: Data) -> Evidence:
         gap = at_time(data, R_REGRET, "r_regret", FUCB, t) - known
         by_time[t] = [mean_over_runs(f"T = {t:,}", gap)]
     statistic = "r-regret of FUCB minus that of T-FUCB, r = 0.05 (rewards); more than 0"
-    words = _in_words([one for at in by_time.values() for one in at])
+    words = values_in_words([one for at in by_time.values() for one in at])
     return decide_over_time(statistic, by_time, 0.0).explained(f"the differences are {words}")
 
 
@@ -312,7 +309,7 @@ def naive_is_sublinear(data: Data) -> Evidence:
         statistic = f"exponent of T in NAIVE's r-regret from one horizon to the next; sublinear: below {most:g}"
         return decide_over_time(statistic, estimates(), high=most)
 
-    words = _in_words([one for at in estimates().values() for one in at])
+    words = values_in_words([one for at in estimates().values() for one in at])
     return decide_with_tolerances(SUBLINEAR, (0.75, 0.8, 1.0), decided, "below {:g}").explained(
         f"the exponents are {words}; the bound grows with about 0.7"
     )

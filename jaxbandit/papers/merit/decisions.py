@@ -20,6 +20,7 @@ from jaxbandit.papers.evidence import (
     mean_over_runs,
     metric_name,
     ratio,
+    values_in_words,
 )
 from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.merit.experiments import (
@@ -67,10 +68,6 @@ def exponent(setting: str, results: xr.Dataset, metric: str, label: str) -> Esti
 def values_range(estimates: Sequence[Estimate]) -> str:
     values = [estimate.value for estimate in estimates]
     return f"{min(values):.3g} to {max(values):.3g}"
-
-
-def values_in_words(estimates: Sequence[Estimate]) -> str:
-    return ", ".join(f"{estimate.value:.3g} ({estimate.setting})" for estimate in estimates)
 
 
 def signs(estimates: Sequence[Estimate]) -> str:

@@ -16,9 +16,10 @@ from jaxbandit.papers.evidence import (
     final_values,
     metric_name,
     ratio,
+    values_in_words,
 )
 from jaxbandit.papers.experiment import Data
-from jaxbandit.papers.merit.decisions import signs, values_in_words, values_range
+from jaxbandit.papers.merit.decisions import signs, values_range
 from jaxbandit.papers.merit.experiments import (
     BOXED,
     DELAYS,

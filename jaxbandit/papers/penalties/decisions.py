@@ -23,6 +23,7 @@ from jaxbandit.papers.evidence import (
     parameter_in_label,
     ratio,
     signs_in_words,
+    values_in_words,
 )
 from jaxbandit.papers.experiment import Data
 from jaxbandit.papers.penalties.experiments import (
@@ -274,8 +275,7 @@ def deficits_are_bounded(data: Data) -> Evidence:
         before, after = (final_values(data[name_fair(t)], "unfairness", OWN) for t in (short, long))
         estimates.append(mean_over_runs(f"T = {short:,} to {long:,}", after - before))
     statistic = "growth of the missed rounds of all arms from one horizon to the next (rounds); less than 1"
-    words = ", ".join(f"{one.value:.3g} ({one.setting})" for one in estimates)
-    return decide(statistic, estimates, high=1.0).explained(f"they grow by {words}")
+    return decide(statistic, estimates, high=1.0).explained(f"they grow by {values_in_words(estimates)}")
 
 
 def largest_deficit_is_logarithmic(data: Data) -> Evidence:
