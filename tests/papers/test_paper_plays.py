@@ -10,6 +10,7 @@ from jaxbandit.papers.evidence import FAILED, HOLDS_FROM, HOLDS_UNTIL, IN_PART, 
 from jaxbandit.papers.plays import experiments as plays
 from jaxbandit.papers.plays.claims import CLAIMS as ALL_CLAIMS
 from jaxbandit.papers.plays.findings import FINDINGS
+from jaxbandit.papers.report.parameters import parameters_in_words
 
 CLAIMS = {claim.name: claim.weigh for claim in ALL_CLAIMS}
 LABELS = [*plays.OWN, *plays.RIVALS]
@@ -200,6 +201,7 @@ def test_most_runs_decide_whether_arms_are_never_behind(number):
     most = decided(lambda label, t: np.array([9.0, *[-9.0] * (SEEDS - 1)]))
     assert most.verdict == REPRODUCED
     assert dict(most.other_tolerances)["more than 0.99"] != REPRODUCED
+    assert dict(late.other_tolerances)["more than 0.9"] == "holds for T ≤ 3,000"
 
 
 @pytest.mark.parametrize(
@@ -276,6 +278,9 @@ def test_random_orders_permute_means_and_fractions_alike():
         assert len({tuple(means) for means, _ in rows}) == len(rows) == plays.ORDERS
         assert all(sorted(zip(*row, strict=True)) == arms for row in rows)
         assert (listed["simulation"]["ties"], ordered["simulation"]["ties"]) == ("random", "lowest")
+        words = parameters_in_words([ordered], ["policies.UCB-PLLP.eps"])
+        assert f"means = {plays.ORDERS} orders of (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)" in words
+        assert "; UCB-LP; UCB-PLLP: alpha = 0.9, eps = 0.2*" in words  # UCB-LP has no parameters
 
 
 def test_every_claim_says_what_the_paper_says_and_what_is_assumed():

@@ -12,7 +12,7 @@ from jaxbandit.papers.plays.experiments import KL, ORDERS, ROUNDS, TIMES, UCB
 
 _ARMS = "M = 8 arms, K = 3 plays, Bernoulli rewards, "
 _THETAS = "θ₁ = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2), θ₂ = (0.9, 0.85, 0.8, 0.5, 0.45, 0.4, 0.35, 0.3)"
-_GROWTH = f"{_ARMS}{_THETAS}; c_i = c for all i with c in {{0.05, 0.10, 0.15}}; the horizon is not stated"
+_GROWTH = f"{_ARMS}{_THETAS}; c_i = c for all i with c in {{0.05, 0.10, 0.15}}; KL-UCB with a = 0; no horizon"
 _EVEN = f"{_ARMS}{_THETAS}; c_i = 0.1 for all i; for θ₁ η = 50 (LFG), α_t = 0.9/√t and ε_t = 0.2/√t (UCB-PLL)"
 _LARGE = (
     f"{_ARMS}c = (0.05, 0.10, 0.20, 0.15, 0.10, 0.15, 0.20, 0.25), L = 2; for θ₁ η = 50 (LFG), α_t = 0.9/√t and "

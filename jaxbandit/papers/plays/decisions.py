@@ -50,9 +50,9 @@ def _index(base: str) -> str:
     return base.split(", ")[1]
 
 
-def _names(figure: Mapping[str, str]) -> list[str]:
+def _names(data: Data, figure: Mapping[str, str]) -> list[str]:
     """The experiments of a figure that compares policies: as the paper lists the arms, and in random orders."""
-    return [one for name in figure.values() for one in (name, reordered(name))]
+    return [one for name in figure.values() for one in (name, reordered(name)) if one in data]
 
 
 def _growth_times(data: Data) -> list[int]:
@@ -130,7 +130,7 @@ def kl_below_ucb1(data: Data) -> Evidence:
 def _regret_gaps(data: Data, figure: Mapping[str, str], more: Sequence[str], less: Sequence[str]) -> ByTime:
     """c-regret of each of `more` minus that of each of `less`, run by run with common random numbers."""
     by_time: ByTime = {}
-    for name in _names(figure):
+    for name in _names(data, figure):
         for t in recorded(data, name, TIMES):
             for above in more:
                 for below in less:
@@ -179,7 +179,7 @@ def _never_behind(data: Data, figure: Mapping[str, str], words: str) -> list[Est
     return [
         Estimate(f"{words}, {place(name)}, {_index(base)}", float(data[name].max_deficit_ever.sel(policy=base).max()))
         for base in OWN
-        for name in _names(figure)
+        for name in _names(data, figure)
     ]
 
 
@@ -203,7 +203,7 @@ def _behind(data: Data, figure: Mapping[str, str]) -> Evidence:
     """Whether LFG and UCB-LP leave some arm behind by more than a round."""
     by_time: ByTime = {}
     shares = []
-    for name in _names(figure):
+    for name in _names(data, figure):
         times = recorded(data, name, TIMES)
         for label in ("LFG", "UCB-LP"):
             for t in times:
@@ -222,7 +222,7 @@ def others_behind(data: Data) -> Evidence:
 
 def others_unfair_large(data: Data) -> Evidence:
     by_time: ByTime = {}
-    for name in _names(LARGE):
+    for name in _names(data, LARGE):
         for t in recorded(data, name, TIMES):
             for label in ("LFG", "UCB-LP"):
                 unfair = largest_until(data, name, label, t) >= 1
@@ -250,7 +250,7 @@ def _pllp_never_behind(data: Data, figure: Mapping[str, str]) -> Evidence:
     """Whether most runs of UCB-PLLP stay below a deficit of 1 up to T."""
     by_time: ByTime = {}
     means: dict[int, list[float]] = {}
-    for name in _names(figure):
+    for name in _names(data, figure):
         for t in recorded(data, name, TIMES):
             largest = largest_until(data, name, "UCB-PLLP", t)
             by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(name)}", largest < 1))
@@ -279,7 +279,7 @@ def pllp_never_behind_uneven(data: Data) -> Evidence:
 
 def pllp_far_below(data: Data) -> Evidence:
     by_time: ByTime = {}
-    for name in _names(COMPARED):
+    for name in _names(data, COMPARED):
         for t in recorded(data, name, TIMES):
             values = runs_at(data, name, "max_deficit", "UCB-PLLP", t)
             by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(name)}", values))
@@ -315,13 +315,12 @@ def _gap(values: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def pllp_lower_with_large_fractions(data: Data) -> Evidence:
     by_time: ByTime = {}
-    for theta in THETAS:
-        for of_figure_4, of_figure_5 in zip(
-            (COMPARED[theta], reordered(COMPARED[theta])), (LARGE[theta], reordered(LARGE[theta])), strict=True
-        ):
-            for t in recorded(data, of_figure_4, TIMES):
-                even, large = (runs_at(data, name, "max_deficit", "UCB-PLLP", t) for name in (of_figure_4, of_figure_5))
-                by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(of_figure_4)}", _gap(even, large)))
+    pairs = [(COMPARED[theta], LARGE[theta]) for theta in THETAS]
+    pairs += [(reordered(even), reordered(large)) for even, large in pairs if reordered(large) in data]
+    for of_figure_4, of_figure_5 in pairs:
+        for t in recorded(data, of_figure_4, TIMES):
+            even, large = (runs_at(data, name, "max_deficit", "UCB-PLLP", t) for name in (of_figure_4, of_figure_5))
+            by_time.setdefault(t, []).append(mean_over_runs(f"T = {t:,}, {place(of_figure_4)}", _gap(even, large)))
     statistic = "largest deficit under UCB-PLLP at T, that of Fig. 4 minus that of Fig. 5, mean over runs (rounds); "
     evidence = decided(f"{statistic}more than 0", by_time, 0.0)
     lower = [eps for number, eps in enumerate(SLACKS) if _is_lower(data, number)]

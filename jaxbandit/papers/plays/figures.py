@@ -160,13 +160,14 @@ _RIVALS = (
 )
 _ROWS = f"Above the first {DRAWN:,} rounds, below all rounds on a logarithmic axis"
 _WHOLE = "Drawn in rounds in which all c_i t are whole, so the sawtooth between them does not show"
-_THETA1 = "The paper states η, α and ε for θ₁; for θ₂ they are assumed"
-_NO_FIGURE = "The paper states η, α and ε for θ₁ without a figure"
+_NAMES = "UCB-PLLP is the paper's UCB-PLL"
+_THETA1 = f"{_NAMES}. The paper states η, α and ε for θ₁; for θ₂ they are assumed"
+_NO_FIGURE = f"{_NAMES}. The paper states η, α and ε for θ₁ without a figure"
 
 
 def _growth(base: str) -> PaperFigure:
     number = OWN.index(base) + 1
-    caption = f"c-regret of {base}: plays paper, Fig. {number}. {_ROWS}."
+    caption = f"c-regret (R_c) of {base}: plays paper, Fig. {number}. {_ROWS}."
     name = growth_name(base)
     return PaperFigure(name, f"{number}", caption, (name,), lambda data: _figure_1_or_2(data, base), _SETTING)
 
