@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from concurrent.futures import Future, wait
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 
 from jaxbandit.engine.batch.blocks import Block, cover
 from jaxbandit.engine.batch.chunks import chunks_of, empty_chunk
 from jaxbandit.engine.batch.recorder import Recorder
-from jaxbandit.engine.host.workers import Workers, finish
+from jaxbandit.engine.host.workers import Workers, finish, inherited, workers
 from jaxbandit.engine.plan import Plan
 
 
-def compile_programs(plan: Plan, workers: Workers) -> Plan:
+def compile_programs(plan: Plan, pool: Workers) -> Plan:
     """Compile the programs of every stack.
 
     Returns:
         The plan, with a stack split into its configurations where its policy takes parameters only as numbers.
     """
-    compiled = _compile_all(plan, workers)
+    compiled = _compile_all(plan, pool)
     failed = {number for number, future in enumerate(compiled) if future.exception() is not None}
     for number in failed:
         if len(plan.stacks[number].configurations) == 1:
             compiled[number].result()
     if failed:
         plan = plan.split(failed)
-        finish(_compile_all(plan, workers))
+        finish(_compile_all(plan, pool))
     return plan
 
 
-def _compile_all(plan: Plan, workers: Workers) -> list[Future[None]]:
+def _compile_all(plan: Plan, pool: Workers) -> list[Future[None]]:
     numbers = range(len(plan.stacks))
-    made = [workers.submit(compile_stack, plan, number) for number in numbers]
-    recorders = [workers.submit(_compile_recorder, plan, number) for number in numbers]
+    made = [pool.submit(compile_stack, plan, number) for number in numbers]
+    recorders = [pool.submit(_compile_recorder, plan, number) for number in numbers]
     wait(made)
     for future in recorders:
         future.cancel()  # no core was free for it, and `compile_stack` has compiled the recorder, too
@@ -62,3 +66,30 @@ def _one_round(plan: Plan, number: int) -> tuple[Recorder, Block]:
     block = cover(size.tall, slice(0, size.wide), size, plan.shards)[0]
     shape = dataclasses.replace(plan.result_shape(stack), rounds=1, traced=0)
     return Recorder(stack, shape, block, plan.shards, plan.labels(stack)), block
+
+
+@contextlib.contextmanager
+def compiled_ahead(plans: Sequence[Plan], pause: threading.Lock) -> Iterator[list[Future[float]]]:
+    """Compile the programs of plans one after another while this thread does other work.
+
+    Args:
+        plans: the plans, in the order of their simulation.
+        pause: nothing is compiled while another thread holds this lock.
+
+    Yields:
+        For each plan, the time that its compilation took, in seconds. A plan whose compilation fails is compiled
+        again, and its failure raised, where it is simulated.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            with workers() as pool:
+                yield [thread.submit(inherited(), _seconds_to_compile, plan, pool, pause) for plan in plans]
+        finally:
+            thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _seconds_to_compile(plan: Plan, pool: Workers, pause: threading.Lock) -> float:
+    with pause:
+        begun = time.perf_counter()
+        compile_programs(plan, pool)
+        return time.perf_counter() - begun

@@ -51,10 +51,12 @@ class Experiment:
     Attributes:
         name: the name of its results.
         config: its config in full.
+        timed: whether its running time is a result, so that nothing else is computed beside it.
     """
 
     name: str
     config: Config
+    timed: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import wait
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -16,6 +18,7 @@ from jaxbandit.core.errors import InputError, WriteError, unknown_name
 from jaxbandit.core.files import checksums
 from jaxbandit.core.provenance import version
 from jaxbandit.engine import simulation
+from jaxbandit.engine.compilation import compiled_ahead
 from jaxbandit.engine.host.progress_bar import Parts
 from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset
@@ -142,12 +145,18 @@ class Task:
             total += horizon * runs * plan.problem.arms * factor * _ARM
         return total
 
-    def run(self, parts: Parts) -> None:
-        """Simulate, and write the results atomically, with their checksum."""
+    def run(self, parts: Parts, compile_seconds: float = 0.0) -> None:
+        """Simulate, and write the results atomically, with their checksum.
+
+        Args:
+            parts: the progress bar.
+            compile_seconds: the time that the compilation has taken before.
+        """
         plan = self.plan
         runs = len(plan.configurations) * plan.problem.instances * plan.settings.seeds
         with parts.part(self.experiment.name, runs * plan.settings.horizon, self.seconds()) as bar:
             result = simulation.run(plan, bar)
+        result = replace(result, compile_seconds=compile_seconds + result.compile_seconds)
         checksums.remove_checksum(self.path)
         digest = dataset.write(dataset.dataset(plan, result, self.experiment.config), self.path)
         checksums.write_checksum(self.path, digest)
@@ -185,9 +194,14 @@ def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = Fa
     """
     reproductions = [REPRODUCTIONS[name] for name in names]
     tasks = {one.paper.name: _tasks(one, out, sizes) for one in reproductions}
-    _simulate([task for of_paper in tasks.values() for task in of_paper], progress)
+    results = []
+    with _simulations([task for of_paper in tasks.values() for task in of_paper], progress) as simulate:
+        for one in reproductions:
+            simulate(tasks[one.paper.name])
+            with _file_errors(out):
+                results.append(_results(one, tasks[one.paper.name], out, sizes))
     with _file_errors(out):
-        made = Report([_results(one, tasks[one.paper.name], out, sizes) for one in reproductions], sizes.quick)
+        made = Report(results, sizes.quick)
         report.write(made, out)
     return made
 
@@ -212,18 +226,37 @@ def draw_figure(name: str, label: str, out: Path, sizes: Sizes, progress: bool =
     tasks = [task for task in _tasks(reproduction, out, sizes) if task.experiment.name in figure.experiments]
     if not all(any(task.experiment.name == needed for task in tasks) for needed in figure.needs):
         raise InputError("--figure", label, "a figure whose data are given: it needs --conversion-log")
-    _simulate(tasks, progress)
+    with _simulations(tasks, progress) as simulate:
+        simulate(tasks)
     with _file_errors(out):
         data = Data({task.experiment.name: task.path for task in tasks})
         return _draw(figure, data, out / name, sizes)
 
 
-def _simulate(tasks: Sequence[Task], progress: bool) -> None:
-    """Run the simulations whose results are missing."""
-    missing = [task for task in tasks if not task.is_done()]
-    with Parts(sum(task.seconds() for task in missing), progress) as parts:
-        for task in missing:
-            task.run(parts)
+@contextmanager
+def _simulations(tasks: Sequence[Task], progress: bool) -> Iterator[Callable[[Sequence[Task]], None]]:
+    """A function that runs those of some of the tasks whose results are missing.
+
+    The programs of coming tasks are compiled while earlier ones run and figures are drawn, but not beside a task whose
+    running time is a result.
+    """
+    missing = {task.path: task for task in tasks if not task.is_done()}
+    pause = threading.Lock()
+    with (
+        Parts(sum(task.seconds() for task in missing.values()), progress) as parts,
+        compiled_ahead([task.plan for task in missing.values()], pause) as compiled,
+    ):
+        ahead = dict(zip(missing, compiled, strict=True))
+
+        def simulate(some: Sequence[Task]) -> None:
+            for task in some:
+                if task.path in missing:
+                    wait([ahead[task.path]])
+                    failed = ahead[task.path].exception() is not None
+                    with pause if task.experiment.timed else nullcontext():
+                        task.run(parts, 0.0 if failed else ahead[task.path].result())
+
+        yield simulate
 
 
 @contextmanager

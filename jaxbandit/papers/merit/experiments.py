@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from jax import Array
@@ -124,7 +125,7 @@ def _timed(sizes: Sizes, label: str, repeat: int, searched: bool = False) -> Exp
     if searched:
         changes["problem.merit.kind"] = "searched-power"
     changes["simulation.horizon"] = TIMED_ROUNDS
-    return _geometric(sizes, timing_name(label, repeat, searched), changes)
+    return dataclasses.replace(_geometric(sizes, timing_name(label, repeat, searched), changes), timed=True)
 
 
 def _conversions(sizes: Sizes, log: Path) -> Experiment:
