@@ -7,7 +7,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -39,7 +39,8 @@ def _compile_all(plan: Plan, pool: Workers) -> list[Future[None]]:
     numbers = range(len(plan.stacks))
     made = [pool.submit(compile_stack, plan, number) for number in numbers]
     recorders = [pool.submit(_compile_recorder, plan, number) for number in numbers]
-    wait(made)
+    for future in made:
+        future.exception()  # `wait` would never return where another thread cancels the pool
     for future in recorders:
         future.cancel()  # no core was free for it, and `compile_stack` has compiled the recorder, too
     return made

@@ -1,5 +1,7 @@
 """The simulation around the engine: what users set by JAX's own means, rounds recorded, bars, and bad indices."""
 
+import threading
+from concurrent.futures import wait
 from typing import ClassVar
 
 import jax
@@ -152,6 +154,33 @@ def test_a_failure_stops_the_others_and_an_interruption_is_passed_on(monkeypatch
     with pytest.raises(KeyboardInterrupt):
         simulation.run(plan)
     assert pools[0].stopped.is_set()
+
+
+def test_programs_are_compiled_ahead_but_not_during_a_pause():
+    plan = make_plan(PROBLEM, [Configuration("fucb", jb.policy("fucb"), "fucb")], SimulationSettings(30, 21))
+    pause = threading.Lock()
+    with compilation.compiled_ahead([plan], pause) as (done,):
+        assert done.result(60) > 0
+    programs = rollout.compiled()._cache_size()
+    simulation.run(plan)
+    assert rollout.compiled()._cache_size() == programs
+    with pause, compilation.compiled_ahead([plan], pause) as (done,):
+        assert not wait([done], 0.2).done
+        pause.release()
+        assert done.result(60) > 0
+        pause.acquire()
+
+
+def test_an_interruption_ends_the_compilation_ahead():
+    """The plans that wait are dropped."""
+    names = ("kl-ucb", "thompson", "lfg")
+    made = [
+        make_plan(PROBLEM, [Configuration(name, jb.policy(name), name)], SimulationSettings(30, 22)) for name in names
+    ]
+    with pytest.raises(KeyboardInterrupt), compilation.compiled_ahead(made, threading.Lock()) as ahead:
+        raise KeyboardInterrupt
+    assert all(one.done() for one in ahead)
+    assert ahead[-1].cancelled() or ahead[-1].exception() is not None
 
 
 def test_the_bar_shows_rounds_selections_and_time(capsys):

@@ -76,11 +76,14 @@ def test_an_interrupted_reproduction_runs_only_what_is_missing(tmp_path, monkeyp
     ran = []
     run = reproduce.Task.run
 
-    def interrupted(task, parts):
+    def interrupted(task, *arguments):
         if len(ran) == 1:
             raise KeyboardInterrupt
+        followed(task, *arguments)
+
+    def followed(task, *arguments):
         ran.append(task.experiment.name)
-        run(task, parts)
+        run(task, *arguments)
 
     monkeypatch.setattr(reproduce.Task, "run", interrupted)
     arguments = ["reproduce", "tiny", "--out", str(tmp_path)]
@@ -88,7 +91,7 @@ def test_an_interrupted_reproduction_runs_only_what_is_missing(tmp_path, monkeyp
     assert ran == ["seeds-4"]
     assert not (tmp_path / "report.html").exists()
 
-    monkeypatch.setattr(reproduce.Task, "run", lambda task, parts: (ran.append(task.experiment.name), run(task, parts)))
+    monkeypatch.setattr(reproduce.Task, "run", followed)
     assert cli.main(arguments) == 0
     assert ran == ["seeds-4", "seeds-6"]
     assert cli.main(arguments) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import xarray as xr
 from jax import Array
 
 from jaxbandit.environment.merit import Merit, Power
@@ -34,7 +35,7 @@ LOG = "merit-conversion-log"
 EXPLORING = "merit-geometric-exploring"
 PUBLIC_EPS = 0.13  # of FGREEDY-D in the authors' public code; the paper does not state it
 TIMED_ROUNDS = 10_000
-REPEATS = 5  # of each timing
+REPEATS, QUICK_REPEATS = 5, 3  # of each timing
 
 _HORIZON = {"simulation.horizon": 4000}
 # The changes for the quick sizes. The timings have as many runs as the other experiments with geometric delays, so that
@@ -67,6 +68,12 @@ def timing_name(label: str, repeat: int, searched: bool = False) -> str:
     return f"merit-time-{label.lower()}{'-searched' * searched}-{repeat}"
 
 
+def timings(data: Data, label: str, searched: bool = False) -> list[xr.Dataset]:
+    """The results of all timings of a policy."""
+    names = (timing_name(label, repeat, searched) for repeat in range(REPEATS))
+    return [data[name] for name in names if name in data]
+
+
 def simulated_exponents(data: Data, delay: str) -> list[int]:
     """The exponents of the merit function that were simulated under a delay."""
     return [exponent for exponent in EXPONENTS if experiment_name(delay, exponent) in data]
@@ -85,7 +92,9 @@ def experiments(sizes: Sizes) -> list[Experiment]:
             made.append(experiment(file, sizes, fixed_name(rounds), point=point, quick=_QUICK["fixed"]))
     exploring = {"policies": [{"kind": "fgreedy-d", "label": GREEDY, "eps": PUBLIC_EPS}]}
     made.append(_geometric(sizes, EXPLORING, exploring))
-    for repeat in range(REPEATS):  # policies in turn, so that other work on the machine slows all alike
+    for repeat in range(
+        QUICK_REPEATS if sizes.quick else REPEATS
+    ):  # policies in turn, so that other work on the machine slows all alike
         made += [_timed(sizes, label, repeat) for label in (*FAIR, *OPTIMISTIC)]
         made += [_timed(sizes, label, repeat, searched=True) for label in BOXED]
     return made if sizes.conversion_log is None else [*made, _conversions(sizes, sizes.conversion_log)]

@@ -34,6 +34,7 @@ from jaxbandit.papers.merit.experiments import (
     fixed_name,
     simulated_exponents,
     timing_name,
+    timings,
 )
 
 _FIRST_ROUND = 10  # on logarithmic axes
@@ -177,7 +178,7 @@ def _figure_9(data: Data) -> Figure:
     timed = [one for boxed, fast in pairs for one in ((boxed, True), (fast, False), (boxed, False))]
     for number, (label, searched) in enumerate(timed):
         closed = label in BOXED and not searched
-        runs = [data[timing_name(label, repeat, searched)] for repeat in range(REPEATS)]
+        runs = timings(data, label, searched)
         times = mean_over_runs("", np.array([[1e9 / one.attrs["rounds_per_second"] for one in runs]]))
         look: Look = {"color": styles(runs[0])[label]["color"], "edgecolor": "white", "error_kw": {"elinewidth": 0.8}}
         axis.barh(number, times.value, 0.7, xerr=CONFIDENCE * times.stderr, hatch="//" if closed else "", **look)
@@ -185,7 +186,7 @@ def _figure_9(data: Data) -> Figure:
     axis.set_yticks(range(len(timed)), names)
     axis.invert_yaxis()
     axis.set_xlabel("time of one round of one run (ns)")
-    axis.set_title(f"{runs[0].sizes['seed']} runs, mean over {REPEATS} timings", loc="right", fontsize=7)
+    axis.set_title(f"{runs[0].sizes['seed']} runs, mean over {len(runs)} timings", loc="right", fontsize=7)
     return figure
 
 

@@ -29,11 +29,10 @@ from jaxbandit.papers.merit.experiments import (
     INDEPENDENT,
     OPTIMISTIC,
     REGRETS,
-    REPEATS,
     UNFAIR,
     experiment_name,
     simulated_exponents,
-    timing_name,
+    timings,
 )
 
 COMPARABLE = 2.0  # the largest ratio of two regrets that are comparable
@@ -127,8 +126,7 @@ def comparable(data: Data) -> Evidence:
 
 def _seconds(data: Data, label: str, searched: bool = False) -> list[list[float]]:
     """The time of one round of one run, per timing, `[1, timing]`."""
-    runs = [data[timing_name(label, repeat, searched)].attrs for repeat in range(REPEATS)]
-    return [[1 / run["rounds_per_second"] for run in runs]]
+    return [[1 / run.attrs["rounds_per_second"] for run in timings(data, label, searched)]]
 
 
 def faster(data: Data) -> Evidence:
@@ -142,7 +140,7 @@ def faster(data: Data) -> Evidence:
 
     statistic = (
         "running time of a policy of TS type divided by that of UCB type, whose optimum over the box of means is "
-        f"searched for, {REPEATS} timings each; less than 1"
+        f"searched for, {len(timings(data, FAIR[0]))} timings each; less than 1"
     )
     closed = values_in_words(compared(searched=False))
     evidence = decide(statistic, compared(searched=True), high=1.0)

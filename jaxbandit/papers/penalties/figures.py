@@ -126,8 +126,9 @@ def _figure_3(data: Data) -> Figure:
 
 
 def _figure_4(data: Data) -> Figure:
-    figure, axes = panels(4, 3, height=1.6)
-    for axis, (name, panel) in zip(axes.flat, PANELS_E.items(), strict=True):
+    shown = {name: panel for name, panel in PANELS_E.items() if name in data}
+    figure, axes = panels(len(shown) // 3, 3, height=1.6)
+    for axis, (name, panel) in zip(axes.flat, shown.items(), strict=True):
         results = data[name]
         looks = styles(results)
         for family in (OWN, *RIVALS):
@@ -148,7 +149,7 @@ def _figure_4(data: Data) -> Figure:
         axis.set_xlabel("unfairness (missed rounds)")
     for row in axes:
         row[0].set_ylabel("reward minus that\nof the best arm")
-    results = data[next(iter(PANELS_E))]
+    results = data[next(iter(shown))]
     legend(figure, axes, f"{sample_note(results, 'bars')} over instances, T = {int(results['round'][-1]):,}")
     return figure
 
