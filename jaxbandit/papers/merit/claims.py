@@ -6,7 +6,7 @@ from jaxbandit.papers.claim import ANY_DIFFERENCE, Claim
 from jaxbandit.papers.merit import decisions, merit_functions
 from jaxbandit.papers.merit.experiments import LOG, REGRETS, TIMED_ROUNDS, experiment_name
 
-_ARMS = "K = 7, L = 3, Bernoulli rewards, f(μ) = 1 + 2 μ^c, 100 runs"
+_ARMS = "K = 7, L = 3, Bernoulli rewards with means (0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4), f(μ) = 1 + 2 μ^c, 100 runs"
 _GEOMETRIC = f"{_ARMS}, c = 4; geometric delays with p = 0.05; T = 40,000"
 _INFINITE = f"{_ARMS}, c = 4; Pareto delays with tail indices from (0, 1], packet loss with p from (0.3, 0.8]"
 _BIASED = f"{_ARMS}, c = 4; delays of 6,000 rounds for reward 1 of arms 3, 4, 5 and for reward 0 of the others"

@@ -6,8 +6,9 @@ from jaxbandit.papers.claim import ANY_DIFFERENCE, Claim
 from jaxbandit.papers.opportunities import decisions, decisions_on_theorems
 
 _FIGURE_1, _FIGURE_2 = "opportunities-figure-1", "opportunities-figure-2"
-_SETTING = "K = 6, means 0.2 + 0.15 (i - 1), f uniform, linear and softmax, λ = 0, 0.4 and 0.8, 200 runs, UCB1 as ALG"
-_SOFTMAX = "K = 6, means 0.2 + 0.15 (i - 1), f softmax, 200 runs, UCB1 as ALG"
+_ARMS = "K = 6, Bernoulli rewards (sec. 2) with means 0.2 + 0.15 (i - 1)"
+_SETTING = f"{_ARMS}, f uniform, linear and softmax, λ = 0, 0.4 and 0.8, 200 runs, UCB1 as ALG"
+_SOFTMAX = f"{_ARMS}, f softmax, 200 runs, UCB1 as ALG"
 _ASSUMED = (
     "the horizons (the paper has “a varying horizon”): 1,000 to 3,000,000; α and β: those of Theorem 2; c = 1 in f "
     "softmax, as in App. A.5"
@@ -182,7 +183,7 @@ CLAIMS = (
         "sec. 3",
         "opportunities-example-of-etc",
         decisions_on_theorems.etc_has_linear_regret,
-        "K = 2, means (1, 1/2), λ = 0.6, f = 1/2",
+        "K = 2, Bernoulli rewards (sec. 2) with means (1, 1/2), λ = 0.6, f = 1/2",
         "the horizons: 1,000 to 300,000; 200 runs; the exploration: (T/2)^(2/3) log(T)^(1/3) rounds per arm "
         "(Slivkins 2019)",
         "0.7 is given to one digit; 0.01 is a fifth of the regret per round, which tells 0.7 from the optimum 0.75.",
@@ -194,7 +195,7 @@ CLAIMS = (
         "sec. 3",
         "opportunities-example-of-etc",
         decisions_on_theorems.classical_policies_fail,
-        "K = 2, means (1, 1/2), λ = 0.6, f = 1/2",
+        "K = 2, Bernoulli rewards (sec. 2) with means (1, 1/2), λ = 0.6, f = 1/2",
         "the policies: explore-then-commit, UCB1 and Thompson sampling; the horizons: 1,000 to 300,000; 200 runs",
         "A policy without opportunities loses 0.05 per round; half of it at the least.",
     ),

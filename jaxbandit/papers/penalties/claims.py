@@ -11,7 +11,10 @@ _PROPORTIONAL = (
     "Proportional counts lie on a line through the origin. On a plot they look so where it explains 90 % of their "
     "variance."
 )
-_D = "K = 8, T = 10,000, two settings of means and τ; Gaussian rewards with sd 1/K; scales from 0 to 1"
+_D = (
+    "K = 8, T = 10,000, two settings of means and τ; Gaussian rewards with sd 1/K; for a scale s from 0 to 1 A_k = s, "
+    "α = (1 - s) τ_1 T, η₀ = (1 - s) T"
+)
 _D_ASSUMED = "scales in steps of 0.05; 100 runs; random ties; an arm is unfair that lacks more than 5 % of its rounds"
 _FAIR = "penalty rates above all gaps, by a constant"
 _FAIR_ASSUMED = (
@@ -49,8 +52,8 @@ CLAIMS = (
         "sec. 6, Fig. 2",
         "penalties-figure-2",
         decisions.least_regret,
-        setting="K = 5, 20; T from 500 to 16,000; τ = 0.2, 0.4, 0.8; means drawn from [0, 1]; Gaussian rewards with sd "
-        "1/K; α = 0, η₀ = √T; 50 replications",
+        setting="K = 5, 20; T from 500 to 16,000; τ_k = τ/K with τ = 0.2, 0.4, 0.8; A_k = (largest - smallest mean)/2; "
+        "means drawn from [0, 1]; Gaussian rewards with sd 1/K; α = 0, η₀ = √T; 50 replications",
         assumed="six horizons, each twice the one before; 100 draws of the means with 10 runs each in place of 50 "
         "replications; random ties",
     ),
@@ -72,7 +75,7 @@ CLAIMS = (
         "sec. 6 and App. A, Fig. 3",
         "penalties-figure-3",
         decisions.all_at_once,
-        setting=f"{_D}; α = (1 - s) τ_1 T, η₀ = (1 - s) T",
+        setting=_D,
         assumed=_D_ASSUMED,
         tolerance="More than half of the seven arms that are not the best, in one step of the scale.",
     ),
