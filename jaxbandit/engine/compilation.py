@@ -39,11 +39,16 @@ def _compile_all(plan: Plan, pool: Workers) -> list[Future[None]]:
     numbers = range(len(plan.stacks))
     made = [pool.submit(compile_stack, plan, number) for number in numbers]
     recorders = [pool.submit(_compile_recorder, plan, number) for number in numbers]
-    for future in made:
-        future.exception()  # `wait` would never return where another thread cancels the pool
+    _wait(made)
     for future in recorders:
         future.cancel()  # no core was free for it, and `compile_stack` has compiled the recorder, too
     return made
+
+
+def _wait(futures: list[Future[None]]) -> None:
+    """Wait for all. `concurrent.futures.wait` would not return where another thread cancels the pool."""
+    for future in futures:
+        future.exception()
 
 
 def compile_stack(plan: Plan, number: int) -> None:

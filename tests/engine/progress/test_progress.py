@@ -115,7 +115,7 @@ def test_compilation_that_is_interrupted_drops_what_waits(chunks_of, tmp_path, m
         raise KeyboardInterrupt
 
     monkeypatch.setattr(compilation, "compile_stack", compile_one)
-    monkeypatch.setattr(compilation, "wait", wait)
+    monkeypatch.setattr(compilation, "_wait", wait)
     with pytest.raises(KeyboardInterrupt):
         simulated(keep=tmp_path / "made")
     assert len(compiled) <= 1
