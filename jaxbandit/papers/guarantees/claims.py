@@ -107,13 +107,13 @@ CLAIMS = (
     ),
     Claim(
         "guarantees-9",
-        "A policy that knows the horizon trades fairness and regret better: T-FUCB has less r-regret than FUCB.",
+        "A policy that knows the horizon can trade off fairness and regret better.",
         "An algorithm that has access to time horizon T can trade-off fairness and regret more effectively.",
-        "sec. 4, Alg. 2",
+        "sec. 4, first sentence",
         "",
         decisions.better_with_the_horizon,
         setting="none; the paper does not run T-FUCB",
-        assumed=f"{_R}; the arms of section 6; T-FUCB and FUCB as the policies that are compared",
+        assumed=f"{_R}; the arms of section 6; the comparison: r-regret of T-FUCB and of FUCB; fairness is not weighed",
     ),
     Claim(
         "guarantees-10",
