@@ -14,13 +14,14 @@ _ARMS = "M = 8 arms, K = 3 plays, Bernoulli rewards, "
 _THETAS = "θ₁ = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2), θ₂ = (0.9, 0.85, 0.8, 0.5, 0.45, 0.4, 0.35, 0.3)"
 _GROWTH = f"{_ARMS}{_THETAS}; c_i = c for all i with c in {{0.05, 0.10, 0.15}}; KL-UCB with a = 0; no horizon"
 _EVEN = f"{_ARMS}{_THETAS}; c_i = 0.1 for all i; for θ₁ η = 50 (LFG), α_t = 0.9/√t and ε_t = 0.2/√t (UCB-PLL)"
+_ONE_RUN = f"{_EVEN}; 'a specific instantiation', that is, one run"
 _LARGE = (
     f"{_ARMS}c = (0.05, 0.10, 0.20, 0.15, 0.10, 0.15, 0.20, 0.25), L = 2; for θ₁ η = 50 (LFG), α_t = 0.9/√t and "
     "ε_t = 0.2/√t (UCB-PLL)"
 )
 _UNEVEN = (
     f"{_ARMS}θ₁; c₄ = (0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.17), c₅ the same in reverse; Fair-MMAB(K), which is "
-    "Algorithm 1; for θ₁ η = 50 (LFG), α_t = 0.9/√t and ε_t = 0.2/√t (UCB-PLL)"
+    "Algorithm 1 (0.17 is above the 1/6 that it asks for); KL-UCB with a = 0; for θ₁ η = 50 (LFG), α_t = 0.9/√t and ε_t = 0.2/√t (UCB-PLL)"
 )
 
 _OPEN = "the index of an arm not selected yet (infinite) and the number of runs"
@@ -29,7 +30,7 @@ _GROWTH_ASSUMED = (
 )
 _HORIZON = f"T, decided at {', '.join(f'{t:,}' for t in TIMES)}"
 _TIES = f"ties: random for the arms as listed, and to the lowest arm over {ORDERS} random orders of the arms"
-_INDICES = "the exploration of the rivals' UCB1 index, 1.5 (LFG) and 2"
+_INDICES = "the exploration of the rivals' UCB1 index, 1.5 (LFG) and 2 (UCB-LP, UCB-PLL)"
 _EVEN_ASSUMED = f"{_HORIZON}; {_TIES}; for θ₂ the η, α_t and ε_t of θ₁; {_INDICES}; {_OPEN}"
 _LARGE_ASSUMED = (
     f"{_HORIZON}; {_TIES}; that η, α_t and ε_t, stated for θ₁ without a figure, hold in Fig. 5 too, and for θ₂; "
@@ -149,7 +150,7 @@ CLAIMS = (
         "sec. 5.1.2, Fig. 4",
         "4",
         decisions.others_behind,
-        _EVEN,
+        _ONE_RUN,
         _EVEN_ASSUMED,
         _BEHIND,
     ),
@@ -160,7 +161,7 @@ CLAIMS = (
         "sec. 5.1.2, Fig. 4",
         "4",
         decisions.pllp_never_behind,
-        f"{_EVEN}; 'a specific instantiation', that is, one run",
+        _ONE_RUN,
         _EVEN_ASSUMED,
         _SHARE,
     ),
