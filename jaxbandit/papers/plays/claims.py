@@ -21,7 +21,8 @@ _LARGE = (
 )
 _UNEVEN = (
     f"{_ARMS}θ₁; c₄ = (0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.17), c₅ the same in reverse; Fair-MMAB(K), which is "
-    "Algorithm 1 (0.17 is above the 1/6 that it asks for); KL-UCB with a = 0; for θ₁ η = 50 (LFG), α_t = 0.9/√t and ε_t = 0.2/√t (UCB-PLL)"
+    "Algorithm 1 (0.17 is above the 1/6 that it asks for); KL-UCB with a = 0; for θ₁ η = 50 (LFG), "
+    "α_t = 0.9/√t and ε_t = 0.2/√t (UCB-PLL)"
 )
 
 _OPEN = "the index of an arm not selected yet (infinite) and the number of runs"
