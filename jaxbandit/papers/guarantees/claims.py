@@ -8,7 +8,8 @@ from jaxbandit.papers.guarantees.experiments import TIMES, known_name
 
 _FIGURE = "guarantees-section-6"
 _STATED = (
-    "k = 10 arms, μ_1 = 0.8, each further mean lower by 0.01; Bernoulli rewards (sec. 3); 100 runs; LFG with η = 1000"
+    "k = 10 arms, μ_1 = 0.8, each further mean lower by 0.01; Bernoulli rewards (sec. 3); 100 runs; η = 1000, which "
+    "we read as that of LFG"
 )
 _TIMES = f"the horizon, decided at T = {', '.join(f'{t:,}' for t in TIMES)}; ties are random"
 _R = f"{_TIMES}; r = 0.05 for every arm"

@@ -242,7 +242,8 @@ def withholds_opportunities(data: Data) -> Evidence:
     times = ", ".join(f"{horizon:,}" for horizon in horizons(data))
     black_box = float(phase_shares(data, "softmax", "0.4", last)[..., 3].mean())
     return evidence.explained(
-        f"at T = {times} the share is {'; '.join(shares_in_words)}. Phase 1 ends for an arm when its gap is known to "
-        "be above λ - β, and phase 3 withholds only where the gap is known to be above λ: the gap of arm 3 exceeds λ "
-        f"by 0.05, too little for that. Phase 4 has {black_box:.0%} of the rounds at T = {last:,}"
+        f"at T = {times} the share (0 where an arm gets more) is {'; '.join(shares_in_words)}. Phase 1 ends for an arm "
+        "when its gap is known to be above λ - β, and phase 3 withholds only where the gap is known to be above λ: "
+        "arm 3, the one nearest to λ, ends phase 1 before that, so phase 3 still grants its opportunities. Phase 4 has "
+        f"{black_box:.0%} of the rounds at T = {last:,}"
     )
