@@ -259,7 +259,7 @@ def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configurati
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
     if label is not None and not isinstance(label, str):
         raise InputError(f"{key}.label", label, "a string")
-    label = label or _default_label(kind, given)
+    label = label or default_label(kind, given)
     lists = _lists(given)
     for name, values in lists.items():
         if not values:
@@ -286,7 +286,7 @@ def labels_of_policy(given: Mapping[str, Any], points: Sequence[Point]) -> list[
 
     No policy is made, so that its class need not be known.
     """
-    label = given.get("label") or _default_label(str(given.get("kind")), given)
+    label = given.get("label") or default_label(str(given.get("kind")), given)
     lists = {name: values for name, values in _lists(given).items() if len(values) > 1}
     own = [
         {f"policies.{name}": value for name, value in zip(lists, chosen, strict=True)}
@@ -312,7 +312,7 @@ def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
         raise InputError(key, dict(lengths), words)
 
 
-def _default_label(kind: str, given: Mapping[str, object]) -> str:
+def default_label(kind: str, given: Mapping[str, object]) -> str:
     """The kind of a policy, with those of its parts."""
     parts = [given.get(name) for name in ("base", "black_box")]
     return "/".join([kind, *(part for part in parts if isinstance(part, str))])
