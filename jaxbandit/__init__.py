@@ -13,6 +13,9 @@ Simulate:
     simulate: runs policies on a problem, or on a grid of problems; returns an xarray dataset.
     combine: joins two such datasets: more policies, or more runs.
 
+Evaluate:
+    dashboard: a page of results to walk around in, for browsers and notebooks.
+
 Evaluate (modules):
     summary: results as text; `jb.summary.table(results)` has one line per policy.
     grids: results as pandas tables, differences between policies, the best policy of a grid.
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
     from jaxbandit.engine.stepping import Agent, Simulator, load, save
     from jaxbandit.experiments import summary
     from jaxbandit.experiments import tables as grids
+    from jaxbandit.experiments.dashboard.page import dashboard
     from jaxbandit.experiments.joining.combine import combine
     from jaxbandit.experiments.plots import figures as plots
     from jaxbandit.experiments.policy_checks.check import check_policy
@@ -101,6 +105,7 @@ __all__ = [
     "bounds",
     "check_policy",
     "combine",
+    "dashboard",
     "grids",
     "indices",
     "instances",
@@ -132,6 +137,7 @@ _LAZY_NAMES = {
     "Simulator": "jaxbandit.engine.stepping",
     "check_policy": "jaxbandit.experiments.policy_checks.check",
     "combine": "jaxbandit.experiments.joining.combine",
+    "dashboard": "jaxbandit.experiments.dashboard.page",
     "load": "jaxbandit.engine.stepping",
     "save": "jaxbandit.engine.stepping",
     "simulate": "jaxbandit.experiments.simulate",

@@ -20,6 +20,7 @@ from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
+from jaxbandit.experiments.configs.recorded_config import recorded_config
 from jaxbandit.policies.base import Policy, policy
 
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
@@ -48,20 +49,21 @@ class ProblemPoint(NamedTuple):
 
 
 def load(path: Path, changes: Sequence[str] = ()) -> Table:
-    """Read a config file and apply `--set` changes.
+    """Read a config and apply `--set` changes.
 
     Args:
-        path: a TOML file.
+        path: a TOML file, or results (`results.nc`), which hold the config of their simulation.
         changes: `section.key=value` each, the value in TOML (a bare word is a string).
 
     Raises:
         InputError: the file is missing or not TOML, or a change cannot be applied.
     """
     try:
-        with path.open("rb") as file:
-            text = file.read(_LONGEST + 1)
+        text = recorded_config(path) if path.suffix == ".nc" else _content(path)
     except OSError as error:
         raise UnreadableError("CONFIG", str(path), (error.strerror or "no such file").lower()) from None
+    except InputError:
+        raise
     except ValueError:  # a name that no file may have
         raise UnreadableError("CONFIG", str(path), "no file can have this name") from None
     if len(text) > _LONGEST:
@@ -73,6 +75,12 @@ def load(path: Path, changes: Sequence[str] = ()) -> Table:
     for change in changes:
         _apply_change(config, change)
     return config
+
+
+def _content(path: Path) -> bytes:
+    """The content of a file; of a larger one than a config may be, the beginning."""
+    with path.open("rb") as file:
+        return file.read(_LONGEST + 1)
 
 
 def _parse(text: str) -> Table:
