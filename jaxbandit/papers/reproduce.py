@@ -23,6 +23,7 @@ from jaxbandit.engine.host.progress_bar import Parts
 from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
+from jaxbandit.experiments.dashboard.contents import contents
 from jaxbandit.experiments.plots.style import STYLE
 from jaxbandit.papers import GUARANTEES, MERIT, OPPORTUNITIES, PENALTIES, PLAYS, report
 from jaxbandit.papers.claim import Claim, Finding, PaperFigure
@@ -304,15 +305,20 @@ def _results(reproduction: Reproduction, tasks: Sequence[Task], out: Path, sizes
         drawn = [data.config(one) for one in figure.experiments if one in data]
         parameters = parameters_in_words(drawn, figure.assumed)
         command = _command(name, figure, sizes)
-        saved.append(SavedFigure(figure.name, figure.caption, parameters, command, file))
+        shown = tuple(one for one in figure.experiments if one in data)
+        saved.append(SavedFigure(figure.name, figure.caption, parameters, command, file, shown))
     decided = [(claim, claim.weigh(data)) for claim in reproduction.claims if all(one in data for one in claim.needs)]
     if sizes.quick:
         decided = [(claim, evidence.at_quick_sizes()) for claim, evidence in decided]
     measured = [MeasuredFinding(one, *one.measure()) for one in reproduction.findings]
+    pages = {
+        one: contents(data[one], (), one, f"{name}/data/{one}.nc")
+        for one in dict.fromkeys(one for figure in saved for one in figure.experiments)
+    }
     seconds = sum(float(data[one].attrs["compile_seconds"] + data[one].attrs["run_seconds"]) for one in data.files)
     device = data[next(iter(data.files))].attrs["device"]
     gc.collect()  # the datasets of a paper take hundreds of MiB
-    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured)
+    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured, pages)
 
 
 def _command(name: str, figure: PaperFigure, sizes: Sizes) -> str:

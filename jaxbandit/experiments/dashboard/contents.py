@@ -43,8 +43,14 @@ _SHADES = 16  # of a colour map
 _DASHES: dict[str, list[float]] = {"-": [], "--": [3.7, 1.6], ":": [1.0, 1.65], "-.": [6.4, 1.6, 1.0, 1.6]}
 
 
-def contents(results: xr.Dataset, named: Sequence[str], title: str) -> str:
-    """The numbers of the page and their description as text; `page` says what the arguments are.
+def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = "results.nc") -> str:
+    """The numbers of the page and their description as text.
+
+    Args:
+        results: as `simulate` returns them.
+        named: labels of further policies whose curves the page holds.
+        title: the title of the page.
+        file: the name of the file of results that commands refer to.
 
     Raises:
         InputError: about `curves` or the results.
@@ -62,6 +68,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str) -> str:
     ]
     description: dict[str, object] = {
         "title": title,
+        "file": file,
         "horizon": int(results["round"][-1]),
         "rounds": store.add(results["round"].values),
         "confidence": CONFIDENCE,

@@ -114,7 +114,7 @@ def dashboard(
 
 
 def page(data: str, title: str) -> str:
-    """The page with the numbers and their description as `contents` returns them."""
+    """The page with the numbers and their description, `data`, as `contents` returns them."""
     style = "".join((_ASSETS / name).read_text("utf-8") for name in ("uplot/uplot.min.css", "page.css"))
     library, *own = ((_ASSETS / name).read_text("utf-8") for name in _SCRIPTS)
     licence = (_ASSETS / "uplot/LICENSE.txt").read_text("utf-8")

@@ -18,7 +18,7 @@ const aboutView = {
       element("h2", {}, "Keys"),
       element("p", {}, "Tab moves to a control or a chart. On a chart the arrow keys move over its points, Enter keeps a point below, Escape leaves."),
       element("h2", {}, "Config"),
-      element("p", {}, "results.nc holds this config: jaxbandit run results.nc simulates it again. In Python, results.to_netcdf(\"results.nc\") writes such a file."),
+      element("p", {}, `${results.file} holds this config: jaxbandit run ${results.file} simulates it again. In Python, results.to_netcdf("results.nc") writes such a file.`),
       element("pre", { tabindex: 0, id: "config" }, element("code", {}, config)),
       buttonControl("Save config.toml", () => download("config.toml", "text/plain", config)),
     ];

@@ -38,7 +38,7 @@ function commandOf(position) {
   const ofProblem = Object.keys(toml).filter(name => name.startsWith("problem.")).map(name => `${name}=${toml[name]}`);
   const changes = [policy, ...ofProblem, ...(grid ? ["grid={}"] : [])].map(change => `--set ${shellWord(change)}`);
   const files = imports.map(name => `--import ${shellWord(name)}`);
-  return { command: ["jaxbandit run results.nc", ...files, ...changes, "--out point"].join(" "), why: "" };
+  return { command: [`jaxbandit run ${shellWord(results.file)}`, ...files, ...changes, "--out point"].join(" "), why: "" };
 }
 
 // The facts of a point of a policy: pairs of a term and a text.
@@ -74,10 +74,11 @@ function keepPoint(point) {
   keptPoint.replaceChildren(
     element("h2", {}, labelElement(point.label, 200)),
     element("dl", {}, ...point.facts.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, labelElement(text, 200))])),
-    ...(command ? [element("p", {}, "This policy alone, simulated again in the folder of results.nc:"), element("pre", { tabindex: 0 }, element("code", {}, command)), copy] : []),
+    ...(command ? [element("p", {}, "This policy alone, simulated again where the results lie:"), element("pre", { tabindex: 0 }, element("code", {}, command)), copy] : []),
     ...(why ? [element("p", {}, `No command: ${why}`)] : []),
     buttonControl("Close", () => { keptPoint.hidden = true; keptPoint.replaceChildren(); }, { "aria-label": "Close the chosen point" }));
   keptPoint.hidden = false;
+  keptPoint.scrollIntoView({ block: "nearest" });
 }
 
 // Let the pointer and the keys move over the points of a chart.
