@@ -32,6 +32,7 @@ NAMES = [
     "bounds",
     "check_policy",
     "combine",
+    "dashboard",
     "grids",
     "indices",
     "instances",

@@ -41,7 +41,9 @@ class Opened:
         self.context = browser.new_context(accept_downloads=True, **options)
         self.page = self.context.new_page()
         self.errors, self.requests = [], []
-        self.page.on("console", lambda message: message.type in ("error", "warning") and self.errors.append(message.text))
+        self.page.on(
+            "console", lambda message: message.type in ("error", "warning") and self.errors.append(message.text)
+        )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
 

@@ -9,17 +9,19 @@ import jaxbandit as jb
 pytestmark = pytest.mark.browser
 
 VIEWS = ["curves", "arms", "tradeoffs", "grid", "table", "about"]
-CONTROLS = "#controls select, #controls input, header select, header button, nav button, #sidebar button, #sidebar input"
-# The elements of the page that a user can act on, and those that Tab reaches.
-ACTIVE = """() => [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex]")]
-  .filter(one => !one.disabled && one.checkVisibility({ contentVisibilityAuto: true })).map(one => one.id || one.outerHTML.slice(0, 160))"""
-FOCUSED = "() => { const one = document.activeElement; return one === document.body ? null : one.id || one.outerHTML.slice(0, 160); }"
+# The elements of the page that a user can act on, and the one that has the focus.
+NAME = "one => one.id || one.outerHTML.slice(0, 160)"
+ACTIVE = f"""() => [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex]")]
+  .filter(one => !one.disabled && one.checkVisibility({{ contentVisibilityAuto: true }})).map({NAME})"""
+FOCUSED = f"() => document.activeElement === document.body ? null : ({NAME})(document.activeElement)"
+SHOWN = """() => [...document.querySelectorAll("#charts canvas")].map(one => one.toDataURL()).join()
+  + [...document.querySelectorAll("#charts svg, #charts table")]
+    .map(one => one.innerHTML.replace(/area-\\d+/g, "")).join()"""
 
 
 def charts(page):
     """What the charts show: pixels of canvases and the markup of drawings and tables."""
-    return page.evaluate("""() => [...document.querySelectorAll("#charts canvas")].map(one => one.toDataURL()).join()
-        + [...document.querySelectorAll("#charts svg, #charts table")].map(one => one.innerHTML.replace(/area-\\d+/g, "")).join()""")
+    return page.evaluate(SHOWN)
 
 
 @pytest.mark.parametrize("view", ["curves", "arms", "tradeoffs", "grid"])
@@ -102,7 +104,16 @@ def test_a_link_keeps_the_view(opened, file):
 
 @pytest.mark.parametrize(
     "hash",
-    ["view=nothing", "metric=<script>", "hide=99", "hide=a.b", "view=grid&gridx=7&fixed=9.9.9", "instances=5", "%%%", "page=99&view=table"],
+    [
+        "view=nothing",
+        "metric=<script>",
+        "hide=99",
+        "hide=a.b",
+        "view=grid&gridx=7&fixed=9.9.9",
+        "instances=5",
+        "%%%",
+        "page=99&view=table",
+    ],
 )
 def test_a_damaged_link_shows_a_page(opened, file, hash):
     page = opened.page
@@ -112,7 +123,12 @@ def test_a_damaged_link_shows_a_page(opened, file, hash):
 
 
 def test_saved_figures_are_drawings_with_their_labels(opened, file, results):
-    for view, name in (("curves", "penalized_regret"), ("arms", "selections"), ("tradeoffs", "trade-off"), ("grid", "grid")):
+    for view, name in (
+        ("curves", "penalized_regret"),
+        ("arms", "selections"),
+        ("tradeoffs", "trade-off"),
+        ("grid", "grid"),
+    ):
         opened.go(file, view=view)
         root = ET.fromstring(opened.saved(f"Save SVG: {name}"))
         texts = [one.text for one in root.iter() if one.tag.endswith("text")]
@@ -130,7 +146,9 @@ def test_copying_says_so(opened, file):
 
 def test_two_pages_in_a_notebook(opened, results, instances, folder):
     """Two frames beside each other: each shows its own results, and neither touches the address of the notebook."""
-    frames = [jb.dashboard(one, title=title, height=500)._repr_html_() for one, title in ((results, "A"), (instances, "B"))]
+    frames = [
+        jb.dashboard(one, title=title, height=500)._repr_html_() for one, title in ((results, "A"), (instances, "B"))
+    ]
     notebook = folder / "notebook.html"
     notebook.write_text("<!doctype html><html lang='en'><title>n</title><body>" + "".join(frames), "utf-8")
     page = opened.page

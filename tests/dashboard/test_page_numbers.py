@@ -14,11 +14,8 @@ from jaxbandit.experiments.statistics import recorded_metrics
 
 pytestmark = pytest.mark.browser
 
+ROWS = "table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"
 SIX_DIGITS = {"rtol": 6e-6, "atol": 1e-12}
-
-
-def number(text):
-    return float(text)
 
 
 def numbers(texts):
@@ -203,7 +200,7 @@ def test_the_table_sorts_and_filters(opened, large_file, large):
     def shown():
         header = page.locator("#results thead th").all_inner_texts()
         place = next(i for i, text in enumerate(header) if text.startswith("regret (reward)"))
-        texts = page.locator("#results").evaluate("table => [...table.rows].map(row => [...row.cells].map(c => c.textContent))")
+        texts = page.locator("#results").evaluate(ROWS)
         return [row[0] for row in texts[1:]], numbers([row[place].split(" ")[0] for row in texts[1:]])
 
     assert rows.count() == 100

@@ -146,7 +146,7 @@ def _policies(results: xr.Dataset, store: ArrayStore) -> dict[str, object]:
 
 
 def _parameter(results: xr.Dataset, name: str, store: ArrayStore) -> dict[str, object]:
-    """A parameter of grids, with its value for each policy: a number, or the place of a word in `words`, -1 for none."""
+    """A parameter of grids and its value for each policy: a number, or the place of a word in `words`, -1 for none."""
     values = results[name].values
     if np.issubdtype(values.dtype, np.number):
         return {"name": name, "words": None, "values": store.add(values.astype(float))}

@@ -24,7 +24,9 @@ _SCRIPTS = (
 )
 _HEIGHT = 760  # pixels of the frame in a notebook
 # What the page may load: nothing from elsewhere.
-_POLICY = "connect-src 'none'; img-src data: blob:; font-src 'none'; object-src 'none'; frame-src 'none'; base-uri 'none'"
+_POLICY = (
+    "connect-src 'none'; img-src data: blob:; font-src 'none'; object-src 'none'; frame-src 'none'; base-uri 'none'"
+)
 
 
 class Dashboard:

@@ -9,7 +9,8 @@ from jaxbandit.experiments.dashboard.page import page
 from jaxbandit.papers.report.results import Report, SavedFigure
 
 STYLE = """
-.explore { margin: .5rem 0 } .explore button { font: inherit; margin: 0 .4rem .4rem 0; padding: .1rem .6rem; cursor: pointer }
+.explore { margin: .5rem 0 }
+.explore button { font: inherit; margin: 0 .4rem .4rem 0; padding: .1rem .6rem; cursor: pointer }
 .explore iframe { width: 100%; height: 46rem; border: 1px solid #999; border-radius: 6px }
 """
 _DATA = "@@data@@"  # stands for the contents in the page that all experiments share
@@ -38,7 +39,7 @@ for (const button of document.querySelectorAll(".explore button")) {
 def buttons(paper: str, figure: SavedFigure) -> str:
     """The buttons that open the results behind a figure, and the place for their frame."""
     made = [
-        f'<button type="button" aria-expanded="false" data-results="{escape(_place(paper, name))}">{escape(name)}</button>'
+        f'<button type="button" aria-expanded="false" data-results="{_place(paper, name)}">{escape(name)}</button>'
         for name in figure.experiments
     ]
     return f'<div class="explore">Explore the results: {"".join(made)}<div></div></div>' if made else ""
@@ -47,16 +48,17 @@ def buttons(paper: str, figure: SavedFigure) -> str:
 def script(report: Report) -> str:
     """The contents of all pages, the page that they share, and the script of the buttons."""
     contents = [
-        f'<script type="text/plain" id="{escape(_place(results.paper.name, name))}">{data}</script>\n'
+        f'<script type="text/plain" id="{_place(results.paper.name, name)}">{data}</script>\n'
         for results in report.papers
         for name, data in results.pages.items()
     ]
     if not contents:
         return ""
     shared = base64.b64encode(page(_DATA, "Results").encode()).decode()
-    return f'{"".join(contents)}<script type="text/plain" id="page-of-results">{shared}</script>\n<script>{_SCRIPT}</script>'
+    contents.append(f'<script type="text/plain" id="page-of-results">{shared}</script>\n')
+    return f"{''.join(contents)}<script>{_SCRIPT}</script>"
 
 
 def _place(paper: str, experiment: str) -> str:
     """The id of the contents of an experiment's page."""
-    return f"results-{paper}-{experiment}"
+    return escape(f"results-{paper}-{experiment}")
