@@ -33,6 +33,9 @@ Built in (modules):
     policies, indices: the classes of the built-in policies and indices.
     instances: problems from the papers' proofs.
 
+Names that configs and functions take:
+    list_policies, list_indices, list_rewards, list_delays, list_merits, list_opportunities, list_metrics, list_configs.
+
 Extend:
     Policy, Index, Rule, Reward, Delay, Merit, Opportunity, Metric: base classes for components of your own.
     RoundView: the counts, feedback and random numbers that a policy sees in a round.
@@ -73,6 +76,16 @@ if TYPE_CHECKING:
     from jaxbandit.engine.stepping import Agent, Simulator, load, save
     from jaxbandit.experiments import summary
     from jaxbandit.experiments import tables as grids
+    from jaxbandit.experiments.configs.names import (
+        list_configs,
+        list_delays,
+        list_indices,
+        list_merits,
+        list_metrics,
+        list_opportunities,
+        list_policies,
+        list_rewards,
+    )
     from jaxbandit.experiments.dashboard.page import dashboard
     from jaxbandit.experiments.joining.combine import combine
     from jaxbandit.experiments.plots import figures as plots
@@ -109,6 +122,14 @@ __all__ = [
     "grids",
     "indices",
     "instances",
+    "list_configs",
+    "list_delays",
+    "list_indices",
+    "list_merits",
+    "list_metrics",
+    "list_opportunities",
+    "list_policies",
+    "list_rewards",
     "load",
     "metrics",
     "parameter",
@@ -138,6 +159,14 @@ _LAZY_NAMES = {
     "check_policy": "jaxbandit.experiments.policy_checks.check",
     "combine": "jaxbandit.experiments.joining.combine",
     "dashboard": "jaxbandit.experiments.dashboard.page",
+    "list_configs": "jaxbandit.experiments.configs.names",
+    "list_delays": "jaxbandit.experiments.configs.names",
+    "list_indices": "jaxbandit.experiments.configs.names",
+    "list_merits": "jaxbandit.experiments.configs.names",
+    "list_metrics": "jaxbandit.experiments.configs.names",
+    "list_opportunities": "jaxbandit.experiments.configs.names",
+    "list_policies": "jaxbandit.experiments.configs.names",
+    "list_rewards": "jaxbandit.experiments.configs.names",
     "load": "jaxbandit.engine.stepping",
     "save": "jaxbandit.engine.stepping",
     "simulate": "jaxbandit.experiments.simulate",

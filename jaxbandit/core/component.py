@@ -259,7 +259,7 @@ def _with_parameters(docstring: str, parameters: Mapping[str, dataclasses.Field[
 def _parameter_line(name: str, field: dataclasses.Field[Any]) -> str:
     """`    name (range, default): meaning.`"""
     default = None if field.default in (None, dataclasses.MISSING) else _default_in_words(field.default)
-    about = [part for part in (_range(field), default and f"default {default}") if part]
+    about = [part for part in (range_in_words(field), default and f"default {default}") if part]
     meaning = str(field.metadata.get("doc") or "")
     end = "." if meaning and not meaning.endswith(".") else ""
     return f"    {name}{' (' + ', '.join(about) + ')' if about else ''}: {meaning}{end}".rstrip()
@@ -384,13 +384,13 @@ def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
 
 def _allowed(value: object, field: dataclasses.Field[Any]) -> str:
     """The allowed values of a parameter, in the words of an error about `value`."""
-    condition = _range(field)
+    condition = range_in_words(field)
     if condition:
         return number_or_numbers(value, condition)
     return number_or_numbers(value, "").strip().replace("number", "finite number")
 
 
-def _range(field: dataclasses.Field[Any]) -> str:
+def range_in_words(field: dataclasses.Field[Any]) -> str:
     """The range of a parameter in words: "from 0 to 1", ">= 0", or "" without limits."""
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if low is not None and high is not None:

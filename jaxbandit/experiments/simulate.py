@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from jaxbandit.policies.base import Policy, policy
 if TYPE_CHECKING:
     import xarray as xr
 
+LOG = logging.getLogger("jaxbandit")
 PolicyLike = str | Policy | type[Policy] | Mapping[str, object]
 
 
@@ -147,10 +148,10 @@ def simulate(
     folder = checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)
     if (need := plan.results_bytes()) > 1 << 30:
-        warnings.warn(f"results will take about {need / 2**30:.1f} GiB of memory", stacklevel=3)
+        LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
     result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
-        warnings.warn(result.short, stacklevel=3)
+        LOG.warning("%s", result.short)
     results = dataset(plan, result, config)
     if folder is not None:
         forget(folder)

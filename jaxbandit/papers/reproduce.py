@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, nullcontext
@@ -50,6 +50,8 @@ from jaxbandit.papers.plays.figures import FIGURES as PLAYS_FIGURES
 from jaxbandit.papers.plays.findings import FINDINGS as PLAYS_FINDINGS
 from jaxbandit.papers.report.parameters import parameters_in_words
 from jaxbandit.papers.report.results import MeasuredFinding, PaperResults, Report, SavedFigure
+
+LOG = logging.getLogger("jaxbandit")
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Task:
             return False
         except (OSError, checksums.DamagedError) as error:
             problem = str(error) if isinstance(error, checksums.DamagedError) else f"{self.path} cannot be read"
-            warnings.warn(f"{problem}; its runs are simulated again", stacklevel=2)
+            LOG.warning("%s; its runs are simulated again", problem)
             return False
         made_by = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
         return made_by == (tomli_w.dumps(self.experiment.config), version())

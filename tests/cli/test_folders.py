@@ -7,6 +7,7 @@ import pytest
 import tomli_w
 import xarray as xr
 from interruption import assert_same, blocks, contents, interrupted, names, opened
+from logged import logged
 
 import jaxbandit as jb
 from jaxbandit import cli
@@ -142,7 +143,7 @@ def test_remains_of_killed_runs_are_removed(there):
     for path in remains:
         (there / "made" / path).parent.mkdir(parents=True, exist_ok=True)
         (there / "made" / path).write_bytes(b"half")
-    with pytest.warns(UserWarning, match="damaged or of another run"):
+    with logged("damaged or of another run"):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert names(there / "made") == []
 

@@ -20,6 +20,7 @@ from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
+from jaxbandit.experiments.configs.installed_configs import installed_file, near_name
 from jaxbandit.experiments.configs.recorded_config import recorded_config
 from jaxbandit.policies.base import Policy, policy
 
@@ -52,16 +53,21 @@ def load(path: Path, changes: Sequence[str] = ()) -> Table:
     """Read a config and apply `--set` changes.
 
     Args:
-        path: a TOML file, or results (`results.nc`), which hold the config of their simulation.
+        path: a TOML file, results (`results.nc`), which hold the config of their simulation, or the name of an
+            installed config, such as "penalties/figure-2-k5".
         changes: `section.key=value` each, the value in TOML (a bare word is a string).
 
     Raises:
         InputError: the file is missing or not TOML, or a change cannot be applied.
     """
+    if not path.exists():
+        path = installed_file(path.as_posix()) or path
     try:
         text = recorded_config(path) if path.suffix == ".nc" else _content(path)
     except OSError as error:
-        raise UnreadableError("CONFIG", str(path), (error.strerror or "no such file").lower()) from None
+        raise UnreadableError(
+            "CONFIG", str(path), (error.strerror or "no such file").lower() + near_name(path)
+        ) from None
     except InputError:
         raise
     except ValueError:  # a name that no file may have
