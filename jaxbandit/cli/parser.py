@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,10 @@ def make_parser() -> argparse.ArgumentParser:
     run = add("run", run_command, "simulate the policies of a config", RUN, RUN_EXAMPLES)
     resume = add("resume", resume_command, "continue an interrupted run", RESUME, RESUME_EXAMPLES)
     tune = add("tune", tune_command, "find the best parameters of a policy", TUNE, TUNE_EXAMPLES)
-    papers = "\n".join(f"  {name:15}{paper.citation}" for name, paper in PAPERS.items())
+    papers = "\n".join(
+        textwrap.fill(paper.citation, 100, initial_indent=f"  {name:15}", subsequent_indent=" " * 17)
+        for name, paper in PAPERS.items()
+    )
     reproduce = add(
         "reproduce", reproduce_command, "reproduce the papers", REPRODUCE, f"papers:\n{papers}\n\n{REPRODUCE_EXAMPLES}"
     )

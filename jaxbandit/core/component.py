@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
 from types import FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, dataclass_transform
 
 import jax
 import numpy as np
@@ -83,6 +83,7 @@ def derived() -> Any:
     return dataclasses.field(default=None, metadata={"derived": True}, repr=False)
 
 
+@dataclass_transform(frozen_default=True)  # a parameter with any value on its right is optional
 class Component:
     """A named building block with parameters.
 
@@ -100,10 +101,6 @@ class Component:
     name: ClassVar[str] = ""
     registry: ClassVar[dict[str, Any]]
     _own_docstring: ClassVar[str] = ""
-
-    if TYPE_CHECKING:  # a dataclass has it
-
-        def __init__(self, **parameters: Any) -> None: ...
 
     def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
         if name is not None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.errors import InputError, interruption_told, suggest_keywords
 from jaxbandit.core.input_values import boolean
 from jaxbandit.engine import simulation
-from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget
+from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget, kept_in_words
 from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -124,6 +124,7 @@ def simulate(
         InputError: an argument is invalid; the error names it, its value and the rule.
         ReturnedError: a method of one of your classes returned a value that cannot be used. It is an `InputError`.
         WriteError: a file cannot be written to `keep`; the files that were there before are unchanged.
+        KeyboardInterrupt: the call was interrupted; the message says what is kept.
         FloatingPointError: an index is not a number, a metric or a sum of rewards is not finite, or a metric is too
             large for an exact mean. The error names the policy, the round, and the metric or the arm.
 
@@ -149,7 +150,8 @@ def simulate(
     plan, config = plan_and_config(problem, policies, settings, grid)
     if (need := plan.results_bytes()) > 1 << 30:
         LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
-    result = _run(plan, show, folder, tomli_w.dumps(config))
+    with interruption_told(lambda: kept_in_words(folder)):
+        result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
         LOG.warning("%s", result.short)
     results = dataset(plan, result, config)

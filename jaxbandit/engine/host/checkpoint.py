@@ -238,6 +238,17 @@ def kept(out: Path) -> int:
     return len(_blocks(out / FOLDER))
 
 
+def kept_in_words(out: Path | None) -> str:
+    """What an interrupted call keeps in its folder, None for no folder, and how to go on."""
+    if out is None:
+        return "nothing is kept; with keep=FOLDER the same call goes on where it was interrupted"
+    number = kept(out)
+    if not number:
+        return f"nothing was finished yet in {out / FOLDER}"
+    blocks = "blocks are" if number > 1 else "block is"
+    return f"{number:,} finished {blocks} kept in {out / FOLDER}; the same call goes on from there"
+
+
 def begun(out: Path) -> bool:
     """Whether a folder of results holds an unfinished run."""
     return (out / FOLDER / _ABOUT).exists()

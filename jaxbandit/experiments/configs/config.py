@@ -60,14 +60,13 @@ def load(path: Path, changes: Sequence[str] = ()) -> Table:
     Raises:
         InputError: the file is missing or not TOML, or a change cannot be applied.
     """
-    if not path.exists():
-        path = installed_file(path.as_posix()) or path
     try:
+        if not path.exists():
+            path = installed_file(path.as_posix()) or path
         text = recorded_config(path) if path.suffix == ".nc" else _content(path)
     except OSError as error:
-        raise UnreadableError(
-            "CONFIG", str(path), (error.strerror or "no such file").lower() + near_name(path)
-        ) from None
+        hint = near_name(path) if isinstance(error, FileNotFoundError) else ""
+        raise UnreadableError("CONFIG", str(path), (error.strerror or "no such file").lower() + hint) from None
     except InputError:
         raise
     except ValueError:  # a name that no file may have

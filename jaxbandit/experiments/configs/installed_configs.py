@@ -22,7 +22,7 @@ def installed_file(name: str) -> Path | None:
 def near_name(path: Path) -> str:
     """A suggestion for a path that does not exist: the nearest name of an installed config, in parentheses."""
     near = difflib.get_close_matches(path.as_posix(), names(), n=1)
-    return f" (did you mean the installed config {near[0]!r}?)" if near and not path.exists() else ""
+    return f" (did you mean the installed config {near[0]!r}?)" if near else ""
 
 
 def about_config(name: str) -> str:

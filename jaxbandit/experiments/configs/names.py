@@ -136,5 +136,4 @@ def registered(kind: str, name: str) -> Any:
 
 
 def _is_index(found: Any) -> bool:
-    cls = found.policy if isinstance(found, Alias) else found
-    return isinstance(cls, type) and issubclass(cls, Index) and not issubclass(cls, Rule)
+    return isinstance(found, type) and issubclass(found, Index) and not issubclass(found, Rule)

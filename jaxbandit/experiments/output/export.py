@@ -64,7 +64,7 @@ def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) 
             if has_table:
                 tables.table(results).to_csv(folder / TABLE, index=False)
             if outputs.page:
-                dashboard(results, title=title).save(folder / PAGE)
+                (folder / PAGE).write_text(dashboard(results, title=title).html, "utf-8")
             drawn = figures.draw_all(results, folder) if outputs.figures else []
             return written + [_move(file, out) for file in [*(folder / name for name in others), *drawn]]
     except OSError as error:
