@@ -74,8 +74,7 @@ from jaxbandit.policies.round_view import RoundView
 if TYPE_CHECKING:
     from jaxbandit import metrics, tuning
     from jaxbandit.engine.stepping import Agent, Simulator, load, save
-    from jaxbandit.experiments import summary
-    from jaxbandit.experiments import tables as grids
+    from jaxbandit.experiments import grids, summary
     from jaxbandit.experiments.configs.names import (
         list_configs,
         list_delays,
@@ -146,7 +145,7 @@ __all__ = [
 # Imported on first use: they import xarray, pandas, matplotlib, tqdm or optax.
 _LAZY_MODULES = {
     "bounds": "jaxbandit.metrics.bounds",
-    "grids": "jaxbandit.experiments.tables",
+    "grids": "jaxbandit.experiments.grids",
     "metrics": "jaxbandit.metrics",
     "plots": "jaxbandit.experiments.plots.figures",
     "summary": "jaxbandit.experiments.summary",

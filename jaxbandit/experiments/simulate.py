@@ -78,8 +78,9 @@ def simulate(
             defines, your own among them.
         block: the number of runs that are simulated together; default: a number that suits the device. Results do not
             depend on it.
-        grid: a grid over the problem, which must then be a table: lists of values under keys of the problem, such as
-            `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination.
+        grid: a grid over the problem: lists of values under keys of the problem, such as
+            `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination. Means of a
+            `Problem` that were drawn stay the same at all points.
         until: a stopping rule, such as "regret_stderr<0.5". After `seeds` runs per policy and instance, more seeds are
             added until the standard error of the metric's mean at T is below the number for every policy and every
             instance. "stderr<0.5" takes the first recorded metric. If the memory is full before, a warning says so.
@@ -176,9 +177,9 @@ def _problem_points(
 ) -> tuple[Problem | Mapping[str, object], object, list[ProblemPoint]]:
     """The problem and the grid over it in Python's types, and the problems of the grid's points."""
     if isinstance(problem, Problem):
-        if grid is not None:
-            raise InputError("grid", grid, "cannot vary a Problem; give the problem as a table (dict)")
-        return problem, None, [ProblemPoint({}, problem)]
+        if grid is None:
+            return problem, None, [ProblemPoint({}, problem)]
+        problem = problem.as_given_table()
     table, axes = in_python_types(problem_table(problem), "problem"), in_python_types(grid, "grid")
     return table, axes, configs.problem_points(table, axes, key)
 

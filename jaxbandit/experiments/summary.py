@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups, ranked_positions, ranking_metric
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups, ranked_within_problems, ranking_metric
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,
@@ -95,7 +95,7 @@ def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[st
         if len(positions) <= MOST_SHOWN:
             listed += [(int(position), int(position)) for position in positions]
             continue
-        best = ranked_positions(results, metric, positions)[:_LISTED]
+        best = ranked_within_problems(results, metric, positions)[:_LISTED]
         listed += [(int(positions[0]), int(position)) for position in best]
         ranking = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
         notes.append(f"{name}: the {_LISTED} {ranking} of {len(positions):,} policies; all are in")

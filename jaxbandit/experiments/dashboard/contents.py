@@ -16,9 +16,10 @@ from jaxbandit.experiments.dashboard.arms import arms
 from jaxbandit.experiments.dashboard.arrays import ArrayStore
 from jaxbandit.experiments.dashboard.commands import command_parts
 from jaxbandit.experiments.dashboard.theory import theorems
+from jaxbandit.experiments.grids.parameters import parameters, unknown_label
+from jaxbandit.experiments.grids.ranking import Representative, ranking_metric, representatives
 from jaxbandit.experiments.plots.legends import representative_looks
 from jaxbandit.experiments.plots.style import Look, styles
-from jaxbandit.experiments.ranking import Representative, ranking_metric, representatives, unknown_label
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     check_all_seeds,
@@ -30,7 +31,6 @@ from jaxbandit.experiments.statistics import (
     recorded_metrics,
     sample_size,
 )
-from jaxbandit.experiments.tables import parameters
 from jaxbandit.metrics.definitions import METRICS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jaxbandit.core.errors import WriteError
 from jaxbandit.core.files.output_names import PAGE, RESULTS, TABLE
 from jaxbandit.engine.host.checkpoint import staging
-from jaxbandit.experiments import dataset, tables
+from jaxbandit.experiments import dataset, grids
 from jaxbandit.experiments.dashboard.page import dashboard
 from jaxbandit.experiments.output.previous_run import FILES_ATTRIBUTE, read_previous
 from jaxbandit.experiments.plots import figures
@@ -50,7 +50,7 @@ def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) 
     Raises:
         WriteError: a file cannot be written.
     """
-    has_table = len(tables.parameters(results)) > 0
+    has_table = len(grids.parameters(results)) > 0
     others = [*([TABLE] if has_table else []), *([PAGE] if outputs.page else [])]
     names = [RESULTS, *others, *(figures.file_names(results) if outputs.figures else [])]
     try:
@@ -62,7 +62,7 @@ def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) 
                     (out / name).unlink(missing_ok=True)
             written = [_move(folder / RESULTS, out)]
             if has_table:
-                tables.table(results).to_csv(folder / TABLE, index=False)
+                grids.table(results).to_csv(folder / TABLE, index=False)
             if outputs.page:
                 (folder / PAGE).write_text(dashboard(results, title=title).html, "utf-8")
             drawn = figures.draw_all(results, folder) if outputs.figures else []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import numpy as np
 
+from jaxbandit.experiments.grids.ranking import ranking_metric, representatives
 from jaxbandit.experiments.plots.legends import (
     inner_labels,
     legend,
@@ -18,7 +19,6 @@ from jaxbandit.experiments.plots.legends import (
     sample_note,
 )
 from jaxbandit.experiments.plots.style import Look, styles
-from jaxbandit.experiments.ranking import ranking_metric, representatives
 from jaxbandit.experiments.statistics import CONFIDENCE, checked_results
 from jaxbandit.metrics.optimal_allocations import fair_allocation, penalized_allocation
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 
 from jaxbandit.core.files.output_names import SUFFIXES
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.plots.arms import pulls
 from jaxbandit.experiments.plots.heat_maps import drawable_families, heat_map, heat_maps
 from jaxbandit.experiments.plots.legends import grid_families
@@ -25,7 +26,6 @@ from jaxbandit.experiments.plots.selection_fractions import has_selection_fracti
 from jaxbandit.experiments.plots.style import COLOURS, STYLE, styles
 from jaxbandit.experiments.plots.sweeps import drawable_parameters, sweep
 from jaxbandit.experiments.plots.tradeoffs import tradeoff
-from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.statistics import check_all_seeds, checked_results, recorded_metrics
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from jaxbandit.experiments.grids.parameters import Value, varying
 from jaxbandit.experiments.plots.grid_layout import GridLayout, layout
 from jaxbandit.experiments.plots.style import caption
 from jaxbandit.experiments.statistics import (
@@ -25,7 +26,6 @@ from jaxbandit.experiments.statistics import (
     recorded_metrics,
     sample_size,
 )
-from jaxbandit.experiments.tables import Value, varying
 
 if TYPE_CHECKING:
     import xarray as xr

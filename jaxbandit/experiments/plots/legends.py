@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxbandit.experiments.grids.ranking import Representative, policy_groups
 from jaxbandit.experiments.plots.style import Look, caption, lighter
-from jaxbandit.experiments.ranking import Representative, policy_groups
 from jaxbandit.experiments.statistics import sample_size
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_python
+from jaxbandit.experiments.grids.ranking import Representative, representatives
 from jaxbandit.experiments.plots.legends import inner_labels, legend, panels, representative_looks, sample_note
 from jaxbandit.experiments.plots.style import Look, caption, styles
-from jaxbandit.experiments.ranking import Representative, representatives
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,

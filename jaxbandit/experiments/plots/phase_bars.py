@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.grids.ranking import ranking_metric, representatives
 from jaxbandit.experiments.plots.legends import ranking_words, representative_looks, sample_note
 from jaxbandit.experiments.plots.style import Look, lighter, styles
-from jaxbandit.experiments.ranking import ranking_metric, representatives
 from jaxbandit.experiments.statistics import checked_results
 
 if TYPE_CHECKING:

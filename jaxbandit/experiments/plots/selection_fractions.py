@@ -15,9 +15,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, Representative, ranking_metric, representatives
 from jaxbandit.experiments.plots.legends import legend, problem_values, ranking_words, sample_note
 from jaxbandit.experiments.plots.style import Look, caption
-from jaxbandit.experiments.ranking import MOST_SHOWN, Representative, ranking_metric, representatives
 from jaxbandit.experiments.statistics import CONFIDENCE, check_all_seeds, checked_results
 
 if TYPE_CHECKING:

@@ -10,9 +10,16 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.grids.parameters import (
+    family_names,
+    family_positions,
+    parameter_values,
+    parameters,
+    unknown_parameter,
+    varying,
+)
 from jaxbandit.experiments.plots.legends import legend, panels
 from jaxbandit.experiments.plots.style import Look, caption, styles
-from jaxbandit.experiments.ranking import family_names, family_positions
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,
@@ -21,7 +28,6 @@ from jaxbandit.experiments.statistics import (
     metric_label,
     sample_size,
 )
-from jaxbandit.experiments.tables import parameter_values, parameters, unknown_parameter, varying
 
 if TYPE_CHECKING:
     import xarray as xr

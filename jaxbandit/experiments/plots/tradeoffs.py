@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from jaxbandit.experiments.grids.parameters import parameters, unknown_parameter, varying
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.plots.heat_maps import colour_scale
 from jaxbandit.experiments.plots.legends import legend, problem_values, sample_note
 from jaxbandit.experiments.plots.style import Look, caption, lighter, styles
-from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.statistics import CONFIDENCE, check_metric, checked_results, mean_over_instances
-from jaxbandit.experiments.tables import parameters, unknown_parameter, varying
 
 if TYPE_CHECKING:
     import xarray as xr

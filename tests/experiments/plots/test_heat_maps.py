@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
 import jaxbandit as jb
-from jaxbandit.experiments import tables
+from jaxbandit.experiments import grids as tables
 from jaxbandit.experiments.plots import figures, heat_maps
 from jaxbandit.experiments.statistics import recorded_metrics
 from jaxbandit.metrics.definitions import METRICS

@@ -8,9 +8,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
-from jaxbandit.experiments import summary, tables
+from jaxbandit.experiments import grids as tables
+from jaxbandit.experiments import summary
+from jaxbandit.experiments.grids.ranking import policy_groups
 from jaxbandit.experiments.plots import figures
-from jaxbandit.experiments.ranking import policy_groups
 from jaxbandit.experiments.statistics import recorded_metrics
 
 
