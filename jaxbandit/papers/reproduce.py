@@ -24,7 +24,7 @@ from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.dashboard.contents import contents
-from jaxbandit.experiments.plots.style import STYLE
+from jaxbandit.experiments.plots.canvas import house_style
 from jaxbandit.papers import GUARANTEES, MERIT, OPPORTUNITIES, PENALTIES, PLAYS, report
 from jaxbandit.papers.claim import Claim, Finding, PaperFigure
 from jaxbandit.papers.experiment import Data, Experiment, Paper, Sizes
@@ -287,7 +287,7 @@ def _tasks(reproduction: Reproduction, out: Path, sizes: Sizes) -> list[Task]:
 def _draw(figure: PaperFigure, data: Data, folder: Path, sizes: Sizes) -> list[Path]:
     """Draw a figure and save it: quick ones as PNG, others as PDF too. Returns its files, the PNG first."""
     formats = {".png": 120} if sizes.quick else {".png": 200, ".pdf": 200}
-    with plt.rc_context(STYLE):
+    with house_style():
         drawn = figure.draw(data)
         for suffix, dpi in formats.items():
             drawn.savefig(folder / f"{figure.name}{suffix}", dpi=dpi)

@@ -94,7 +94,7 @@ def test_a_run_writes_results_and_figures(done):
         assert pdf.startswith(b"%PDF")
     assert err == ""
     lines = out.splitlines()
-    assert lines[0].split()[:2] == ["policy", "regret"]
+    assert lines[0].split()[:2] == ["policy", "penalized"]
     assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
     assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
     assert "million rounds per second on " in lines[7]

@@ -72,3 +72,35 @@ jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=100, seeds=10, pro
     assert len(shown) == 1
     assert "application/vnd.jupyter.widget-view+json" in shown[0]
     assert not [content for kind, content in outputs if kind == "stream"]
+
+
+FIGURES = """import jaxbandit as jb
+results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=5)"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "pictures"),
+    [
+        ("jb.plots.curves(results)", 1),
+        ("figure = jb.plots.curves(results)", 1),
+        ("import matplotlib.pyplot as plt\njb.plots.curves(results)\nplt.show()", 1),
+        ("figure = jb.plots.curves(results)\nfigure", 1),
+        ("jb.plots.curves(results)\njb.plots.pulls(results)", 2),
+        ("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", 1),  # figures of others are shown as before
+    ],
+)
+def test_a_figure_is_shown_once(kernel, cell, pictures):
+    kernel.run(FIGURES)
+    outputs = kernel.run(cell)
+    shown = [content["data"] for kind, content in outputs if "image/png" in content.get("data", {})]
+    assert len(shown) == pictures, [kind for kind, _ in outputs]
+    assert not [content for kind, content in outputs if kind in ("error", "stream")]
+    again = kernel.run("1 + 1")  # nothing is left over for the next cell
+    assert not [kind for kind, content in again if "image/png" in content.get("data", {})]
+
+
+def test_many_figures_leave_no_warning(kernel):
+    kernel.run(FIGURES)
+    outputs = [one for _ in range(23) for one in kernel.run("jb.plots.pulls(results)")]
+    assert not [content for kind, content in outputs if kind == "stream"]
+    assert sum("image/png" in content.get("data", {}) for _, content in outputs) == 23

@@ -203,9 +203,9 @@ def test_bad_requests_are_refused_before_work(arguments, error, capsys):
 def test_the_help_lists_the_papers(capsys):
     with pytest.raises(SystemExit):
         cli.main(["reproduce", "--help"])
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     for name, paper in PAPERS.items():
-        assert re.search(rf"^  {name} +{re.escape(paper.citation)}$", text, re.MULTILINE)
+        assert f" {name} {paper.citation}" in text
         assert paper.title in paper.citation
         assert paper.authors in paper.citation
 

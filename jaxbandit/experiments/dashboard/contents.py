@@ -23,10 +23,11 @@ from jaxbandit.experiments.plots.style import Look, styles
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     check_all_seeds,
+    distinct_metrics,
+    joint_label,
     larger_is_better,
     mean_of_runs,
     mean_over_instances,
-    metric_label,
     needed_keys,
     recorded_metrics,
     sample_size,
@@ -58,7 +59,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
     check_all_seeds(results)
     store = ArrayStore()
     shown = _shown(results, named)
-    numbers = [_metric(results, name, list(shown), store) for name in recorded_metrics(results)]
+    numbers = [_metric(results, equal, list(shown), store) for equal in distinct_metrics(results).values()]
     found, missing = theorems(results, list(shown))
     places = {position: place for place, position in enumerate(shown)}
     bounds = [
@@ -155,15 +156,21 @@ def _parameter(results: xr.Dataset, name: str, store: ArrayStore) -> dict[str, o
     return {"name": name, "words": words, "values": store.add(np.array(places, float))}
 
 
-def _metric(results: xr.Dataset, name: str, shown: list[int], store: ArrayStore) -> dict[str, object]:
-    """A metric with its means and standard errors at T of all policies, and in the recorded rounds of those shown."""
-    last = results.isel(round=[-1])
+def _metric(results: xr.Dataset, names: Sequence[str], shown: list[int], store: ArrayStore) -> dict[str, object]:
+    """A metric, or several that are equal: means and standard errors.
+
+    There are those at T of all policies, and those in the recorded rounds of the policies that are shown.
+    """
+    name, last = names[0], results.isel(round=[-1])
     curves = results.isel(policy=shown)
     count = len(recorded_metrics(results)) * len(shown) * results.sizes["round"] * results.sizes["instance"]
     return {
         "name": name,
-        "label": metric_label(results, name),
-        "formula": METRICS[name].summary if name in METRICS else str(results[name].attrs.get("formula", "")),
+        "names": list(names),
+        "label": joint_label(results, names),
+        "formula": " ".join(
+            METRICS[one].summary if one in METRICS else str(results[one].attrs.get("formula", "")) for one in names
+        ),
         "larger": larger_is_better(results, name),
         "needs": needed_keys(name),
         "final": _means(last, name, results.sizes["policy"] * results.sizes["instance"] <= _MOST_FINALS, store),
@@ -200,7 +207,14 @@ def _largest_deficit(results: xr.Dataset, store: ArrayStore) -> list[dict[str, o
     finals = {"mean": store.add(mean[:, None, None]), "error": store.add(error[:, None, None])}
     words = "the largest max_deficit in rounds 1 to T, mean over runs"
     label = str(results.max_deficit_ever.attrs.get("long_name", "largest deficit over every round (rounds)"))
-    about = {"name": "max_deficit_ever", "label": label, "formula": words, "larger": False, "needs": 0}
+    about = {
+        "name": "max_deficit_ever",
+        "names": ["max_deficit_ever"],
+        "label": label,
+        "formula": words,
+        "larger": False,
+        "needs": 0,
+    }
     return [{**about, "final": finals, "curves": None}]
 
 

@@ -26,7 +26,7 @@ function curveLines(metric, colours) {
   return lines;
 }
 
-const boundsOn = metric => results.theory.filter(bound => bound.metric === metric.name);
+const boundsOn = metric => results.theory.filter(bound => metric.names.includes(bound.metric));
 
 function boundLines(metric, colours) {
   const lines = [];

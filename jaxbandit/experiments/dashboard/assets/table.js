@@ -28,7 +28,7 @@ const tableView = {
       text("policy"), text("kind"),
       ...results.parameters.map(parameter => ({ title: ofPolicy(parameter.name), keys: [parameter.name, ofPolicy(parameter.name)].map(key => key.toLowerCase()), numeric: !parameter.words })),
       ...(results.instances.length > 1 ? [text("instance")] : []),
-      ...results.metrics.map(metric => ({ title: metric.label, keys: [metric.name, metric.name.replaceAll("_", " ")], numeric: true, formula: metric.formula })),
+      ...results.metrics.map(metric => ({ title: metric.label, keys: metric.names, numeric: true, formula: metric.formula })),
     ];
   },
   rows() {
