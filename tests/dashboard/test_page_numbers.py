@@ -7,10 +7,10 @@ import shlex
 import numpy as np
 import pytest
 import xarray as xr
+from made_up import by_relevance
 
 import jaxbandit as jb
 from jaxbandit.cli import main
-from jaxbandit.experiments.statistics import recorded_metrics
 
 pytestmark = pytest.mark.browser
 
@@ -30,9 +30,8 @@ def column(table, name, nth=0):
 
 def test_curves_of_every_metric(opened, file, results):
     page = opened.go(file, view="curves")
-    for name in recorded_metrics(results):
+    for name, label in by_relevance(results).items():
         page.select_option("#choice-metric", name)
-        label = results[name].attrs["long_name"]
         table = opened.table(label)
         assert column(table, "round t").tolist() == results["round"].values.tolist()
         for policy in results.policy.values.tolist():
@@ -62,7 +61,7 @@ def test_bounds_beside_curves(opened, file, results):
     problem = jb.Problem([0.5, 0.9, 0.3, 0.7], fractions=[0.1, 0.05, 0.2, 0.1], penalties=0.3)
     bounds = jb.bounds.bounds_for(problem, "fair-learn", "r_regret")
     assert bounds
-    table = opened.table(results.r_regret.attrs["long_name"])
+    table = opened.table("r-regret")
     for bound in bounds:
         value = bound.value(problem, int(results["round"][-1]), results["round"].values)[:, 0]
         np.testing.assert_allclose(column(table, f"FUCB: {bound.source}"), value, **SIX_DIGITS)

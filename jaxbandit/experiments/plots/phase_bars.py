@@ -50,11 +50,13 @@ def phases(results: xr.Dataset) -> Figure:
     part, horizon = results.isel(policy=list(shown)), float(results["round"][-1])
     rounds = part.phase_rounds
     shares = rounds.where(rounds >= 0).mean(("instance", "seed")) / horizon
-    figure, ((axis,),) = new_figure(figsize=(5.2, 0.8 + 0.42 * len(labelled)))
+    names = [wrapped(label, 36) for label, _ in labelled]
+    longest = max(len(line) for name in names for line in name.splitlines())
+    figure, ((axis,),) = new_figure(figsize=(max(5.2, 4.2 + 0.065 * longest), 0.8 + 0.42 * len(labelled)))
     for row, (_, look) in enumerate(labelled):
-        names = [str(name) for name in part.phase_name.values[row]]
-        _draw_bar(axis, row, shares[row].dropna("phase").values.tolist(), names, look)
-    axis.set_yticks(range(len(labelled)), [wrapped(label, 36) for label, _ in labelled])
+        phase_names = [str(name) for name in part.phase_name.values[row]]
+        _draw_bar(axis, row, shares[row].dropna("phase").values.tolist(), phase_names, look)
+    axis.set_yticks(range(len(labelled)), names)
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     note = sample_note(results, "", ranking_words(shown, metric))
