@@ -13,6 +13,9 @@ Simulate:
     simulate: runs policies on a problem, or on a grid of problems; returns an xarray dataset.
     combine: joins two such datasets: more policies, or more runs.
 
+Evaluate:
+    dashboard: a page of results to walk around in, for browsers and notebooks.
+
 Evaluate (modules):
     summary: results as text; `jb.summary.table(results)` has one line per policy.
     grids: results as pandas tables, differences between policies, the best policy of a grid.
@@ -29,6 +32,9 @@ Round by round:
 Built in (modules):
     policies, indices: the classes of the built-in policies and indices.
     instances: problems from the papers' proofs.
+
+Names that configs and functions take:
+    list_policies, list_indices, list_rewards, list_delays, list_merits, list_opportunities, list_metrics, list_configs.
 
 Extend:
     Policy, Index, Rule, Reward, Delay, Merit, Opportunity, Metric: base classes for components of your own.
@@ -68,8 +74,18 @@ from jaxbandit.policies.round_view import RoundView
 if TYPE_CHECKING:
     from jaxbandit import metrics, tuning
     from jaxbandit.engine.stepping import Agent, Simulator, load, save
-    from jaxbandit.experiments import summary
-    from jaxbandit.experiments import tables as grids
+    from jaxbandit.experiments import grids, summary
+    from jaxbandit.experiments.configs.names import (
+        list_configs,
+        list_delays,
+        list_indices,
+        list_merits,
+        list_metrics,
+        list_opportunities,
+        list_policies,
+        list_rewards,
+    )
+    from jaxbandit.experiments.dashboard.page import dashboard
     from jaxbandit.experiments.joining.combine import combine
     from jaxbandit.experiments.plots import figures as plots
     from jaxbandit.experiments.policy_checks.check import check_policy
@@ -101,9 +117,18 @@ __all__ = [
     "bounds",
     "check_policy",
     "combine",
+    "dashboard",
     "grids",
     "indices",
     "instances",
+    "list_configs",
+    "list_delays",
+    "list_indices",
+    "list_merits",
+    "list_metrics",
+    "list_opportunities",
+    "list_policies",
+    "list_rewards",
     "load",
     "metrics",
     "parameter",
@@ -120,7 +145,7 @@ __all__ = [
 # Imported on first use: they import xarray, pandas, matplotlib, tqdm or optax.
 _LAZY_MODULES = {
     "bounds": "jaxbandit.metrics.bounds",
-    "grids": "jaxbandit.experiments.tables",
+    "grids": "jaxbandit.experiments.grids",
     "metrics": "jaxbandit.metrics",
     "plots": "jaxbandit.experiments.plots.figures",
     "summary": "jaxbandit.experiments.summary",
@@ -132,6 +157,15 @@ _LAZY_NAMES = {
     "Simulator": "jaxbandit.engine.stepping",
     "check_policy": "jaxbandit.experiments.policy_checks.check",
     "combine": "jaxbandit.experiments.joining.combine",
+    "dashboard": "jaxbandit.experiments.dashboard.page",
+    "list_configs": "jaxbandit.experiments.configs.names",
+    "list_delays": "jaxbandit.experiments.configs.names",
+    "list_indices": "jaxbandit.experiments.configs.names",
+    "list_merits": "jaxbandit.experiments.configs.names",
+    "list_metrics": "jaxbandit.experiments.configs.names",
+    "list_opportunities": "jaxbandit.experiments.configs.names",
+    "list_policies": "jaxbandit.experiments.configs.names",
+    "list_rewards": "jaxbandit.experiments.configs.names",
     "load": "jaxbandit.engine.stepping",
     "save": "jaxbandit.engine.stepping",
     "simulate": "jaxbandit.experiments.simulate",

@@ -1,14 +1,16 @@
-"""The command line: `jaxbandit run`, `resume`, `tune`, `reproduce` and `policies`."""
+"""The command line: `jaxbandit run`, `resume`, `tune`, `reproduce`, `policies` and `list`."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jaxbandit.cli.parser import make_parser
 from jaxbandit.core.errors import InputError, WriteError
 from jaxbandit.core.files import streams
-from jaxbandit.core.files.streams import print_error
+from jaxbandit.core.files.streams import Notes, print_error, print_note
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,8 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     parsed = make_parser().parse_args(arguments)
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+        with streams.quiet_streams(parsed.quiet), _notes():
             return int(parsed.command(parsed))
     except InputError as error:
         print_error(str(error))
@@ -42,5 +43,20 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 130
 
 
+@contextlib.contextmanager
+def _notes() -> Iterator[None]:
+    """Within this context, warnings and the log of the package are printed as notes."""
+    logger, handler = logging.getLogger("jaxbandit"), Notes(logging.WARNING)
+    passed_on, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = passed_on
+
+
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print_error(f"note: {message}")
+    print_note(str(message))

@@ -14,7 +14,7 @@ from jaxbandit.cli.imports import import_files
 from jaxbandit.cli.preparation import check_writable, prepare_machine
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.output_names import RESULTS, is_output
-from jaxbandit.core.files.streams import print_error, print_lines
+from jaxbandit.core.files.streams import print_lines, print_note
 from jaxbandit.engine.host import checkpoint, distributed
 
 if TYPE_CHECKING:
@@ -23,14 +23,18 @@ if TYPE_CHECKING:
     from jaxbandit.engine.result import SimulationResult
     from jaxbandit.experiments.configs.grid import Table
     from jaxbandit.experiments.joining.additions import Addition
+    from jaxbandit.experiments.output.export import Outputs
 
 # Modules that import xarray, pandas or matplotlib are imported in functions, after bad input is refused.
 
 
-def add(config: Table, out: Path, parsed: argparse.Namespace, files: Sequence[Path]) -> int:
+def add(
+    config: Table, out: Path, parsed: argparse.Namespace, files: Sequence[Path], begun: Mapping[str, object]
+) -> int:
     """Add what a config has and the results in a folder lack: first policies, then seeds of all policies.
 
-    After each of the two steps the folder holds complete results, those of the policies and seeds that it has.
+    After each of the two steps the folder holds complete results, those of the policies and seeds that it has. `begun`
+    is what the progress of an interrupted addition holds of its arguments.
     """
     prepare_machine(parsed)
     with distributed.together():
@@ -41,19 +45,26 @@ def add(config: Table, out: Path, parsed: argparse.Namespace, files: Sequence[Pa
         from jaxbandit.experiments.joining import additions
 
         addition = additions.next_addition(config, results, out)
+        outputs = carrying_out.outputs_of(parsed, begun)
         if distributed.number() == 0:
-            _finish_writing(results, out)
+            _finish_writing(results, out, outputs)
     if addition is None and distributed.number() == 0:
         print_lines(f"nothing to add: {out}/{RESULTS} has the policies and seeds of the config")
     while addition is not None:
-        results = _add(addition, results, out, carrying_out.resume_table(tomli_w.dumps(config), imports), imports)
+        about = carrying_out.resume_table(tomli_w.dumps(config), imports, **carrying_out.left_out(outputs))
+        results = _add(addition, results, out, about, imports, outputs)
         with distributed.together():
             addition = additions.next_addition(config, results, out)
     return 0
 
 
 def _add(
-    addition: Addition, results: xr.Dataset, out: Path, about: Mapping[str, object], imports: Sequence[Path]
+    addition: Addition,
+    results: xr.Dataset,
+    out: Path,
+    about: Mapping[str, object],
+    imports: Sequence[Path],
+    outputs: Outputs,
 ) -> xr.Dataset:
     """Simulate an addition, join it with the results, and write the folder. Returns the joined results."""
     from jaxbandit.experiments.joining.combine import combine
@@ -67,7 +78,7 @@ def _add(
     def write(result: SimulationResult) -> list[str]:
         more = simulated(result)
         held = results if previous_run.stamp(out) == before else _read(out)  # another process has added something else
-        table, files = carrying_out.write_outputs(combine(held, more), out)
+        table, files = carrying_out.write_outputs(combine(held, more), out, outputs)
         return [table, carrying_out.speed_line(more), f"added {addition.text}; {files}"]
 
     def is_finished(_: bool) -> bool:
@@ -109,10 +120,10 @@ def _check_imports(results: xr.Dataset, imports: Sequence[Path], out: Path) -> N
             words = f"must be given as --import {name}, which the run in {out} imported"
             raise InputError("--import", None, words)
         if here[name] != digest:
-            print_error(f"note: {name} has changed since {out}/{RESULTS} was written; its classes must do the same")
+            print_note(f"{name} has changed since {out}/{RESULTS} was written; its classes must do the same")
 
 
-def _finish_writing(results: xr.Dataset, out: Path) -> None:
+def _finish_writing(results: xr.Dataset, out: Path, outputs: Outputs) -> None:
     """Write the other files of results whose addition was interrupted after `results.nc` was written."""
     from jaxbandit.experiments.joining import additions
 
@@ -123,5 +134,5 @@ def _finish_writing(results: xr.Dataset, out: Path) -> None:
     except InputError:  # damaged; the run that follows says so
         return
     if additions.is_in(results, added):
-        print_lines(*carrying_out.write_outputs(results, out))
+        print_lines(*carrying_out.write_outputs(results, out, outputs))
         checkpoint.forget(out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ import jax
 
 from jaxbandit.core.errors import ReturnedError, WriteError
 from jaxbandit.core.files.output_names import TABLE
-from jaxbandit.core.files.streams import print_error, print_lines
+from jaxbandit.core.files.streams import print_error, print_lines, print_note, shows_progress
 from jaxbandit.core.provenance import version
 from jaxbandit.engine import simulation
 from jaxbandit.engine.host import checkpoint, distributed
@@ -21,8 +21,26 @@ if TYPE_CHECKING:
 
     from jaxbandit.engine.plan import Plan
     from jaxbandit.engine.result import SimulationResult
+    from jaxbandit.experiments.output.export import Outputs
 
 # Modules that import xarray, pandas or matplotlib are imported in functions, after bad input is refused.
+
+
+def outputs_of(parsed: argparse.Namespace, begun: Mapping[str, object]) -> Outputs:
+    """The files to write: all but those that the arguments, or those of the begun run, leave out."""
+    from jaxbandit.experiments.output.export import Outputs
+
+    left_out = begun.get("left_out")
+    before = left_out if isinstance(left_out, list) else []
+    return Outputs(
+        figures=not (parsed.no_figures or "figures" in before), page=not (parsed.no_html or "html" in before)
+    )
+
+
+def left_out(outputs: Outputs) -> dict[str, list[str]]:
+    """What `jaxbandit resume` needs of the outputs."""
+    names = [name for name, wanted in (("figures", outputs.figures), ("html", outputs.page)) if not wanted]
+    return {"left_out": names} if names else {}
 
 
 def versions() -> dict[str, str]:
@@ -50,11 +68,11 @@ def carry_out(
         The result of the simulation; None where another process was faster.
     """
     if (need := plan.results_bytes()) > 1 << 30:
-        print_error(f"note: results will take about {need / 2**30:.1f} GiB of memory")
+        print_note(f"results will take about {need / 2**30:.1f} GiB of memory")
     lines: Sequence[str] = [f"another process has finished this run; its results are in {out}/"]
     simulated = False
     try:
-        result = simulation.run(plan, progress=sys.stderr.isatty(), keep=out, about={**about, **versions()})
+        result = simulation.run(plan, progress=shows_progress(), keep=out, about={**about, **versions()})
         simulated = True
         with distributed.together():
             if distributed.number() == 0 and not is_finished(simulated):
@@ -76,12 +94,12 @@ def carry_out(
     return result
 
 
-def write_outputs(results: xr.Dataset, out: Path) -> tuple[str, str]:
+def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs) -> tuple[str, str]:
     """Write the output directory, and return the table to print and the line about the files."""
     from jaxbandit.experiments import summary
     from jaxbandit.experiments.output import export
 
-    names = [path.name for path in export.write_outputs(results, out)]
+    names = [path.name for path in export.write_outputs(results, out, outputs, out.absolute().name)]
     table = summary.table(results, f"{out}/{TABLE}") if TABLE in names else summary.table(results)
     return table, f"wrote {', '.join(names)} to {out}/"
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import difflib
+import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from jaxbandit.cli.lists import KINDS, list_command
 from jaxbandit.cli.policies import policies_command
 from jaxbandit.cli.reproduce import reproduce_command
 from jaxbandit.cli.run import resume_command, run_command
@@ -13,8 +17,14 @@ from jaxbandit.cli.tune import tune_command
 from jaxbandit.core.provenance import version
 from jaxbandit.papers import PAPERS
 
+EXAMPLES = """\
+examples:
+  jaxbandit run quickstart
+  jaxbandit policies fair-learn
+  jaxbandit list delays"""
 RUN = """\
-Simulate the policies of a config, print a summary table, and write the results and figures to DIR.
+Simulate the policies of a config, print a summary table, and write to DIR: the results (results.nc), a page to walk
+around in (results.html), figures and, for a grid, a table (table.csv).
 
 Finished blocks of runs are saved in DIR/unfinished until DIR/results.nc is written. After an interruption
 (Ctrl-C, a kill, a power cut), `jaxbandit resume DIR` or the same command again continues the run."""
@@ -26,6 +36,8 @@ examples:
   jaxbandit run my.toml --until "regret_stderr<0.5"
   jaxbandit run my.toml --add --set simulation.seeds=2000
   jaxbandit run my.toml --import my_policies.py
+  jaxbandit run penalties/figure-2-k5 --set simulation.seeds=50     (a config of `jaxbandit list configs`)
+  jaxbandit run results/my/results.nc --out results/again           (the config that results hold)
 """
 RESUME = """\
 Continue an interrupted run. It ends as `jaxbandit run` would have, with the same results."""
@@ -52,13 +64,53 @@ examples:
   jaxbandit reproduce guarantees --quick
   jaxbandit reproduce plays --figure 7
   jaxbandit reproduce --out results/all"""
-POLICIES = "List the policies: what each does, its source, and its parameters with their defaults."
+POLICIES = """\
+Print policies: what each does, its source, and its parameters with their ranges and defaults. With names, only these,
+each with the table that a config takes."""
+POLICIES_EXAMPLES = """\
+examples:
+  jaxbandit policies
+  jaxbandit policies fair-learn lfg
+  jaxbandit policies my-policy --import my_policies.py"""
+LIST = "Print the names that configs take, each with what it stands for and, where it has any, its parameters."
+LIST_EXAMPLES = """\
+examples:
+  jaxbandit list delays
+  jaxbandit list configs"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that suggests the nearest command and the nearest option."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; an option that does not exist raises the error of the parser that it was given to."""
+        parsed, left = super().parse_known_args(args, namespace)
+        for word in left:
+            if word.startswith("-"):
+                self.error(f"unknown option {word}{self._nearest(word.partition('=')[0], self._option_string_actions)}")
+        return parsed, left
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            names = list(action.choices)
+            self.error(f"unknown command {value!r}{self._nearest(str(value), names)}; commands: {', '.join(names)}")
+        super()._check_value(action, value)
+
+    @staticmethod
+    def _nearest(word: str, known: Sequence[str] | dict[str, Any]) -> str:
+        near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+        return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command line; `command` of the parsed arguments is the function to call."""
     about = "Simulate fair and delayed multi-armed bandits in batches. `jaxbandit COMMAND --help` explains a command."
-    parser = argparse.ArgumentParser(prog="jaxbandit", description=about)
+    parser = _Parser(
+        prog="jaxbandit",
+        description=about,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"jaxbandit {version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
@@ -72,17 +124,23 @@ def make_parser() -> argparse.ArgumentParser:
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.set_defaults(command=function)
+        command.set_defaults(command=function, quiet=False)
         return command
 
     run = add("run", run_command, "simulate the policies of a config", RUN, RUN_EXAMPLES)
     resume = add("resume", resume_command, "continue an interrupted run", RESUME, RESUME_EXAMPLES)
     tune = add("tune", tune_command, "find the best parameters of a policy", TUNE, TUNE_EXAMPLES)
-    papers = "\n".join(f"  {name:15}{paper.citation}" for name, paper in PAPERS.items())
+    papers = "\n".join(
+        textwrap.fill(paper.citation, 100, initial_indent=f"  {name:15}", subsequent_indent=" " * 17)
+        for name, paper in PAPERS.items()
+    )
     reproduce = add(
         "reproduce", reproduce_command, "reproduce the papers", REPRODUCE, f"papers:\n{papers}\n\n{REPRODUCE_EXAMPLES}"
     )
-    policies = add("policies", policies_command, "list the policies and their parameters", POLICIES)
+    policies = add("policies", policies_command, "print the policies and their parameters", POLICIES, POLICIES_EXAMPLES)
+    policies.add_argument("names", nargs="*", metavar="NAME", help="the policies to print (default: all)")
+    lists = add("list", list_command, "print the names that configs take", LIST, LIST_EXAMPLES)
+    lists.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
     for command in (run, tune):
         _add_config_arguments(command)
     run.add_argument(
@@ -95,8 +153,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     resume.add_argument("out", type=Path, metavar="DIR", help="the output directory of the interrupted run")
     for command in (run, resume):
+        command.add_argument("--no-figures", action="store_true", help="draw no figures")
+        command.add_argument("--no-html", action="store_true", help="make no page results.html")
         _add_process_arguments(command)
-    for command in (run, resume, tune, policies):
+    for command in (run, resume, tune, reproduce):
+        command.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    for command in (run, resume, tune, policies, lists):
         command.add_argument(
             "--import",
             dest="imports",
@@ -125,7 +187,12 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_config_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the commands that read a config."""
-    command.add_argument("config", type=Path, metavar="CONFIG.toml", help="the config, described in README.md")
+    command.add_argument(
+        "config",
+        type=Path,
+        metavar="CONFIG",
+        help="the config: a TOML file, results.nc, or a name of `jaxbandit list configs`",
+    )
     command.add_argument(
         "--out", type=Path, metavar="DIR", help="the output directory (default: results/<config name>)"
     )

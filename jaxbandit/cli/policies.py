@@ -7,7 +7,8 @@ import re
 import textwrap
 
 from jaxbandit.cli.imports import import_files
-from jaxbandit.core.component import Component
+from jaxbandit.core.component import Component, range_in_words
+from jaxbandit.core.errors import unknown_name
 from jaxbandit.core.files.streams import print_lines
 from jaxbandit.policies.base import Alias, Policy
 
@@ -15,19 +16,48 @@ _SECTION = re.compile(r"\n\n(?:Source|Raises|Example):\s")  # of a docstring
 
 
 def policies_command(parsed: argparse.Namespace) -> int:
-    """Print every policy with its source and its parameters."""
+    """Print policies with their sources and parameters: all, or those that are named."""
     import_files(parsed.imports)
-    for name, entry in Policy.registry.items():
-        if isinstance(entry, Alias):
-            print_lines(f"{name}\n    {entry.summary}")
-            continue
-        description = _SECTION.split(entry.own_docstring(), maxsplit=1)[0]
-        about = f"{description}\nsource: {entry.source}" if entry.source else description
-        print_lines(f"{name}\n{textwrap.indent(about, '    ')}")
-        for parameter, field in entry.parameters().items():
-            default = "" if field.default is None else f" = {_default_text(field.default)}"
-            print_lines(f"    {parameter}{default}: {field.metadata.get('doc', '')}")
+    for name in parsed.names:
+        if name not in Policy.registry:
+            raise unknown_name("NAME", name, Policy.registry)
+    for name in parsed.names or Policy.registry:
+        found = Policy.registry[name]
+        print_lines(name, *(_alias_lines(found) if isinstance(found, Alias) else _policy_lines(found)))
+        if parsed.names:
+            print_lines("", *_table_lines(name), "")
     return 0
+
+
+def _alias_lines(alias: Alias) -> list[str]:
+    return [f"    {alias.summary}"]
+
+
+def _policy_lines(policy: type[Policy]) -> list[str]:
+    """Description, source and parameters of a policy."""
+    description = _SECTION.split(policy.own_docstring(), maxsplit=1)[0]
+    about = f"{description}\nsource: {policy.source}" if policy.source else description
+    return [textwrap.indent(about, "    "), *parameter_lines(policy)]
+
+
+def parameter_lines(component: type[Component]) -> list[str]:
+    """A line per parameter: its name, default, range and meaning."""
+    lines = []
+    for name, field in component.parameters().items():
+        held: object = field.default
+        default = f" = {_default_text(held)}" if isinstance(held, Component | int | float) else ""
+        ends = range_in_words(field)
+        lines.append(f"    {name}{default}{f' ({ends})' if ends else ''}: {field.metadata.get('doc', '')}")
+    return lines
+
+
+def _table_lines(name: str) -> list[str]:
+    """The table of a config, with the parameters that have a default."""
+    found = Policy.registry[name]
+    fields = {} if isinstance(found, Alias) else found.parameters()
+    given = {key: field.default for key, field in fields.items() if isinstance(field.default, Component | int | float)}
+    assignments = [f"{key} = {_default_text(value)}" for key, value in given.items()]
+    return ["    [[policies]]", f'    kind = "{name}"', *(f"    {line}" for line in assignments)]
 
 
 def _default_text(value: Component | float) -> str:

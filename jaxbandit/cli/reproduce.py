@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from jaxbandit.cli.preparation import check_writable, prepare_machine
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.files.streams import print_lines
+from jaxbandit.core.files.streams import print_lines, shows_progress
 from jaxbandit.papers import Sizes
 
 
@@ -26,7 +25,7 @@ def reproduce_command(parsed: argparse.Namespace) -> int:
             "--figure", parsed.figure, "must be given with a PAPER, as in `jaxbandit reproduce plays --figure 7`"
         )
     check_writable(out, report.FILES.__contains__)
-    sizes, progress = Sizes(parsed.quick, parsed.conversion_log), sys.stderr.isatty()
+    sizes, progress = Sizes(parsed.quick, parsed.conversion_log), shows_progress()
     if parsed.figure is not None:
         files = reproduce.draw_figure(names[0], parsed.figure, out, sizes, progress)
         print_lines(f"wrote {' and '.join(map(str, files))}")

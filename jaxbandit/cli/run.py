@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,8 @@ def run_command(parsed: argparse.Namespace) -> int:
         config["simulation"]["until"] = parsed.until
     out = parsed.out or default_out(parsed.config)
     if parsed.add:
-        return add(config, out, parsed, parsed.imports)
-    return _simulate(config, out, parsed, parsed.imports, parsed.force)
+        return add(config, out, parsed, parsed.imports, {})
+    return _simulate(config, out, parsed, parsed.imports, {"force": parsed.force})
 
 
 def resume_command(parsed: argparse.Namespace) -> int:
@@ -67,12 +67,19 @@ def resume_command(parsed: argparse.Namespace) -> int:
         raise InputError("DIR", str(out), "must hold an unfinished run with its config; this one has none") from None
     imports = imports_of_run(about.get("imports"), parsed.imports)
     if "add" in about:
-        return add(config, out, parsed, imports)
-    return _simulate(config, out, parsed, imports, about.get("force") is True)
+        return add(config, out, parsed, imports, about)
+    return _simulate(config, out, parsed, imports, about)
 
 
-def _simulate(config: Table, out: Path, parsed: argparse.Namespace, files: Sequence[Path], force: bool) -> int:
-    """Run a config and write its output directory; the common part of `run` and `resume`."""
+def _simulate(
+    config: Table, out: Path, parsed: argparse.Namespace, files: Sequence[Path], begun: Mapping[str, object]
+) -> int:
+    """Run a config and write its output directory; the common part of `run` and `resume`.
+
+    Args:
+        begun: what the run's progress holds of its arguments.
+    """
+    force = begun.get("force") is True
     prepare_machine(parsed)
     with distributed.together():
         imports = import_files(files)
@@ -82,10 +89,11 @@ def _simulate(config: Table, out: Path, parsed: argparse.Namespace, files: Seque
 
         previous_run.check_replaceable(out, config, plan, force)
         before = previous_run.stamp(out)
+        outputs = carrying_out.outputs_of(parsed, begun)
 
     def write(result: SimulationResult) -> list[str]:
         results = carrying_out.simulated_dataset(plan, result, config, imports)
-        table, files = carrying_out.write_outputs(results, out)
+        table, files = carrying_out.write_outputs(results, out, outputs)
         return [table, carrying_out.speed_line(results), files]
 
     def is_finished(simulated: bool) -> bool:
@@ -95,7 +103,8 @@ def _simulate(config: Table, out: Path, parsed: argparse.Namespace, files: Seque
         """
         return not checkpoint.begun(out) and previous_run.is_finished(out, config, () if simulated else before)
 
-    about = carrying_out.resume_table(tomli_w.dumps(config), imports, **({"force": True} if force else {}))
+    forced = {"force": True} if force else {}
+    about = carrying_out.resume_table(tomli_w.dumps(config), imports, **forced, **carrying_out.left_out(outputs))
     result = carrying_out.carry_out(plan, out, about, write, is_finished)
     if result is not None and result.short is not None:
         print_error(result.short)

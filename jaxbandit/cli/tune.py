@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from jaxbandit.cli.imports import import_files
 from jaxbandit.cli.preparation import check_writable, default_out, prepare_machine
-from jaxbandit.core.files.streams import print_lines
+from jaxbandit.core.files.streams import print_lines, shows_progress
 from jaxbandit.experiments.configs import config as configs
 
 
@@ -21,7 +20,7 @@ def tune_command(parsed: argparse.Namespace) -> int:
     task = tasks.make_task(config)
     out = parsed.out or default_out(parsed.config)
     check_writable(out, tasks.FILES.__contains__)
-    made = task.run(out, progress=sys.stderr.isatty())
+    made = task.run(out, progress=shows_progress())
     written = tasks.write(task, made, out)
     print_lines(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
 from types import FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, dataclass_transform
 
 import jax
 import numpy as np
@@ -83,6 +83,7 @@ def derived() -> Any:
     return dataclasses.field(default=None, metadata={"derived": True}, repr=False)
 
 
+@dataclass_transform(frozen_default=True)  # a parameter with any value on its right is optional
 class Component:
     """A named building block with parameters.
 
@@ -100,10 +101,6 @@ class Component:
     name: ClassVar[str] = ""
     registry: ClassVar[dict[str, Any]]
     _own_docstring: ClassVar[str] = ""
-
-    if TYPE_CHECKING:  # a dataclass has it
-
-        def __init__(self, **parameters: Any) -> None: ...
 
     def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
         if name is not None:
@@ -259,7 +256,7 @@ def _with_parameters(docstring: str, parameters: Mapping[str, dataclasses.Field[
 def _parameter_line(name: str, field: dataclasses.Field[Any]) -> str:
     """`    name (range, default): meaning.`"""
     default = None if field.default in (None, dataclasses.MISSING) else _default_in_words(field.default)
-    about = [part for part in (_range(field), default and f"default {default}") if part]
+    about = [part for part in (range_in_words(field), default and f"default {default}") if part]
     meaning = str(field.metadata.get("doc") or "")
     end = "." if meaning and not meaning.endswith(".") else ""
     return f"    {name}{' (' + ', '.join(about) + ')' if about else ''}: {meaning}{end}".rstrip()
@@ -384,13 +381,13 @@ def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
 
 def _allowed(value: object, field: dataclasses.Field[Any]) -> str:
     """The allowed values of a parameter, in the words of an error about `value`."""
-    condition = _range(field)
+    condition = range_in_words(field)
     if condition:
         return number_or_numbers(value, condition)
     return number_or_numbers(value, "").strip().replace("number", "finite number")
 
 
-def _range(field: dataclasses.Field[Any]) -> str:
+def range_in_words(field: dataclasses.Field[Any]) -> str:
     """The range of a parameter in words: "from 0 to 1", ">= 0", or "" without limits."""
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if low is not None and high is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -216,3 +217,24 @@ def _cut(text: str, limit: int) -> str:
 def _one_line(text: str) -> str:
     """The text with line ends and other unprintable characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interruption with a message. A notebook shows the message in the place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of the exception."""
+        return [f"Interrupted: {self}"]
+
+
+@contextlib.contextmanager
+def interruption_told(words: Callable[[], str]) -> Iterator[None]:
+    """Within this context an interruption is raised as `Interrupted`.
+
+    Args:
+        words: gives the message, called when it happens.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(words()) from None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -18,31 +19,42 @@ from jaxbandit.engine.host.workers import Workers, finish, inherited, workers
 from jaxbandit.engine.plan import Plan
 
 
-def compile_programs(plan: Plan, pool: Workers) -> Plan:
+def compile_programs(plan: Plan, pool: Workers, compiled: Callable[[int], None] = lambda policies: None) -> Plan:
     """Compile the programs of every stack.
+
+    Args:
+        plan: what is planned.
+        pool: the threads that compile.
+        compiled: called with the number of policies of each program that is compiled, from these threads.
 
     Returns:
         The plan, with a stack split into its configurations where its policy takes parameters only as numbers.
     """
-    compiled = _compile_all(plan, pool)
-    failed = {number for number, future in enumerate(compiled) if future.exception() is not None}
+    futures = _compile_all(plan, pool, compiled)
+    failed = {number for number, future in enumerate(futures) if future.exception() is not None}
     for number in failed:
         if len(plan.stacks[number].configurations) == 1:
-            compiled[number].result()
+            futures[number].result()
     if failed:
         plan = plan.split(failed)
-        finish(_compile_all(plan, pool))
+        finish(_compile_all(plan, pool, lambda policies: None))
     return plan
 
 
-def _compile_all(plan: Plan, pool: Workers) -> list[Future[None]]:
+def _compile_all(plan: Plan, pool: Workers, compiled: Callable[[int], None]) -> list[Future[None]]:
     numbers = range(len(plan.stacks))
     made = [pool.submit(compile_stack, plan, number) for number in numbers]
     recorders = [pool.submit(_compile_recorder, plan, number) for number in numbers]
+    for stack, future in zip(plan.stacks, made, strict=True):
+        future.add_done_callback(functools.partial(_count, compiled, len(stack.configurations)))
     _wait(made)
     for future in recorders:
         future.cancel()  # no core was free for it, and `compile_stack` has compiled the recorder, too
     return made
+
+
+def _count(compiled: Callable[[int], None], policies: int, _: Future[None]) -> None:
+    compiled(policies)
 
 
 def _wait(futures: list[Future[None]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -28,6 +29,8 @@ from jaxbandit.engine.host.workers import Workers, finish, workers
 from jaxbandit.engine.plan import BlockTask, Plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.metrics.block_statistics import BlockStatistics
+
+LOG = logging.getLogger("jaxbandit")
 
 
 def run(
@@ -52,19 +55,21 @@ def run(
     begun = time.perf_counter()
     with distributed.together():
         checkpoint = None if keep is None else Checkpoint(keep, fingerprint.digest(plan), about or {})
-    with contextlib.nullcontext() if checkpoint is None else checkpoint, workers() as pool:
+    if isinstance(progress, bool):
+        total = plan.count_rounds(plan.seed_range(0, plan.settings.seeds))
+        progress = Progress(total, plan.problem.plays, shown=progress and distributed.number() == 0)
+    policies = len(plan.configurations)
+    with progress as bar, contextlib.nullcontext() if checkpoint is None else checkpoint, workers() as pool:
         with distributed.together():
-            plan = compile_programs(plan, pool)
+            plan = compile_programs(plan, pool, lambda some: bar.compiled(some, policies))
         plan = plan.with_sizes(_agreed_sizes(plan, checkpoint))
         compiled = time.perf_counter()
         if checkpoint is not None:
             checkpoint.since = compiled
-        if isinstance(progress, bool):
-            total = plan.count_rounds(plan.seed_range(0, plan.settings.seeds))
-            progress = Progress(total, plan.problem.plays, shown=progress and distributed.number() == 0)
-        with progress as bar:
-            statistics, seeds, short = _until_stopped(_Run(plan, pool, checkpoint, bar))
+        LOG.info("compiled %s policies in %.1f s", f"{policies:,}", compiled - begun)
+        statistics, seeds, short = _until_stopped(_Run(plan, pool, checkpoint, bar))
     done = time.perf_counter()
+    LOG.info("simulated %s seeds of %s policies in %.1f s", f"{seeds:,}", f"{policies:,}", done - compiled)
     before = 0.0 if checkpoint is None else checkpoint.seconds
     return SimulationResult(
         rounds=plan.rounds,

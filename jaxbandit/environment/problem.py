@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxbandit.core import prng
 from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, suggest_keywords, unknown_key
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, number_or_numbers, per_arm, to_python
@@ -63,7 +64,9 @@ class Problem:
         opportunity: the fairness function f, where arm k is to be selected in a share f(mu)_k of the rounds
             (opportunities paper): a name ("zero", "uniform", "linear", "softmax", "power", "constant",
             "piecewise-linear"), a table, or an `Opportunity`. The means must lie in [0, 1]. Default: None.
-        key: the random key with which means are drawn: an integer, or a key of `jax.random`. Default: 0.
+        key: the random key with which means are drawn: an integer, or a key of `jax.random`. Default: 0. In a table
+            for `simulate` or a config, the default is the key of the simulation; a `key` of the table keeps the means
+            the same for other keys of the simulation.
 
     Attributes:
         arms: K.
@@ -86,7 +89,10 @@ class Problem:
         (5, 100)
     """
 
-    KEYS = ("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit", "opportunity")
+    KEYS = (
+        *("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit", "opportunity"),
+        "key",
+    )
 
     @suggest_keywords
     def __init__(
@@ -120,13 +126,26 @@ class Problem:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], key: object) -> Problem:
-        """The problem of a config's `[problem]` table; `key` is the random key with which means are drawn."""
+        """The problem of a config's `[problem]` table.
+
+        Args:
+            table: the table.
+            key: the random key with which means are drawn, unless the table has a `key` of its own.
+        """
         for name in table:
             if name not in cls.KEYS:
                 raise unknown_key(f"problem.{name}", table[name], cls.KEYS)
         if "means" not in table:
             raise InputError("problem.means", None, mean_rewards.ALLOWED)
-        return cls(**table, key=key)
+        own = {name: value for name, value in table.items() if name != "key"}
+        return cls(**own, key=cls._own_key(table["key"]) if "key" in table else key)
+
+    @staticmethod
+    def _own_key(key: object) -> int:
+        try:
+            return prng.key_as_integer(key)
+        except InputError as error:
+            raise error.with_key("problem.key") from None
 
     def as_table(self) -> dict[str, Any]:
         """The `[problem]` table of a config that describes the same problem; drawn means are listed as numbers."""
@@ -138,6 +157,15 @@ class Problem:
             if (values := getattr(self, name)) is not None:
                 table[name] = _rows(values)
         return table
+
+    def as_given_table(self) -> dict[str, Any]:
+        """`as_table`, with components of classes that no config can name as they are."""
+        unnamed = {
+            name: component
+            for name, component in self._given.items()
+            if type(component).registry.get(component.name) is not type(component)
+        }
+        return self.as_table() | unnamed
 
     def replace(self, **values: Any) -> Self:
         """A problem with other values of some arguments.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.errors import InputError, interruption_told, suggest_keywords
 from jaxbandit.core.input_values import boolean
 from jaxbandit.engine import simulation
-from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget
+from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget, kept_in_words
 from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -34,6 +34,7 @@ from jaxbandit.policies.base import Policy, policy
 if TYPE_CHECKING:
     import xarray as xr
 
+LOG = logging.getLogger("jaxbandit")
 PolicyLike = str | Policy | type[Policy] | Mapping[str, object]
 
 
@@ -77,8 +78,9 @@ def simulate(
             defines, your own among them.
         block: the number of runs that are simulated together; default: a number that suits the device. Results do not
             depend on it.
-        grid: a grid over the problem, which must then be a table: lists of values under keys of the problem, such as
-            `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination.
+        grid: a grid over the problem: lists of values under keys of the problem, such as
+            `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination. Means of a
+            `Problem` that were drawn stay the same at all points.
         until: a stopping rule, such as "regret_stderr<0.5". After `seeds` runs per policy and instance, more seeds are
             added until the standard error of the metric's mean at T is below the number for every policy and every
             instance. "stderr<0.5" takes the first recorded metric. If the memory is full before, a warning says so.
@@ -123,6 +125,7 @@ def simulate(
         InputError: an argument is invalid; the error names it, its value and the rule.
         ReturnedError: a method of one of your classes returned a value that cannot be used. It is an `InputError`.
         WriteError: a file cannot be written to `keep`; the files that were there before are unchanged.
+        KeyboardInterrupt: the call was interrupted; the message says what is kept.
         FloatingPointError: an index is not a number, a metric or a sum of rewards is not finite, or a metric is too
             large for an exact mean. The error names the policy, the round, and the metric or the arm.
 
@@ -147,10 +150,11 @@ def simulate(
     folder = checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)
     if (need := plan.results_bytes()) > 1 << 30:
-        warnings.warn(f"results will take about {need / 2**30:.1f} GiB of memory", stacklevel=3)
-    result = _run(plan, show, folder, tomli_w.dumps(config))
+        LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
+    with interruption_told(lambda: kept_in_words(folder)):
+        result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
-        warnings.warn(result.short, stacklevel=3)
+        LOG.warning("%s", result.short)
     results = dataset(plan, result, config)
     if folder is not None:
         forget(folder)
@@ -173,9 +177,9 @@ def _problem_points(
 ) -> tuple[Problem | Mapping[str, object], object, list[ProblemPoint]]:
     """The problem and the grid over it in Python's types, and the problems of the grid's points."""
     if isinstance(problem, Problem):
-        if grid is not None:
-            raise InputError("grid", grid, "cannot vary a Problem; give the problem as a table (dict)")
-        return problem, None, [ProblemPoint({}, problem)]
+        if grid is None:
+            return problem, None, [ProblemPoint({}, problem)]
+        problem = problem.as_given_table()
     table, axes = in_python_types(problem_table(problem), "problem"), in_python_types(grid, "grid")
     return table, axes, configs.problem_points(table, axes, key)
 

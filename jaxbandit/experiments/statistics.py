@@ -94,6 +94,50 @@ def needed_keys(metric: str) -> int:
     return len(METRICS[metric].needs) if metric in METRICS else 0
 
 
+def distinct_metrics(results: xr.Dataset) -> dict[str, list[str]]:
+    """The recorded metrics, those that need most of the problem first.
+
+    With one play r-regret and c-regret differ only in the rounding of tau_k t, by less than the sum of the gaps: they
+    are one entry.
+
+    Returns:
+        By the name of the first of some such metrics, the names of all of them.
+    """
+    found = {name: [name] for name in sorted(recorded_metrics(results), key=needed_keys, reverse=True)}
+    if {"r_regret", "c_regret"} <= set(found) and _differ_in_rounding(results):
+        found["r_regret"] += found.pop("c_regret")
+    return found
+
+
+def _differ_in_rounding(results: xr.Dataset) -> bool:
+    """Whether r-regret and c-regret differ by at most the sum of the gaps in every run at T, as with one play."""
+    if results.attrs.get("plays") != 1 or "means" not in results:
+        return False
+    gaps = (results.means.max("arm") - results.means).sum("arm")
+    apart = abs(results.c_regret_final - results.r_regret_final) - gaps
+    return bool((apart <= 1e-6).all())
+
+
+def joint_label(results: xr.Dataset, metrics: Sequence[str]) -> str:
+    """The label of metrics that are shown together, as "r-regret ≈ c-regret (reward)"."""
+    labels = [metric_label(results, name) for name in metrics]
+    return " ≈ ".join([*(label.partition(" (")[0] for label in labels[:-1]), labels[-1]])
+
+
+def panel_labels(results: xr.Dataset, metrics: Sequence[str] | None) -> dict[str, str]:
+    """The metrics to draw, one panel each, with their labels: those that are named, or `distinct_metrics`.
+
+    Raises:
+        InputError: as `chosen_metrics`, or no metric.
+    """
+    names = chosen_metrics(results, metrics)
+    if not names:
+        raise InputError("metrics", names, "must name at least one metric")
+    if metrics is not None:
+        return {name: metric_label(results, name) for name in names}
+    return {name: joint_label(results, equal) for name, equal in distinct_metrics(results).items()}
+
+
 def chosen_metrics(results: xr.Dataset, metrics: Sequence[str] | None) -> list[str]:
     """The named metrics without repetitions, or all that are recorded.
 

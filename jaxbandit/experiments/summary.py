@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups, ranked_positions, ranking_metric
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups, ranked_within_problems, ranking_metric
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,
+    distinct_metrics,
     mean_over_instances,
-    recorded_metrics,
     sample_size,
     with_error,
 )
@@ -32,6 +32,9 @@ def __dir__() -> list[str]:
 @checked_results
 def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)") -> str:
     """The results at T as text: one line per policy, one column per metric, numbers aligned.
+
+    Metrics that need most of the problem come first, and r-regret and c-regret share a column with one play,
+    where they differ only in the rounding of tau_k t.
 
     A number is the mean over instances and runs with the half width of its 95 % confidence interval. If a group (a
     grid, or policies of one kind) has more than 24 policies, the table lists its ten best, the best first. The ranking
@@ -66,11 +69,11 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
 def _columns(last: xr.Dataset) -> dict[str, list[str]]:
     """The numbers of each metric as text, one per policy."""
     columns = {}
-    for name in recorded_metrics(last):
+    for name, equal in distinct_metrics(last).items():
         mean, error = (a.values for a in mean_over_instances(last, name))
         half = CONFIDENCE * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
-        columns[name] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
-    if "max_deficit" in columns:
+        columns[" ≈ ".join(equal)] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
+    if "max_deficit" in last:
         ever = last.max_deficit_ever.max(("instance", "seed")).values
         columns["max_deficit_ever"] = [f"{value:.2f}" for value in ever]
     return columns
@@ -95,7 +98,7 @@ def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[st
         if len(positions) <= MOST_SHOWN:
             listed += [(int(position), int(position)) for position in positions]
             continue
-        best = ranked_positions(results, metric, positions)[:_LISTED]
+        best = ranked_within_problems(results, metric, positions)[:_LISTED]
         listed += [(int(positions[0]), int(position)) for position in best]
         ranking = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
         notes.append(f"{name}: the {_LISTED} {ranking} of {len(positions):,} policies; all are in")

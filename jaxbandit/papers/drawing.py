@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 from numpy.typing import ArrayLike
 
+from jaxbandit.experiments.plots.canvas import new_figure
 from jaxbandit.experiments.plots.lines import curve_with_bands
 from jaxbandit.experiments.plots.style import styles
 from jaxbandit.experiments.statistics import CONFIDENCE, mean_over_instances, sample_size
@@ -40,7 +40,7 @@ def panels(
         The figure, and its axes, `[rows, columns]`.
     """
     size = (width * columns, height * rows)
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **more)
+    return new_figure(rows, columns, figsize=size, **more)
 
 
 def curves(axis: Axes, results: xr.Dataset, metric: str, labels: Sequence[str] = (), **look: Any) -> None:

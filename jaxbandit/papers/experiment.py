@@ -14,9 +14,7 @@ from jaxbandit.core.files import checksums
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import expanded
-
-_PACKAGE = Path(__file__).parents[1]
-CONFIGS = next(folder for folder in (_PACKAGE / "configs", _PACKAGE.parent / "configs") if folder.is_dir())
+from jaxbandit.experiments.configs.installed_configs import CONFIGS
 
 Config = dict[str, Any]  # TOML: the values of its tables are of any type
 Changes = Mapping[str, object]  # by dotted config key, the value to set

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, nullcontext
@@ -23,7 +23,8 @@ from jaxbandit.engine.host.progress_bar import Parts
 from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
-from jaxbandit.experiments.plots.style import STYLE
+from jaxbandit.experiments.dashboard.contents import contents
+from jaxbandit.experiments.plots.canvas import house_style
 from jaxbandit.papers import GUARANTEES, MERIT, OPPORTUNITIES, PENALTIES, PLAYS, report
 from jaxbandit.papers.claim import Claim, Finding, PaperFigure
 from jaxbandit.papers.experiment import Data, Experiment, Paper, Sizes
@@ -49,6 +50,8 @@ from jaxbandit.papers.plays.figures import FIGURES as PLAYS_FIGURES
 from jaxbandit.papers.plays.findings import FINDINGS as PLAYS_FINDINGS
 from jaxbandit.papers.report.parameters import parameters_in_words
 from jaxbandit.papers.report.results import MeasuredFinding, PaperResults, Report, SavedFigure
+
+LOG = logging.getLogger("jaxbandit")
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Task:
             return False
         except (OSError, checksums.DamagedError) as error:
             problem = str(error) if isinstance(error, checksums.DamagedError) else f"{self.path} cannot be read"
-            warnings.warn(f"{problem}; its runs are simulated again", stacklevel=2)
+            LOG.warning("%s; its runs are simulated again", problem)
             return False
         made_by = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
         return made_by == (tomli_w.dumps(self.experiment.config), version())
@@ -284,7 +287,7 @@ def _tasks(reproduction: Reproduction, out: Path, sizes: Sizes) -> list[Task]:
 def _draw(figure: PaperFigure, data: Data, folder: Path, sizes: Sizes) -> list[Path]:
     """Draw a figure and save it: quick ones as PNG, others as PDF too. Returns its files, the PNG first."""
     formats = {".png": 120} if sizes.quick else {".png": 200, ".pdf": 200}
-    with plt.rc_context(STYLE):
+    with house_style():
         drawn = figure.draw(data)
         for suffix, dpi in formats.items():
             drawn.savefig(folder / f"{figure.name}{suffix}", dpi=dpi)
@@ -304,15 +307,20 @@ def _results(reproduction: Reproduction, tasks: Sequence[Task], out: Path, sizes
         drawn = [data.config(one) for one in figure.experiments if one in data]
         parameters = parameters_in_words(drawn, figure.assumed)
         command = _command(name, figure, sizes)
-        saved.append(SavedFigure(figure.name, figure.caption, parameters, command, file))
+        shown = tuple(one for one in figure.experiments if one in data)
+        saved.append(SavedFigure(figure.name, figure.caption, parameters, command, file, shown))
     decided = [(claim, claim.weigh(data)) for claim in reproduction.claims if all(one in data for one in claim.needs)]
     if sizes.quick:
         decided = [(claim, evidence.at_quick_sizes()) for claim, evidence in decided]
     measured = [MeasuredFinding(one, *one.measure()) for one in reproduction.findings]
+    pages = {
+        one: contents(data[one], (), one, f"{name}/data/{one}.nc")
+        for one in dict.fromkeys(one for figure in saved for one in figure.experiments)
+    }
     seconds = sum(float(data[one].attrs["compile_seconds"] + data[one].attrs["run_seconds"]) for one in data.files)
     device = data[next(iter(data.files))].attrs["device"]
     gc.collect()  # the datasets of a paper take hundreds of MiB
-    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured)
+    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured, pages)
 
 
 def _command(name: str, figure: PaperFigure, sizes: Sizes) -> str:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from jaxbandit.experiments.plots.style import STYLE
+from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.statistics import CONFIDENCE
 from jaxbandit.tuning.goal import Goal
 from jaxbandit.tuning.search.points import Point
@@ -22,13 +22,13 @@ _MOST_LABELS = 8  # curves of parameters in a panel with a legend
 
 def draw(path: xr.Dataset, result: Point, goal: Goal, folder: Path, name: str = "tuning") -> None:
     """Draw the figure of `tuning_figure` as PNG and PDF into an existing folder."""
-    with plt.rc_context(STYLE):
-        figure = tuning_figure(path, result, goal)
-        for suffix in (".png", ".pdf"):
-            figure.savefig(folder / f"{name}{suffix}", bbox_inches="tight")
-        plt.close(figure)
+    figure = tuning_figure(path, result, goal)
+    for suffix in (".png", ".pdf"):
+        figure.savefig(folder / f"{name}{suffix}", bbox_inches="tight")
+    plt.close(figure)
 
 
+@styled
 def tuning_figure(path: xr.Dataset, result: Point, goal: Goal) -> Figure:
     """The objective and each limited metric (means with 95 % intervals), the parameters, and the prices of the limits.
 
@@ -40,28 +40,26 @@ def tuning_figure(path: xr.Dataset, result: Point, goal: Goal) -> Figure:
         goal: its goal.
     """
     limits = goal.limits
-    plt.get_backend()  # loads the backend: inside `rc_context`, a notebook would stop showing later figures
     metrics = list(dict.fromkeys(map(goal.name_of, limits)))
     count = 2 + len(metrics) + bool(limits)
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, count, figsize=(2.4 * count, 2.1), layout="constrained")
-        _mean(axes[0], path, "objective", result.objective, result.objective_stderr)
-        axes[0].set_ylabel(goal.objective.label)
-        for axis, name in zip(axes[1:], metrics, strict=False):
-            _mean(axis, path, name, result.limited[name], result.limited_stderr[name])
-            for limit in limits:
-                if goal.name_of(limit) == name:
-                    axis.axhline(limit.bound, color=_LIMIT, linestyle="--", label=str(limit))
-            axis.set_ylabel(name.replace("_", " "))
-        axes[0].legend(frameon=False)
-        if metrics:
-            axes[1].legend(frameon=False)
-        _parameters(axes[1 + len(metrics)], path, result)
-        if limits:
-            _prices(axes[-1], path)
-        for axis in axes:
-            axis.set_xlabel("step")
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure, (axes,) = new_figure(1, count, figsize=(2.4 * count, 2.1))
+    _mean(axes[0], path, "objective", result.objective, result.objective_stderr)
+    axes[0].set_ylabel(goal.objective.label)
+    for axis, name in zip(axes[1:], metrics, strict=False):
+        _mean(axis, path, name, result.limited[name], result.limited_stderr[name])
+        for limit in limits:
+            if goal.name_of(limit) == name:
+                axis.axhline(limit.bound, color=_LIMIT, linestyle="--", label=str(limit))
+        axis.set_ylabel(name.replace("_", " "))
+    axes[0].legend(frameon=False)
+    if metrics:
+        axes[1].legend(frameon=False)
+    _parameters(axes[1 + len(metrics)], path, result)
+    if limits:
+        _prices(axes[-1], path)
+    for axis in axes:
+        axis.set_xlabel("step")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 

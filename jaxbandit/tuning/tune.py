@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from numpy.typing import ArrayLike
 
-from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.errors import InputError, interruption_told, suggest_keywords
 from jaxbandit.core.input_values import boolean, finite_numbers, whole_number
-from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget
+from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget, kept_in_words
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.policies.base import Policy
@@ -129,7 +129,8 @@ def tune(
     """
     arguments = {name: value for name, value in locals().items() if name not in ("keep", "progress")}
     run, folder = make_run(**arguments), checkpoint_folder(keep)
-    tuned = run.carry_out(folder, shown=boolean(progress, "progress"))
+    with interruption_told(lambda: kept_in_words(folder)):
+        tuned = run.carry_out(folder, shown=boolean(progress, "progress"))
     if folder is not None:
         forget(folder)
     for sentence in tuned.warnings:

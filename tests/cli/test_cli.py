@@ -83,7 +83,9 @@ def names(folder):
 def test_a_run_writes_results_and_figures(done):
     folder, out, err = done
     suffixes = (".png", ".pdf")
-    assert names(folder) == sorted([*(f + s for f in FIGURES for s in suffixes), "results.nc", "table.csv"])
+    assert names(folder) == sorted(
+        [*(f + s for f in FIGURES for s in suffixes), "results.html", "results.nc", "table.csv"]
+    )
     for figure in FIGURES:
         png, pdf = ((folder / f"{figure}{suffix}").read_bytes() for suffix in suffixes)
         assert png.startswith(b"\x89PNG\r\n\x1a\n")
@@ -92,11 +94,11 @@ def test_a_run_writes_results_and_figures(done):
         assert pdf.startswith(b"%PDF")
     assert err == ""
     lines = out.splitlines()
-    assert lines[0].split()[:2] == ["policy", "regret"]
+    assert lines[0].split()[:2] == ["policy", "penalized"]
     assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
     assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
     assert "million rounds per second on " in lines[7]
-    files = ", ".join(["results.nc", "table.csv", *(f + s for f in FIGURES for s in suffixes)])
+    files = ", ".join(["results.nc", "table.csv", "results.html", *(f + s for f in FIGURES for s in suffixes)])
     assert lines[8:] == [f"wrote {files} to {folder}/"]
 
 
@@ -271,9 +273,9 @@ def test_policies_lists_every_policy_with_its_parameters(capsys):
     assert [line for line in lines if line and not line.startswith(" ") and line in Policy.registry] == list(
         Policy.registry
     )
-    assert "    eta = 1: weight of fairness against reward" in lines
+    assert "    eta = 1 (>= 0): weight of fairness against reward" in lines
     assert '    base = "ucb1": the index to which penalty rates are added' in lines
-    assert "    rounds_per_arm: N; default (T/K)^(2/3) log(T)^(1/3), rounded up" in lines
+    assert "    rounds_per_arm (>= 1): N; default (T/K)^(2/3) log(T)^(1/3), rounded up" in lines
     assert "    source: penalties paper, eq. 12, Alg. 1" in lines
 
 

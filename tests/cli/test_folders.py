@@ -7,6 +7,7 @@ import pytest
 import tomli_w
 import xarray as xr
 from interruption import assert_same, blocks, contents, interrupted, names, opened
+from logged import logged
 
 import jaxbandit as jb
 from jaxbandit import cli
@@ -21,7 +22,7 @@ CONFIG = {
     "problem": {"means": [0.9, 0.5, 0.1]},
     "policies": [{"kind": "ucb1"}],
 }
-MINE = ["pulls.pdf", "pulls.png", "results.nc"]  # what a run of this config writes
+MINE = ["pulls.pdf", "pulls.png", "results.html", "results.nc"]  # what a run of this config writes
 GRID = "policies.0.exploration=[1.0,2.0,3.0]"
 GRIDS = sorted([*MINE, "sweep.pdf", "sweep.png", "table.csv"])  # and of this grid
 HEX = "0123456789abcdef" * 2
@@ -142,7 +143,7 @@ def test_remains_of_killed_runs_are_removed(there):
     for path in remains:
         (there / "made" / path).parent.mkdir(parents=True, exist_ok=True)
         (there / "made" / path).write_bytes(b"half")
-    with pytest.warns(UserWarning, match="damaged or of another run"):
+    with logged("damaged or of another run"):
         jb.simulate(CONFIG["problem"], "ucb1", **CONFIG["simulation"], keep=there / "made")
     assert names(there / "made") == []
 
@@ -271,7 +272,9 @@ def test_names_of_figures_are_recognised(kind):
         assert not is_output(name)
 
 
-@pytest.mark.parametrize("name", ["results.nc", "table.csv", "pulls.png", "curves.pdf", "heat-maps-lfg.png"])
+@pytest.mark.parametrize(
+    "name", ["results.nc", "results.html", "table.csv", "pulls.png", "curves.pdf", "heat-maps-lfg.png"]
+)
 def test_a_folder_in_the_place_of_an_output_is_refused_before_work(there, capsys, name):
     (there / "made" / name).mkdir(parents=True)
     assert run() == 2
@@ -296,7 +299,7 @@ def meanwhile(monkeypatch, module, name, call):
 
 
 OTHER = "another process has finished this run; its results are in made/\n"
-SAME = "wrote results.nc, pulls.png, pulls.pdf to made/\n"
+SAME = "wrote results.nc, results.html, pulls.png, pulls.pdf to made/\n"
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_classes_of_a_file_are_named_in_configs_and_changes(there):
 def test_policies_lists_them(there, capsys):
     assert cli.main(["policies", "--import", "code/mine.py"]) == 0
     printed = capsys.readouterr().out
-    assert "my-optimist\n    The mean and a bonus that shrinks.\n    bonus = 1: weight of the bonus\n" in printed
+    assert "my-optimist\n    The mean and a bonus that shrinks.\n    bonus = 1 (>= 0): weight of the bonus\n" in printed
     assert "lfg\n" in printed
 
 

@@ -87,8 +87,8 @@ def test_resume_finishes_an_interrupted_run(there, regret, capsys):
     assert cli.main(["resume", "made"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert "wrote results.nc, pulls.png to made/" in printed.out
-    assert names(there / "made") == ["pulls.png", "results.nc"]
+    assert "wrote results.nc, results.html, pulls.png to made/" in printed.out
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]
     assert_same(opened(there / "made"), regret)
     assert cli.main(["resume", "made"]) == 0
     assert capsys.readouterr().out == "nothing to resume: made/results.nc is complete\n"
@@ -132,7 +132,7 @@ def test_interrupted_while_writing(there, regret, monkeypatch, module, name):
         assert run() == 130
     assert len(blocks(there / "made")) == 3
     assert cli.main(["resume", "made"]) == 0
-    assert names(there / "made") == ["pulls.png", "results.nc"]
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]
     assert_same(opened(there / "made"), regret)
 
 
@@ -157,7 +157,7 @@ def test_progress_is_removed_at_once(there, regret, capsys, monkeypatch):
     assert cli.main(["resume", "made"]) == 0
     assert "nothing to resume" in capsys.readouterr().out
     assert run("simulation.key=1", options=["--force"]) == 0
-    assert names(there / "made") == ["pulls.png", "results.nc"]
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]
 
 
 def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
@@ -170,7 +170,7 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     assert "resume it with the code, version and device that began it (`jaxbandit resume`, or" in text
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
-    assert names(there / "made") == ["pulls.png", "results.nc"]
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_a_full_disk_is_reported_and_existing_files_are_kept(there, regret, caps
     assert not [name for name in after if name.name.startswith(".")]
     assert cli.main(["resume", "made"] if done else ["run", "small.toml", "--force", "--out", "made"]) == 0
     assert_same(opened(there / "made"), regret)
-    assert names(there / "made") == ["pulls.png", "results.nc"]
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]
 
 
 def test_a_disk_that_is_full_at_the_figures_holds_the_results(there, regret, capsys, monkeypatch):
@@ -275,10 +275,10 @@ def test_a_disk_that_is_full_at_the_figures_holds_the_results(there, regret, cap
     assert capsys.readouterr().err == f"{KEPT}jaxbandit: made cannot be written: File too large\n"
     assert_same(opened(there / "made"), regret)
     assert (there / "made" / "pulls.png").read_bytes() == figure
-    assert names(there / "made") == ["pulls.png", "results.nc", FOLDER]
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc", FOLDER]
     assert cli.main(["resume", "made"]) == 0
     assert len((there / "made" / "pulls.png").read_bytes()) == 10**6
-    assert names(there / "made") == ["pulls.png", "results.nc"]
+    assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]
 
 
 @pytest.mark.parametrize("fate", ["gone", "a file", "read-only", "out is a file"])
@@ -315,4 +315,4 @@ def test_a_folder_that_disappears_during_a_run(there, regret, capsys, monkeypatc
         (made / "mine.txt").unlink()
     assert run() == 0
     assert_same(opened(made), regret)
-    assert names(made) == ["pulls.png", "results.nc"]
+    assert names(made) == ["pulls.png", "results.html", "results.nc"]

@@ -20,7 +20,7 @@ CONFIG = {
     "problem": {"means": [0.9, 0.5, 0.1]},
     "policies": [{"kind": "ucb1"}],
 }
-MINE = ["pulls.pdf", "pulls.png", "results.nc"]
+MINE = ["pulls.pdf", "pulls.png", "results.html", "results.nc"]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_broken_pipe_in_process(plain, monkeypatch, command):
     with open(write, "w") as out, contextlib.redirect_stdout(out):
         assert cli.main(command.split()) == 0
     assert names(plain) == (["made", "small.toml"] if command.startswith("run") else ["small.toml"])
-    assert not command.startswith("run") or names(plain / "made") == ["results.nc"]
+    assert not command.startswith("run") or names(plain / "made") == ["results.html", "results.nc"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -85,7 +85,7 @@ def test_a_full_standard_output_is_reported_and_results_are_written(plain, capsy
     with open("/dev/full", "w") as out, contextlib.redirect_stdout(out):
         assert cli.main(["run", "small.toml", "--out", "made"]) == 1
     assert error_line(capsys) == "jaxbandit: standard output cannot be written: No space left on device\n"
-    assert names(plain / "made") == ["results.nc"]
+    assert names(plain / "made") == ["results.html", "results.nc"]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
@@ -99,7 +99,7 @@ def test_characters_that_an_encoding_lacks_are_replaced(plain, encoding, command
     shown = out.buffer.getvalue().decode(encoding)
     assert ("??" if command.startswith("run") else "ucb1") in shown
     if command.startswith("run"):
-        assert names(plain / "made") == ["results.nc"]
+        assert names(plain / "made") == ["results.html", "results.nc"]
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
@@ -108,7 +108,7 @@ def test_a_stream_may_be_none(plain, monkeypatch, name):
     assert cli.main(["run", "small.toml", "--out", "made"]) == 0
     assert cli.main(["run", "small.toml", "--out", "small.toml"]) == 2
     assert getattr(sys, name) is None
-    assert names(plain / "made") == ["results.nc"]
+    assert names(plain / "made") == ["results.html", "results.nc"]
 
 
 def test_the_summary_is_printed_last(plain, monkeypatch):
@@ -123,7 +123,7 @@ def test_the_summary_is_printed_last(plain, monkeypatch):
     monkeypatch.setattr(cli.carrying_out, "print_lines", stop)
     with pytest.raises(Stopped):
         cli.main(["run", "small.toml", "--out", "made"])
-    assert names(plain / "made") == ["results.nc"]
+    assert names(plain / "made") == ["results.html", "results.nc"]
 
 
 # Names.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from harness import ONE_PLAY
+from logged import logged
 from stepping import DELAYS, PROBLEM, problem_for, scanned, some_cases
 
 import jaxbandit as jb
@@ -190,7 +191,7 @@ def test_switches_may_be_numpys():
 
 def test_large_results_are_announced(monkeypatch):
     monkeypatch.setattr(Plan, "results_bytes", lambda plan: 3 << 29)
-    with pytest.warns(UserWarning, match="^results will take about 1.5 GiB of memory$"):
+    with logged("^results will take about 1.5 GiB of memory$"):
         jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, record=3, metrics=[])
 
 

@@ -7,7 +7,9 @@ import pytest
 from made_up import T, crowd, grids_beside_ucb1, lfg, runs, unranked, without
 
 import jaxbandit as jb
-from jaxbandit.experiments import ranking, statistics, tables
+from jaxbandit.experiments import grids as tables
+from jaxbandit.experiments import statistics
+from jaxbandit.experiments.grids import ranking
 from jaxbandit.metrics.definitions import METRICS
 
 

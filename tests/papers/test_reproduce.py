@@ -6,6 +6,7 @@ import re
 import h5py
 import numpy as np
 import pytest
+from logged import logged
 
 from jaxbandit import cli
 from jaxbandit.core.errors import WriteError
@@ -202,9 +203,9 @@ def test_bad_requests_are_refused_before_work(arguments, error, capsys):
 def test_the_help_lists_the_papers(capsys):
     with pytest.raises(SystemExit):
         cli.main(["reproduce", "--help"])
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     for name, paper in PAPERS.items():
-        assert re.search(rf"^  {name} +{re.escape(paper.citation)}$", text, re.MULTILINE)
+        assert f" {name} {paper.citation}" in text
         assert paper.title in paper.citation
         assert paper.authors in paper.citation
 
@@ -257,7 +258,7 @@ def test_any_byte_that_is_flipped_is_noticed(data):
         damaged = bytearray(held)
         damaged[place] ^= 1 << rng.integers(8)
         data.write_bytes(damaged)
-        with pytest.warns(UserWarning, match=r"seeds-6\.nc is damaged or was altered; its runs are simulated again$"):
+        with logged(r"seeds-6\.nc is damaged or was altered; its runs are simulated again$"):
             assert not task.is_done()
 
 
@@ -265,7 +266,7 @@ def test_any_byte_that_is_flipped_is_noticed(data):
 def test_damaged_data_are_noticed(data, kind):
     DAMAGE[kind](data)
     words = "has no digest beside it" if kind == "no digest" else "is damaged or was altered"
-    with pytest.warns(UserWarning, match=f"^{re.escape(str(data))} {words}; its runs are simulated again$"):
+    with logged(f"^{re.escape(str(data))} {words}; its runs are simulated again$"):
         assert not task_of(data).is_done()
 
 
@@ -306,7 +307,7 @@ def test_data_without_their_digest_are_simulated_again(data, monkeypatch):
         patch.setattr(reproduce.checksums, "write_checksum", interrupt)
         with pytest.raises(KeyboardInterrupt), Parts(1.0, False) as parts:
             task.run(parts)
-    with pytest.warns(UserWarning, match="no digest"):
+    with logged("no digest"):
         assert not task.is_done()
     with Parts(1.0, False) as parts:
         task.run(parts)

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbandit.experiments.statistics import recorded_metrics
+from jaxbandit.metrics.definitions import METRICS
 
 T = 120
 MEANS = [0.5, 0.9, 0.1, 0.7]
@@ -32,6 +33,21 @@ def grid(kind, family=None, **lists):
     family = family or kind
     texts = [", ".join(f"{name}={value:g}" for name, value in point.items()) for point in points]
     return [one(f"{family} ({text})", kind, family, **point) for text, point in zip(texts, points, strict=True)]
+
+
+def by_relevance(results):
+    """The metrics of figures and summaries, with their labels: those that need most keys of the problem first.
+
+    With one play, r-regret stands for c-regret, too.
+    """
+    names = sorted(recorded_metrics(results), key=lambda name: -len(METRICS[name].needs))
+    labels = {name: METRICS[name].label for name in names}
+    if results.attrs.get("plays") == 1 and {"r_regret", "c_regret"} <= set(names):
+        gaps = (results.means.max("arm") - results.means).sum("arm")
+        if (abs(results.r_regret_final - results.c_regret_final) <= gaps + 1e-6).all():
+            del labels["c_regret"]
+            labels["r_regret"] = "r-regret ≈ c-regret (reward)"
+    return labels
 
 
 def made_up(policies, means=MEANS, fractions=FRACTIONS, penalties=0.3, plays=1, seeds=6, metrics=None, rounds=12):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logged import logged
 from small_problem import HORIZON, SEEDS, SMALL, START, TOML
 
 import jaxbandit as jb
@@ -122,7 +123,7 @@ def test_a_damaged_file_is_warned_about_and_simulated_again(uninterrupted, tmp_p
     content = bytearray(path.read_bytes())
     content[-100] ^= 1
     path.write_bytes({"cut": bytes(content[:-50]), "flipped": bytes(content), "empty": b""}[damage])
-    with pytest.warns(UserWarning, match=r"is damaged or of another run; its runs are simulated again"):
+    with logged(r"is damaged or of another run; its runs are simulated again"):
         found = tune(keep=tmp_path)
     assert_same(found, uninterrupted)
 

@@ -8,14 +8,14 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-RESULTS, TABLE = "results.nc", "table.csv"
+RESULTS, TABLE, PAGE = "results.nc", "table.csv", "results.html"
 # Names of figures; the last two may have an ending: sweep-eta.
 FIGURES = ("curves", "quantiles", "pulls", "selection-fractions", "tradeoff", "phases", "sweep", "heat-maps")
 SUFFIXES = (".png", ".pdf")
 HEX = "[0-9a-f]{32}"  # the random part of `unique_name`, as a regular expression
 
 _FIGURE = rf"(?:{'|'.join(FIGURES)})(?:-[A-Za-z0-9.-]+)?(?:{'|'.join(map(re.escape, SUFFIXES))})"
-_OUTPUT = re.compile(rf"{re.escape(RESULTS)}|{re.escape(TABLE)}|{_FIGURE}")
+_OUTPUT = re.compile(rf"{re.escape(RESULTS)}|{re.escape(TABLE)}|{re.escape(PAGE)}|{_FIGURE}")
 _TEMPORARY = re.compile(rf"\.(.+)\.(?:{HEX}|\d+)")  # digits: a process number, as in earlier versions
 
 

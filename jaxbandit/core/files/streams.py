@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,36 @@ from pathlib import Path
 from typing import TextIO
 
 from jaxbandit.core.errors import WriteError
+
+_quiet = [False]  # for all threads of a command
+
+
+@contextlib.contextmanager
+def quiet_streams(quiet: bool) -> Iterator[None]:
+    """Within this context, if `quiet`, nothing but errors is printed."""
+    before, _quiet[0] = _quiet[0], quiet
+    try:
+        yield
+    finally:
+        _quiet[0] = before
+
+
+def shows_progress() -> bool:
+    """Whether a command shows progress bars: on a terminal, unless the streams are quiet."""
+    return sys.stderr.isatty() and not _quiet[0]
+
+
+class Notes(logging.Handler):
+    """Prints the records of the logger `jaxbandit` as notes to standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_note(record.getMessage())
+
+
+def print_note(message: str) -> None:
+    """Print `jaxbandit: note: message` to standard error, unless the streams are quiet."""
+    if not _quiet[0]:
+        print_error(f"note: {message}")
 
 
 @contextlib.contextmanager
@@ -31,11 +62,15 @@ def usable_streams() -> Iterator[None]:
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines to standard output. If its reader has closed the pipe, nothing is printed from then on.
+    """Print lines to standard output, unless the streams are quiet.
+
+    If the reader has closed the pipe, nothing is printed from then on.
 
     Raises:
         WriteError: standard output cannot be written to.
     """
+    if _quiet[0]:
+        return
     try:
         print(*lines, sep="\n", flush=True)
     except OSError as error:

@@ -11,12 +11,12 @@ import contextlib
 import errno
 import hashlib
 import io
+import logging
 import math
 import os
 import re
 import time
 import tomllib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.files.output_names import HEX, is_folder, is_staged, remove_files, unique_name
 
+LOG = logging.getLogger("jaxbandit")
 Made = TypeVar("Made")
 
 FOLDER = "unfinished"
@@ -155,10 +156,10 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except OSError as error:
-            warnings.warn(f"{path} cannot be read ({error.strerror}); its runs are simulated again", stacklevel=2)
+            LOG.warning("%s cannot be read (%s); its runs are simulated again", path, error.strerror)
             return None
         except Exception:  # NumPy raises several kinds for damaged arrays
-            warnings.warn(f"{path} is damaged or of another run; its runs are simulated again", stacklevel=2)
+            LOG.warning("%s is damaged or of another run; its runs are simulated again", path)
             return None
         self.seconds = max(self.seconds, seconds)
         return part
@@ -235,6 +236,17 @@ def _arrays(content: bytes) -> tuple[dict[str, np.ndarray], float]:
 def kept(out: Path) -> int:
     """The number of finished blocks in a folder of results."""
     return len(_blocks(out / FOLDER))
+
+
+def kept_in_words(out: Path | None) -> str:
+    """What an interrupted call keeps in its folder, None for no folder, and how to go on."""
+    if out is None:
+        return "nothing is kept; with keep=FOLDER the same call goes on where it was interrupted"
+    number = kept(out)
+    if not number:
+        return f"nothing was finished yet in {out / FOLDER}"
+    blocks = "blocks are" if number > 1 else "block is"
+    return f"{number:,} finished {blocks} kept in {out / FOLDER}; the same call goes on from there"
 
 
 def begun(out: Path) -> bool:

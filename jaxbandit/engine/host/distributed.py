@@ -11,6 +11,7 @@ import contextlib
 import errno
 import functools
 import ipaddress
+import logging
 import os
 import re
 import socket
@@ -32,6 +33,7 @@ from jaxbandit.core.files.streams import print_error
 from jaxbandit.engine.batch import sharding
 from jaxbandit.metrics.block_statistics import BlockStatistics
 
+LOG = logging.getLogger("jaxbandit")
 _MOST = 1 << 16  # processes
 _PIECE = 1 << 24  # bytes that a process sends at a time
 _PATIENCE = 300  # seconds that a process waits for the others to connect
@@ -114,7 +116,7 @@ def _address(coordinator: str, number: int) -> str | None:
         socket.create_server(("", int(port)), family=found[0][0]).close()
     except OSError as error:
         raise ConnectionError(f"process {number} cannot use {coordinator}: {error.strerror or error}") from None
-    print_error(f"note: {bare} is not a network address of this machine: process 0 listens on all its addresses")
+    LOG.warning("%s is not a network address of this machine: process 0 listens on all its addresses", bare)
     return None
 
 

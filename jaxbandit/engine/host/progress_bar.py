@@ -1,11 +1,24 @@
-"""The progress bar: finished rounds, selections per second, time left."""
+"""The progress bar: programs being compiled, then finished rounds, selections per second, time left."""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import threading
 from typing import Any
 
-from tqdm import tqdm
+import tqdm
+
+
+def _new_bar(**keywords: Any) -> Any:
+    """A bar of tqdm: a widget in a notebook that has widgets, else text on standard error."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    in_notebook = hasattr(shell, "kernel") and importlib.util.find_spec("ipywidgets") is not None
+    if not in_notebook:
+        return tqdm.tqdm(**keywords)
+    from tqdm.notebook import tqdm as widget
+
+    return widget(**keywords)
 
 
 class Progress:
@@ -21,7 +34,18 @@ class Progress:
         self._plays = plays
         self._lock = threading.Lock()
         layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} rounds{postfix} [{elapsed}, {remaining} left]"
-        self._bar: Any = tqdm(total=total, unit_scale=True, disable=not shown, bar_format=layout, postfix="starting")
+        self._compiled = 0
+        self._bar: Any = _new_bar(
+            total=total, unit_scale=True, disable=not shown, bar_format=layout, postfix="compiling"
+        )
+
+    def compiled(self, policies: int, of: int) -> None:
+        """Count policies as compiled; the bar says how many of all are."""
+        with self._lock:
+            self._compiled += policies
+            done = min(self._compiled, of)
+            words = f"compiling ({done:,} of {of:,} policies)" if done < of else "compiled"
+            self._bar.set_postfix_str(words)
 
     def add(self, rounds: int) -> None:
         """Count rounds as finished."""
@@ -29,7 +53,7 @@ class Progress:
             elapsed = self._bar.format_dict["elapsed"] if not self._bar.disable else 0.0
             if elapsed:
                 speed = (self._bar.n + rounds) * self._plays / elapsed
-                self._bar.set_postfix_str(f"{tqdm.format_sizeof(speed)} selections/s", refresh=False)
+                self._bar.set_postfix_str(f"{tqdm.tqdm.format_sizeof(speed)} selections/s", refresh=False)
             self._bar.update(rounds)
 
     def more(self, rounds: int) -> None:
@@ -55,7 +79,7 @@ class Parts:
 
     def __init__(self, seconds: float, shown: bool):
         layout = "{percentage:3.0f}%|{bar}| {desc} [{elapsed}, {remaining} left]"
-        self._bar: Any = tqdm(total=max(seconds, 1e-9), disable=not shown, bar_format=layout)
+        self._bar: Any = _new_bar(total=max(seconds, 1e-9), disable=not shown, bar_format=layout)
 
     def part(self, name: str, rounds: int, seconds: float) -> Part:
         """The bar of one simulation, whose rounds fill its share of the shared bar."""
@@ -75,6 +99,9 @@ class Part(Progress):
     def __init__(self, bar: Any, seconds_per_round: float):
         self._shared, self._seconds = bar, seconds_per_round
         self._lock = threading.Lock()
+
+    def compiled(self, policies: int, of: int) -> None:
+        """Nothing: the name of the simulation stands in the place of these words."""
 
     def add(self, rounds: int) -> None:
         """Count rounds as finished."""

@@ -20,6 +20,8 @@ from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings, short
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
+from jaxbandit.experiments.configs.installed_configs import installed_file, near_name
+from jaxbandit.experiments.configs.recorded_config import recorded_config
 from jaxbandit.policies.base import Policy, policy
 
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
@@ -48,20 +50,25 @@ class ProblemPoint(NamedTuple):
 
 
 def load(path: Path, changes: Sequence[str] = ()) -> Table:
-    """Read a config file and apply `--set` changes.
+    """Read a config and apply `--set` changes.
 
     Args:
-        path: a TOML file.
+        path: a TOML file, results (`results.nc`), which hold the config of their simulation, or the name of an
+            installed config, such as "penalties/figure-2-k5".
         changes: `section.key=value` each, the value in TOML (a bare word is a string).
 
     Raises:
         InputError: the file is missing or not TOML, or a change cannot be applied.
     """
     try:
-        with path.open("rb") as file:
-            text = file.read(_LONGEST + 1)
+        if not path.exists():
+            path = installed_file(path.as_posix()) or path
+        text = recorded_config(path) if path.suffix == ".nc" else _content(path)
     except OSError as error:
-        raise UnreadableError("CONFIG", str(path), (error.strerror or "no such file").lower()) from None
+        hint = near_name(path) if isinstance(error, FileNotFoundError) else ""
+        raise UnreadableError("CONFIG", str(path), (error.strerror or "no such file").lower() + hint) from None
+    except InputError:
+        raise
     except ValueError:  # a name that no file may have
         raise UnreadableError("CONFIG", str(path), "no file can have this name") from None
     if len(text) > _LONGEST:
@@ -73,6 +80,12 @@ def load(path: Path, changes: Sequence[str] = ()) -> Table:
     for change in changes:
         _apply_change(config, change)
     return config
+
+
+def _content(path: Path) -> bytes:
+    """The content of a file; of a larger one than a config may be, the beginning."""
+    with path.open("rb") as file:
+        return file.read(_LONGEST + 1)
 
 
 def _parse(text: str) -> Table:
@@ -259,7 +272,7 @@ def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configurati
         raise unknown_name(f"{key}.kind", kind, Policy.registry)
     if label is not None and not isinstance(label, str):
         raise InputError(f"{key}.label", label, "a string")
-    label = label or _default_label(kind, given)
+    label = label or default_label(kind, given)
     lists = _lists(given)
     for name, values in lists.items():
         if not values:
@@ -286,7 +299,7 @@ def labels_of_policy(given: Mapping[str, Any], points: Sequence[Point]) -> list[
 
     No policy is made, so that its class need not be known.
     """
-    label = given.get("label") or _default_label(str(given.get("kind")), given)
+    label = given.get("label") or default_label(str(given.get("kind")), given)
     lists = {name: values for name, values in _lists(given).items() if len(values) > 1}
     own = [
         {f"policies.{name}": value for name, value in zip(lists, chosen, strict=True)}
@@ -312,7 +325,7 @@ def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
         raise InputError(key, dict(lengths), words)
 
 
-def _default_label(kind: str, given: Mapping[str, object]) -> str:
+def default_label(kind: str, given: Mapping[str, object]) -> str:
     """The kind of a policy, with those of its parts."""
     parts = [given.get(name) for name in ("base", "black_box")]
     return "/".join([kind, *(part for part in parts if isinstance(part, str))])

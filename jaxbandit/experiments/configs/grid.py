@@ -30,13 +30,12 @@ def expanded(problem: Mapping[str, object], grid: object = None) -> Iterator[tup
     Raises:
         InputError: a key of the grid holds no list or is not a key of the problem.
     """
-    axes = {name: values for name, values in _leaves(problem) if _is_grid_key(name) and isinstance(values, list)}
-    grid_axes = _grid_axes(grid)
-    keys = {name: f"problem.{name}" for name in axes} | {name: f"grid.problem.{name}" for name in grid_axes}
-    axes |= grid_axes
+    axes = problem_axes(problem, grid)
+    varied_in_grid = _grid_axes(grid)
     for name, values in axes.items():
         if not isinstance(values, list) or not values or any(value is None for value in values):
-            raise InputError(keys[name], values, "a list of values, one per configuration")
+            key = f"grid.problem.{name}" if name in varied_in_grid else f"problem.{name}"
+            raise InputError(key, values, "a list of values, one per configuration")
     count = math.prod(map(len, axes.values()))
     if count > MOST:
         lengths = {name: len(values) for name, values in axes.items()}
@@ -48,6 +47,12 @@ def expanded(problem: Mapping[str, object], grid: object = None) -> Iterator[tup
             _set_value(table, name, value)
         point = zip(axes.items(), chosen, strict=True)
         yield {f"problem.{name}": value for (name, several), value in point if len(several) > 1}, table
+
+
+def problem_axes(problem: Mapping[str, object], grid: object = None) -> dict[str, Any]:
+    """The values under each varied key of a problem, unchecked; arguments are as for `expanded`."""
+    in_place = {name: values for name, values in _leaves(problem) if _is_grid_key(name) and isinstance(values, list)}
+    return in_place | _grid_axes(grid)
 
 
 def _grid_axes(grid: object) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 
+from jaxbandit.experiments.grids.ranking import ranking_metric, representatives
+from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import (
     inner_labels,
     legend,
@@ -18,7 +19,6 @@ from jaxbandit.experiments.plots.legends import (
     sample_note,
 )
 from jaxbandit.experiments.plots.style import Look, styles
-from jaxbandit.experiments.ranking import ranking_metric, representatives
 from jaxbandit.experiments.statistics import CONFIDENCE, checked_results
 from jaxbandit.metrics.optimal_allocations import fair_allocation, penalized_allocation
 
@@ -31,6 +31,7 @@ _MARKS = ("guaranteed, τT", "optimal")
 
 
 @checked_results
+@styled
 def pulls(results: xr.Dataset) -> Figure:
     """Draw the selections of each arm by the horizon: means over runs with 95 % confidence bars.
 
@@ -65,7 +66,7 @@ def pulls(results: xr.Dataset) -> Figure:
     arms, horizon = results.sizes["arm"], float(results["round"][-1])
     average, half = _mean_pulls(part, sort)
     width = max(3.4, min(7.0, 0.13 * len(labelled) * arms + 1.5))
-    figure, axis = plt.subplots(figsize=(width, 2.2), layout="constrained")
+    figure, ((axis,),) = new_figure(figsize=(width, 2.2))
     offsets = (np.arange(len(labelled)) - (len(labelled) - 1) / 2) * 0.8 / max(len(labelled), 2)
     for (label, look), y, e, offset in zip(labelled, average, half, offsets, strict=True):
         kept: Look = {k: look[k] for k in ("color", "marker")}

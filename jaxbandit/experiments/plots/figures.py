@@ -1,8 +1,9 @@
 """Figures of results (`jb.plots`): curves, selections, trade-offs, phases, and sweeps and heat maps of grids.
 
-Each function takes the dataset that `jb.simulate` returns and gives a matplotlib `Figure`. For figures of your own,
-`STYLE` holds matplotlib's settings of these figures, `COLOURS` the colour of each kind of policy, and `styles` gives
-the look of each policy in the results.
+Each function takes the dataset that `jb.simulate` returns and gives a matplotlib `Figure`. The figures look the same in
+scripts and in notebooks: they follow `STYLE`, which holds matplotlib's settings for them, and not
+`matplotlib.rcParams`. For figures of your own, `COLOURS` has the colour of each kind of policy, and `styles` gives the
+look of each policy in the results.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 
 from jaxbandit.core.files.output_names import SUFFIXES
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.plots.arms import pulls
 from jaxbandit.experiments.plots.heat_maps import drawable_families, heat_map, heat_maps
 from jaxbandit.experiments.plots.legends import grid_families
@@ -25,7 +27,6 @@ from jaxbandit.experiments.plots.selection_fractions import has_selection_fracti
 from jaxbandit.experiments.plots.style import COLOURS, STYLE, styles
 from jaxbandit.experiments.plots.sweeps import drawable_parameters, sweep
 from jaxbandit.experiments.plots.tradeoffs import tradeoff
-from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.statistics import check_all_seeds, checked_results, recorded_metrics
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def __dir__() -> list[str]:
 
 @checked_results
 def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
-    """Write every figure of the results, in `STYLE`, as PNG and PDF.
+    """Write every figure of the results as PNG and PDF.
 
     Args:
         results: as `simulate` returns them.
@@ -77,12 +78,11 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
     """
     check_all_seeds(results)  # before a file is written
     written = []
-    with plt.rc_context(STYLE):
-        for name, figure in figures(results):
-            for path in (Path(folder) / file for file in _files(name)):
-                figure.savefig(path, bbox_inches="tight")
-                written.append(path)
-            plt.close(figure)
+    for name, figure in figures(results):
+        for path in (Path(folder) / file for file in _files(name)):
+            figure.savefig(path, bbox_inches="tight")
+            written.append(path)
+        plt.close(figure)
     return written
 
 

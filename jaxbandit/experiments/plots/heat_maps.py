@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from jaxbandit.experiments.plots.grid_layout import GridLayout, layout
+from jaxbandit.experiments.grids.layout import GridLayout, layout
+from jaxbandit.experiments.grids.parameters import Value, varying
+from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.style import caption
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -21,11 +22,9 @@ from jaxbandit.experiments.statistics import (
     checked_results,
     larger_is_better,
     mean_of_runs,
-    metric_label,
-    recorded_metrics,
+    panel_labels,
     sample_size,
 )
-from jaxbandit.experiments.tables import Value, varying
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +39,7 @@ _LONGEST = 10  # characters of the values of x that stand side by side
 
 
 @checked_results
+@styled
 def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | None = None) -> Figure:
     """Draw a metric at T over two parameters of a grid: means over runs and instances.
 
@@ -67,12 +67,13 @@ def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | Non
         'policies.eta'
     """
     check_metric(results, metric)
-    return _draw(results, [metric], layout(results, x, y, family))
+    return _draw(results, panel_labels(results, [metric]), layout(results, x, y, family))
 
 
 @checked_results
+@styled
 def heat_maps(results: xr.Dataset, x: str, y: str, family: str | None = None) -> Figure:
-    """Draw a heat map of each metric in the results, side by side.
+    """Draw a heat map of each metric in the results, side by side; with one play, r-regret stands for c-regret, too.
 
     Args:
         results: as `simulate` returns them.
@@ -87,9 +88,9 @@ def heat_maps(results: xr.Dataset, x: str, y: str, family: str | None = None) ->
         >>> results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), lfg, horizon=99, seeds=50)
         >>> figure = jb.plots.heat_maps(results, x="policies.eta", y="policies.exploration")
         >>> sum(axis.get_xlabel() == "policies.eta" for axis in figure.axes)  # one map per metric
-        5
+        4
     """
-    return _draw(results, recorded_metrics(results), layout(results, x, y, family))
+    return _draw(results, panel_labels(results, None), layout(results, x, y, family))
 
 
 def drawable_families(results: xr.Dataset) -> list[tuple[str, str, str]]:
@@ -97,23 +98,22 @@ def drawable_families(results: xr.Dataset) -> list[tuple[str, str, str]]:
     return [(family, names[0], names[1]) for family, names in varying(results).items() if len(names) == 2]
 
 
-def _draw(results: xr.Dataset, metrics: Sequence[str], grid: GridLayout) -> Figure:
-    columns = min(3, len(metrics))
-    rows = math.ceil(len(metrics) / columns)
-    widest, tallest = (5.2, 4.2) if len(metrics) == 1 else (3.4, 2.8)
+def _draw(results: xr.Dataset, labels: Mapping[str, str], grid: GridLayout) -> Figure:
+    count = len(labels)
+    columns = min(3, count)
+    rows = math.ceil(count / columns)
+    widest, tallest = (5.2, 4.2) if count == 1 else (3.4, 2.8)
     wide, tall = (max(1.6, min(widest, 0.34 * len(grid.columns))), max(1.3, min(tallest, 0.28 * len(grid.rows))))
-    figure, axes = plt.subplots(
-        rows, columns, figsize=((wide + 1.3) * columns, (tall + 0.6) * rows + 0.5), squeeze=False, layout="constrained"
-    )
-    for axis, metric in zip(axes.flat, metrics, strict=False):
-        _draw_panel(figure, axis, results, metric, grid)
-    for axis in axes.flat[len(metrics) :]:
+    figure, axes = new_figure(rows, columns, figsize=((wide + 1.3) * columns, (tall + 0.6) * rows + 0.5))
+    for axis, (metric, label) in zip(axes.flat, labels.items(), strict=False):
+        _draw_panel(figure, axis, results, metric, label, grid)
+    for axis in axes.flat[count:]:
         axis.set_visible(False)
     figure.suptitle(_title(results, grid, figure.get_figwidth()), fontsize=7.5, x=0.02, ha="left")
     return figure
 
 
-def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, grid: GridLayout) -> None:
+def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, label: str, grid: GridLayout) -> None:
     """Draw the map of one metric."""
     filled = grid.positions >= 0
     runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[grid.positions[filled]]
@@ -138,7 +138,7 @@ def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, gr
     _set_ticks(axis.yaxis, grid.rows, grid.y)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axis, label=metric_label(results, metric))
+    bar = figure.colorbar(image, ax=axis, label=label)
     bar.outline.set_visible(False)
     if np.ptp(means) == 0:
         bar.set_ticks([means[0]])

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxbandit.experiments.grids.ranking import Representative, policy_groups
+from jaxbandit.experiments.plots.canvas import new_figure
 from jaxbandit.experiments.plots.style import Look, caption, lighter
-from jaxbandit.experiments.ranking import Representative, policy_groups
 from jaxbandit.experiments.statistics import sample_size
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def panels(count: int) -> tuple[Figure, list[Axes]]:
     """A figure with a number of panels, three in a row, and their axes."""
     columns = min(3, count)
     rows = math.ceil(count / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), squeeze=False, layout="constrained")
+    figure, axes = new_figure(rows, columns, figsize=(2.6 * columns, 1.9 * rows))
     for axis in axes.flat[count:]:
         axis.set_visible(False)
     return figure, list(axes.flat[:count])
@@ -42,19 +42,33 @@ def legend(figure: Figure, axis: Axes, note: str, hidden: Collection[str] = (), 
     handles, labels = axis.get_legend_handles_labels()
     pairs = [(h, label) for h, label in zip(handles, labels, strict=True) if label not in hidden]
     pairs.sort(key=lambda pair: pair[1] in last)
-    longest = max((len(label) for _, label in pairs), default=0)
+    texts = [wrapped(label, int((figure.get_figwidth() - 0.6) / 0.065)) for _, label in pairs]
+    longest = max((len(line) for text in texts for line in text.splitlines()), default=0)
     columns = max(1, min(len(pairs), int(figure.get_figwidth() / (0.45 + 0.065 * longest))))
     lines = textwrap.wrap(note, int(figure.get_figwidth() / 0.05))
-    figure.set_figheight(figure.get_figheight() + 0.17 * (1 + len(lines) + math.ceil(len(pairs) / columns)))
+    per_column = math.ceil(len(pairs) / columns)
+    tallest = max(
+        (
+            sum(text.count("\n") + 1 for text in texts[first : first + per_column])
+            for first in range(0, len(texts), per_column)
+        ),
+        default=0,
+    )
+    figure.set_figheight(figure.get_figheight() + 0.17 * (1 + len(lines) + tallest))
     figure.legend(
         [handle for handle, _ in pairs],
-        [label for _, label in pairs],
+        texts,
         loc="outside lower center",
         ncols=columns,
         frameon=False,
         title="\n".join(lines),
         title_fontsize=7,
     )
+
+
+def wrapped(label: str, width: int) -> str:
+    """A label in lines of at most so many characters; one with mathematics stays as it is."""
+    return label if "$" in label or len(label) <= width else textwrap.fill(label, width)
 
 
 def sample_note(results: xr.Dataset, spread: str, ranking: str = "", line: str = "mean", more: str = "") -> str:

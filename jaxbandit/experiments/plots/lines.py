@@ -10,15 +10,15 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_python
+from jaxbandit.experiments.grids.ranking import Representative, representatives
+from jaxbandit.experiments.plots.canvas import styled
 from jaxbandit.experiments.plots.legends import inner_labels, legend, panels, representative_looks, sample_note
 from jaxbandit.experiments.plots.style import Look, caption, styles
-from jaxbandit.experiments.ranking import Representative, representatives
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,
-    chosen_metrics,
     mean_over_instances,
-    metric_label,
+    panel_labels,
     recorded_metrics,
 )
 
@@ -55,6 +55,7 @@ class _Content:
 
 
 @checked_results
+@styled
 def curves(
     results: xr.Dataset,
     metrics: Sequence[str] | None = None,
@@ -74,8 +75,9 @@ def curves(
 
     Args:
         results: as `simulate` returns them.
-        metrics: names of metrics in the results; default: all, and for quantiles or single runs all whose curves are
-            kept run by run.
+        metrics: names of metrics in the results; default: all, those that need most of the problem first (with one
+            play, r-regret stands for c-regret, too), and for quantiles or single runs all whose curves are kept run by
+            run.
         band: "confidence", "quantiles", or None for means without a band.
         levels: the share of the runs in each band of quantiles, numbers between 0 and 1; default: (0.9, 0.5), the
             bands from the 5 % to the 95 % quantile and from the 25 % to the 75 % quantile.
@@ -96,14 +98,15 @@ def curves(
         runs, thin lines: 3 runs
     """
     content = _checked_content(results, band, levels, runs)
-    names = _drawn_metrics(results, metrics, content)
-    figure, axes = panels(len(names))
+    labels = _drawn_metrics(results, metrics, content)
+    figure, axes = panels(len(labels))
     looks = styles(results)
     ranked = False
-    for axis, name in zip(axes, names, strict=True):
+    for axis, (name, label) in zip(axes, labels.items(), strict=True):
         shown = representatives(results, name)
         ranked = ranked or any(policy.role for policy in shown.values())
         _draw_panel(axis, results, name, shown, looks, content)
+        axis.set_ylabel(label)
     legend(figure, axes[0], _note(results, content, ranked), inner_labels(results))
     return figure
 
@@ -137,26 +140,24 @@ def _checked_content(results: xr.Dataset, band: object, levels: object, runs: ob
     return _Content(None if band is None else str(band), sorted(set(chosen), reverse=True), count)
 
 
-def _drawn_metrics(results: xr.Dataset, metrics: Sequence[str] | None, content: _Content) -> list[str]:
-    """The metrics to draw.
+def _drawn_metrics(results: xr.Dataset, metrics: Sequence[str] | None, content: _Content) -> dict[str, str]:
+    """The metrics to draw, with their labels.
 
     Raises:
         InputError: no metric, one that the results do not hold, or one whose curves are needed but not kept.
     """
-    names = chosen_metrics(results, metrics)
     kept = metrics_with_runs(results)
     if content.needs_runs and metrics is None:
-        names = kept or recorded_metrics(results)[:1]
-    lacking = [name for name in names if name not in kept]
+        metrics = kept or recorded_metrics(results)[:1]
+    labels = panel_labels(results, metrics)
+    lacking = [name for name in labels if name not in kept]
     if content.needs_runs and lacking:
         key, held = ("band", content.band) if content.band == "quantiles" else ("runs", content.runs)
         words = f'`simulate(..., runs=["{lacking[0]}"])` keeps'
         raise InputError(
             key, held, f"cannot be drawn without {lacking[0]}_runs, the curves of every run, which {words}"
         )
-    if not names:
-        raise InputError("metrics", names, "must name at least one metric")
-    return names
+    return labels
 
 
 def _note(results: xr.Dataset, content: _Content, ranked: bool) -> str:
@@ -198,7 +199,6 @@ def _draw_panel(
         curve_with_bands(axis, rounds, lines[number], edges, label=label, **line)
     _name_best(axis, results, shown, labelled)
     axis.set_xlabel("round t")
-    axis.set_ylabel(metric_label(results, name))
     axis.set_xlim(0, float(rounds[-1]))
     axis.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
     axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)

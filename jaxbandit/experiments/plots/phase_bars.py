@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
-
 from jaxbandit.core.errors import InputError
-from jaxbandit.experiments.plots.legends import ranking_words, representative_looks, sample_note
+from jaxbandit.experiments.grids.ranking import ranking_metric, representatives
+from jaxbandit.experiments.plots.canvas import new_figure, styled
+from jaxbandit.experiments.plots.legends import ranking_words, representative_looks, sample_note, wrapped
 from jaxbandit.experiments.plots.style import Look, lighter, styles
-from jaxbandit.experiments.ranking import ranking_metric, representatives
 from jaxbandit.experiments.statistics import checked_results
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @checked_results
+@styled
 def phases(results: xr.Dataset) -> Figure:
     """Draw the share of the rounds that each policy spends in each of its phases: one bar per policy, means over runs.
 
@@ -50,11 +50,13 @@ def phases(results: xr.Dataset) -> Figure:
     part, horizon = results.isel(policy=list(shown)), float(results["round"][-1])
     rounds = part.phase_rounds
     shares = rounds.where(rounds >= 0).mean(("instance", "seed")) / horizon
-    figure, axis = plt.subplots(figsize=(5.2, 0.8 + 0.42 * len(labelled)), layout="constrained")
+    names = [wrapped(label, 36) for label, _ in labelled]
+    longest = max(len(line) for name in names for line in name.splitlines())
+    figure, ((axis,),) = new_figure(figsize=(max(5.2, 4.2 + 0.065 * longest), 0.8 + 0.42 * len(labelled)))
     for row, (_, look) in enumerate(labelled):
-        names = [str(name) for name in part.phase_name.values[row]]
-        _draw_bar(axis, row, shares[row].dropna("phase").values.tolist(), names, look)
-    axis.set_yticks(range(len(labelled)), [label for label, _ in labelled])
+        phase_names = [str(name) for name in part.phase_name.values[row]]
+        _draw_bar(axis, row, shares[row].dropna("phase").values.tolist(), phase_names, look)
+    axis.set_yticks(range(len(labelled)), names)
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     note = sample_note(results, "", ranking_words(shown, metric))

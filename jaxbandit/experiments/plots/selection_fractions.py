@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, Representative, ranking_metric, representatives
+from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import legend, problem_values, ranking_words, sample_note
 from jaxbandit.experiments.plots.style import Look, caption
-from jaxbandit.experiments.ranking import MOST_SHOWN, Representative, ranking_metric, representatives
 from jaxbandit.experiments.statistics import CONFIDENCE, check_all_seeds, checked_results
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class _Panel:
 
 
 @checked_results
+@styled
 def selection_fractions(results: xr.Dataset) -> Figure:
     """Draw the selection fraction N_k(t) / t of each arm against the round: means over runs, 95 % confidence bands.
 
@@ -196,9 +197,8 @@ def _axes(count: int, instances: int) -> tuple[Figure, list[Axes]]:
     rows = math.ceil(count / columns)
     wide, tall = (3.4, 2.2) if count == 1 else (2.1, 1.6)
     size = (max(3.4, wide * columns), tall * rows)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
-    )
+    figure, axes = new_figure(rows, columns, figsize=size, sharex=True, sharey=True)
+    figure.set_layout_engine("constrained", w_pad=0.08)  # inches; labels of two lines need more room than usual
     for axis in axes.flat[count:]:
         axis.set_visible(False)
     for axis in axes.flat[max(0, count - columns) : count]:  # the lowest visible panel of each column

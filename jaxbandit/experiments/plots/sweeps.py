@@ -10,18 +10,24 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.grids.parameters import (
+    family_names,
+    family_positions,
+    parameter_values,
+    parameters,
+    unknown_parameter,
+    varying,
+)
+from jaxbandit.experiments.plots.canvas import styled
 from jaxbandit.experiments.plots.legends import legend, panels
 from jaxbandit.experiments.plots.style import Look, caption, styles
-from jaxbandit.experiments.ranking import family_names, family_positions
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,
-    chosen_metrics,
     mean_of_runs,
-    metric_label,
+    panel_labels,
     sample_size,
 )
-from jaxbandit.experiments.tables import parameter_values, parameters, unknown_parameter, varying
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,6 +39,7 @@ _MARKED = 40  # points of a line with markers; longer lines have none
 
 
 @checked_results
+@styled
 def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> Figure:
     """Draw metrics at T against one parameter of a grid: means over runs and instances, 95 % confidence intervals.
 
@@ -54,9 +61,7 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
         >>> jb.plots.sweep(results, "policies.eta", ["unfairness"]).axes[0].get_xlabel()
         'policies.eta'
     """
-    names, known = chosen_metrics(results, metrics), parameters(results)
-    if not names:
-        raise InputError("metrics", names, "must name at least one metric")
+    labels, known = panel_labels(results, metrics), parameters(results)
     if x not in known:
         raise unknown_parameter("x", x, known)
     varied = varying(results)
@@ -66,9 +71,10 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
         words = f"the only parameter that some family varies ({held}); select one value of the other parameters first"
         raise InputError("x", x, words)
     level = [family for family in family_names(results) if family not in varied]
-    figure, axes = panels(len(names))
-    for axis, metric in zip(axes, names, strict=True):
+    figure, axes = panels(len(labels))
+    for axis, (metric, label) in zip(axes, labels.items(), strict=True):
         _draw_panel(axis, results, metric, x, lines, level)
+        axis.set_ylabel(label)
     bars = ", bars and bands: 95 % confidence" if results.sizes["seed"] > 1 else ""
     legend(figure, axes[0], f"T = {int(results['round'][-1]):,}, mean over {sample_size(results)}{bars}")
     return figure
@@ -106,7 +112,6 @@ def _draw_panel(axis: Axes, results: xr.Dataset, metric: str, x: str, lines: lis
             axis.set_xticks(numbers, [f"{number:g}" for number in numbers])
         axis.xaxis.set_minor_formatter(NullFormatter())  # labels between powers of ten would overlap
     axis.set_xlabel(x)
-    axis.set_ylabel(metric_label(results, metric))
 
 
 def _draw_line(axis: Axes, at: np.ndarray, runs: np.ndarray, label: str, look: Mapping[str, object]) -> None:

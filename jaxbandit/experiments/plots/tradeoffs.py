@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from jaxbandit.experiments.grids.parameters import parameters, unknown_parameter, varying
+from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups
+from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.heat_maps import colour_scale
 from jaxbandit.experiments.plots.legends import legend, problem_values, sample_note
 from jaxbandit.experiments.plots.style import Look, caption, lighter, styles
-from jaxbandit.experiments.ranking import MOST_SHOWN, policy_groups
 from jaxbandit.experiments.statistics import CONFIDENCE, check_metric, checked_results, mean_over_instances
-from jaxbandit.experiments.tables import parameters, unknown_parameter, varying
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 @checked_results
+@styled
 def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     """Draw expected reward against unfairness at T, with a line through the points of each grid.
 
@@ -50,7 +51,7 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
         check_metric(results, metric, "results")
     if colour is not None and colour not in parameters(results):
         raise unknown_parameter("colour", colour, parameters(results))
-    figure, axis = plt.subplots(figsize=(3.4, 2.2), layout="constrained")
+    figure, ((axis,),) = new_figure(figsize=(3.4, 2.2))
     last = results.isel(round=-1)
     regret, regret_error = (a.values for a in mean_over_instances(last, "regret"))
     unfair, unfair_error = (a.values for a in mean_over_instances(last, "unfairness"))

@@ -46,7 +46,7 @@ _QUICK = {  # a third of the time to compile
 class GivenDelay(Delay):
     """Delays that are given: the same for all rewards of an arm."""
 
-    rounds: float = parameter(0.0, low=0, doc="the delay of the rewards of an arm in rounds")
+    rounds: float | list[list[float]] = parameter(0.0, low=0, doc="the delay of the rewards of an arm in rounds")
 
     def longest(self) -> float:
         return max(_LATE)

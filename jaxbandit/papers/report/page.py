@@ -7,6 +7,8 @@ from html import escape
 
 from jaxbandit.papers.claim import Claim
 from jaxbandit.papers.evidence import Evidence
+from jaxbandit.papers.report.explore import STYLE as EXPLORE_STYLE
+from jaxbandit.papers.report.explore import buttons, script
 from jaxbandit.papers.report.results import MeasuredFinding, Report, SavedFigure, by_figure, details
 
 _STYLE = """
@@ -43,6 +45,7 @@ def page(report: Report) -> str:
         parts += [f'<section id="{name}"><h2>{name}</h2>', f"<p>{citation}</p>"]
         for figure, decided in by_figure(results):
             parts.append(_figure(figure) if figure else "<h3>Without a figure</h3>")
+            parts += [buttons(name, figure)] if figure else []
             parts += [_claim(report, claim, evidence) for claim, evidence in decided]
         parts.append("</section>")
     if findings:
@@ -51,7 +54,7 @@ def page(report: Report) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>jaxbandit: reproduction</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Reproduction</h1>\n{body}\n</body></html>\n"
+        f"<style>{_STYLE}{EXPLORE_STYLE}</style></head><body><h1>Reproduction</h1>\n{body}\n{script(report)}</body></html>\n"
     )
 
 

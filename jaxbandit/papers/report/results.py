@@ -26,6 +26,7 @@ class SavedFigure:
         parameters: all parameters of the experiments that it draws, in words.
         command: the command that draws it alone.
         file: its PNG file.
+        experiments: the names of the experiments that it draws.
     """
 
     name: str
@@ -33,6 +34,7 @@ class SavedFigure:
     parameters: str
     command: str
     file: Path
+    experiments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class PaperResults:
         seconds: the time that the simulations took, compilation included.
         device: the device that they ran on.
         findings: what the paper prints and does not hold as printed.
+        pages: by the name of an experiment, the contents of its page, as `dashboard.contents` makes them.
     """
 
     paper: Paper
@@ -63,6 +66,7 @@ class PaperResults:
     seconds: float
     device: str
     findings: list[MeasuredFinding] = field(default_factory=list)
+    pages: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

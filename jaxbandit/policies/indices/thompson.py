@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -46,7 +46,7 @@ class Thompson(Index, name="thompson"):
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         reward = problem.reward
         if self.sd is not None or isinstance(reward, Gaussian):
-            sd = reward.sd if self.sd is None and isinstance(reward, Gaussian) else self.sd
+            sd: Any = reward.sd if self.sd is None and isinstance(reward, Gaussian) else self.sd
             return GaussianThompson(sd=sd).prepare(problem, horizon)
         low, high = problem.reward_support()
         if low < 0 or high > 1:

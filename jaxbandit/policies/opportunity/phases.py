@@ -195,7 +195,7 @@ class BlackBoxPolicy(PhasedPolicy):
     """
 
     if TYPE_CHECKING:
-        black_box: Index
+        black_box: Index = ...  # type: ignore[assignment]  # a subclass gives the default
 
     def init_last_phase(self, world: World, shape: tuple[int, ...]) -> BlackBoxState:
         counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))

@@ -52,7 +52,7 @@ BAD = [
         {"problem.tau": 0.5},
         "problem.tau",
         0.5,
-        "(did you mean 'fractions'?); valid keys: availability, delay, fractions, means",
+        "(did you mean 'fractions'?); valid keys: availability, delay, fractions, key, means",
     ),
     # [simulation]
     ({"simulation.horizon": DROP}, "simulation.horizon", None, COUNT),

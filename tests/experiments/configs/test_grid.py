@@ -179,9 +179,25 @@ def test_plays_is_an_attribute_only_where_all_configurations_share_it():
     assert unsimulated().attrs["plays"] == 1
 
 
-def test_a_problem_object_with_a_grid_is_refused():
-    with pytest.raises(jb.InputError, match="cannot vary a Problem; give the problem as a table"):
-        simulate(jb.Problem(**PROBLEM), grid={"problem": {"penalties": [0.1, 0.2]}})
+def test_a_problem_object_with_a_grid_is_the_equal_table():
+    grid = {"problem": {"penalties": [0.1, 0.7]}}
+    one, other = (simulate(problem, HARD, grid=grid) for problem in (jb.Problem(**PROBLEM), PROBLEM))
+    assert one.policy.values.tolist() == other.policy.values.tolist()
+    np.testing.assert_array_equal(one.pulls, other.pulls)
+    np.testing.assert_array_equal(one.penalized_regret_final, other.penalized_regret_final)
+    with pytest.raises(jb.InputError, match=r"problem\.penaltes .did you mean 'penalties'"):
+        simulate(jb.Problem(**PROBLEM), HARD, grid={"problem": {"penaltes": [0.1]}})
+
+
+def test_a_key_of_the_problem_fixes_drawn_means():
+    table = {"means": {"random": "uniform", "arms": 3, "instances": 2}}
+    own = [simulate({**table, "key": 3}, "ucb1", key=key) for key in (0, 5)]
+    np.testing.assert_array_equal(own[0].means, own[1].means)
+    np.testing.assert_array_equal(own[0].means, jb.Problem(**table, key=3).means.T)
+    assert not np.array_equal(own[0].pulls, own[1].pulls)  # rewards still follow the key of the simulation
+    assert not np.array_equal(own[0].means, simulate(table, "ucb1", key=0).means)
+    with pytest.raises(jb.InputError, match=r"^problem\.key = -1: must be an integer"):
+        simulate({**table, "key": -1}, "ucb1")
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from made_up import MEANS, T, grid, in_phases, made_up, one
+from made_up import MEANS, T, by_relevance, grid, in_phases, made_up, one
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
 from jaxbandit.experiments.plots import figures as plots
 from jaxbandit.experiments.plots import style
-from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.metrics.optimal_allocations import fair_allocation, penalized_allocation
 
 MANY = [MEANS, [0.2, 0.3, 0.4, 0.8], [0.9, 0.85, 0.2, 0.1]]
@@ -94,8 +93,8 @@ def test_which_figures_are_drawn(results):
 def test_curves_draw_one_line_per_policy_with_its_band(results):
     figure = figures(results)["curves"]
     drawn = [axis for axis in figure.axes if axis.get_visible()]
-    recorded = [name for name in METRICS if name in results]
-    assert [axis.get_ylabel() for axis in drawn] == [METRICS[name].label for name in recorded]
+    recorded = by_relevance(results)
+    assert [axis.get_ylabel() for axis in drawn] == [*recorded.values()]
     labels = results.policy.values.tolist()
     for axis, name in zip(drawn, recorded, strict=True):
         assert axis.get_xlabel() == "round t"

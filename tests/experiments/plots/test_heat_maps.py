@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
-from made_up import ETA, EXPLORATION, crowd, grids_beside_ucb1, lfg, runs, with_parameters, without
+from made_up import ETA, EXPLORATION, by_relevance, crowd, grids_beside_ucb1, lfg, runs, with_parameters, without
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
 import jaxbandit as jb
-from jaxbandit.experiments import tables
+from jaxbandit.experiments import grids as tables
 from jaxbandit.experiments.plots import figures, heat_maps
-from jaxbandit.experiments.statistics import recorded_metrics
 from jaxbandit.metrics.definitions import METRICS
 
 X, Y = "policies.eta", "policies.exploration"
@@ -181,8 +180,8 @@ def test_a_grid_over_two_parameters_draws_its_heat_maps(results):
     figure = dict(figures.figures(results))["heat-maps"]
     drawn = [axis for axis in figure.axes if axis.images]
     bars = [axis.get_ylabel() for axis in figure.axes if not axis.images and axis.get_visible()]
-    assert bars == [METRICS[name].label for name in recorded_metrics(results)]
-    for axis, name in zip(drawn, recorded_metrics(results), strict=True):
+    assert bars == [*by_relevance(results).values()]
+    for axis, name in zip(drawn, by_relevance(results), strict=True):
         mean = runs(results, lfg(100, 0.5), name).mean()
         assert axis.images[0].get_array()[0, 2] == pytest.approx(mean)
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 import xarray as xr
-from made_up import T, crowd, grids_beside_ucb1, in_phases, lfg, runs, unranked
+from made_up import T, by_relevance, crowd, grids_beside_ucb1, in_phases, lfg, runs, unranked
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
-from jaxbandit.experiments import summary, tables
+from jaxbandit.experiments import grids as tables
+from jaxbandit.experiments import summary
+from jaxbandit.experiments.grids.ranking import policy_groups
 from jaxbandit.experiments.plots import figures
-from jaxbandit.experiments.ranking import policy_groups
-from jaxbandit.experiments.statistics import recorded_metrics
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def places(many, metric):
 def test_curves_show_the_best_the_median_and_the_worst_of_a_large_group(many):
     figure = figures.curves(many)
     words = [f"lfg: {place} of 60" for place in ("best", "median", "worst")]
-    for axis, name in zip(figure.axes, recorded_metrics(many), strict=True):
+    for axis, name in zip(figure.axes, by_relevance(many), strict=True):
         lines = {line.get_label(): line for line in axis.lines if not line.get_label().startswith("_")}
         assert list(lines) == [*words, *many.policy.values[60:]]
         order = places(many, name)

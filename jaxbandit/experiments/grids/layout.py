@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.experiments.ranking import family_positions, unknown_label
-from jaxbandit.experiments.tables import Value, is_missing, parameter_values, parameters, unknown_parameter, varying
+from jaxbandit.experiments.grids.parameters import (
+    Value,
+    family_positions,
+    is_missing,
+    parameter_values,
+    parameters,
+    unknown_label,
+    unknown_parameter,
+    varying,
+)
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbandit.core.errors import InputError, unknown_name
+from jaxbandit.experiments.grids.parameters import comparable_groups, problem_keys
 from jaxbandit.experiments.statistics import check_all_seeds, larger_is_better, needed_keys, recorded_metrics
 
 if TYPE_CHECKING:
@@ -28,40 +27,29 @@ class Representative(NamedTuple):
     role: str
 
 
-def family_names(results: xr.Dataset) -> list[str]:
-    """The families, in order."""
-    return list(dict.fromkeys(results.family.values.tolist()))
-
-
-def family_positions(results: xr.Dataset, family: str | None) -> np.ndarray:
-    """The positions of a family's policies along `policy`; of all policies for None.
-
-    Raises:
-        InputError: no such family.
-    """
-    if family is None:
-        return np.arange(results.sizes["policy"])
-    if family not in family_names(results):
-        raise unknown_label("family", family, family_names(results))
-    return np.flatnonzero(results.family.values == family)
-
-
-def unknown_label(key: str, label: object, labels: Iterable[str]) -> InputError:
-    """The error for a label that is not one of `labels`; where these are many, it names some that are alike."""
-    known = list(labels)
-    if len(known) <= MOST_SHOWN:
-        return unknown_name(key, label, known)
-    alike = [name for name in known if str(label).lower() in name.lower()][:5] or known[:5]
-    return InputError(key, label, f"one of {len(known):,} labels, such as {', '.join(map(repr, alike))}")
-
-
-def ranked_positions(results: xr.Dataset, metric: str | None, positions: np.ndarray) -> np.ndarray:
-    """The positions sorted from the best policy to the worst by a metric at T; as they are for None."""
-    if metric is None:
-        return positions
+def ranked_positions(results: xr.Dataset, metric: str, positions: np.ndarray) -> np.ndarray:
+    """The positions sorted from the best policy to the worst by a metric at T."""
     check_all_seeds(results)
     scores = results[metric].isel(round=-1, policy=positions).mean("instance").values
-    return positions[np.argsort(-scores if larger_is_better(results, metric) else scores, kind="stable")]
+    order = np.argsort(-scores if larger_is_better(results, metric) else scores, kind="stable")
+    ranked: np.ndarray = positions[order]
+    return ranked
+
+
+def ranked_within_problems(results: xr.Dataset, metric: str | None, positions: np.ndarray) -> np.ndarray:
+    """The positions sorted from the best policy to the worst; as they are for no metric.
+
+    Policies on different problems are ranked by their place among those on their own problem: the best of each problem
+    come first.
+    """
+    if metric is None:
+        return positions
+    ranked, places = [], []
+    for _, members in comparable_groups(results, positions, problem_keys(results, positions)):
+        ranked.append(ranked_positions(results, metric, members))
+        places.append(np.arange(len(members)) / len(members))
+    together: np.ndarray = np.concatenate(ranked)[np.argsort(np.concatenate(places), kind="stable")]
+    return together
 
 
 def ranking_metric(results: xr.Dataset) -> str | None:
@@ -103,7 +91,7 @@ def representatives(results: xr.Dataset, metric: str | None, most: int = MOST_SH
             for position in positions.tolist():
                 found.append((position, position, Representative(str(labels[position]), "")))
             continue
-        order = ranked_positions(results, metric, positions)
+        order = ranked_within_problems(results, metric, positions)
         picked = order[[0, (len(order) - 1) // 2, -1]].tolist()
         for position, role in zip(picked, roles, strict=True):
             found.append((int(positions[0]), position, Representative(name, f"{role} of {len(order):,}")))

@@ -1,0 +1,100 @@
+// The view of trade-offs: any two metrics at T against each other.
+
+const MOST_SINGLE = 400; // points that are drawn one by one with their intervals; more make a cloud
+const SHADES = 16;
+
+// The value of a metric at T and its standard error.
+const finalOf = (metric, position, series) => [metric.final.mean.at(position, series, 0), metric.final.error.at(position, series, 0)];
+const metricNamed = name => results.metrics.find(metric => metric.name === name);
+const hiddenPolicies = () => new Set(view.list("hide").map(place => results.shown[place].policy));
+
+// The policies and series to draw: those of a large grid are all drawn, except the ones that the user switched off.
+function cloudEntries(metrics) {
+  const hidden = hiddenPolicies(), entries = [];
+  const limit = Math.min(...metrics.map(metric => metric.final.mean.shape[1]));
+  for (let position = 0; position < results.policies.labels.length; position++) {
+    if (!hidden.has(position)) for (const series of chosenSeries(limit)) entries.push({ position, series });
+  }
+  return entries;
+}
+
+// A function from positions to colours: by the policy, or light to dark by a parameter.
+function colouring(name, colours) {
+  const own = new Map(results.shown.map(({ policy, colour }) => [policy, colour]));
+  const base = position => results.policies.colours[results.policies.family.values[position]];
+  const parameter = results.parameters.find(one => one.name === name);
+  if (!parameter) return position => visible(own.get(position) ?? base(position), colours);
+  const values = Array.from(parameter.values.values);
+  const [low, high] = extent(values), logarithmic = low > 0 && high >= 20 * low;
+  const share = scale(low, high, 0, 1, logarithmic);
+  return position => {
+    const value = values[position];
+    if (Number.isNaN(value)) return visible(base(position), colours);
+    const place = Math.round((high > low ? share.pixel(value) : 1) * (SHADES - 1)) / (SHADES - 1);
+    return visible(mixed(base(position), "#ffffff", 0.8 * (1 - place)), colours);
+  };
+}
+
+function cloudDrawing(entries, x, y, colours, width) {
+  const [logX, logY] = [view.isOn("logx"), view.isOn("logy")];
+  const usable = entries.map(entry => ({ ...entry, x: finalOf(x, entry.position, entry.series), y: finalOf(y, entry.position, entry.series) }))
+    .filter(entry => Number.isFinite(entry.x[0]) && Number.isFinite(entry.y[0]) && (!logX || entry.x[0] > 0) && (!logY || entry.y[0] > 0));
+  const range = (name, logarithmic) => padded(usable.map(entry => entry[name][0]), logarithmic);
+  const [xLow, xHigh] = range("x", logX), [yLow, yHigh] = range("y", logY);
+  const drawing = new Drawing(width, 440, colours, { low: xLow, high: xHigh, logarithmic: logX, label: `${x.label} at T` },
+    { low: yLow, high: yHigh, logarithmic: logY, label: `${y.label} at T` });
+  const colourOf = colouring(view.get("colour"), colours);
+  const clouds = new Map(); // by the colour, the steps of a path: ten thousand circles would be slow
+  drawing.points = usable.map(entry => {
+    const at = { x: drawing.x.pixel(entry.x[0]), y: drawing.y.pixel(entry.y[0]) }, colour = colourOf(entry.position);
+    if (usable.length <= MOST_SINGLE) {
+      const [wide, tall] = [halfWidth(entry.x[1]), halfWidth(entry.y[1])];
+      const clipped = (axis, value) => axis.pixel(axis.logarithmic ? Math.max(value, axis.low) : value);
+      if (Number.isFinite(wide)) drawing.line(clipped(drawing.x, entry.x[0] - wide), at.y, drawing.x.pixel(entry.x[0] + wide), at.y, colour);
+      if (Number.isFinite(tall)) drawing.line(at.x, clipped(drawing.y, entry.y[0] - tall), at.x, drawing.y.pixel(entry.y[0] + tall), colour);
+    }
+    if (!clouds.has(colour)) clouds.set(colour, []);
+    clouds.get(colour).push(`M${at.x.toFixed(1)} ${at.y.toFixed(1)}h0`);
+    const label = results.policies.labels[entry.position];
+    const facts = policyFacts(entry.position, entry.series, [[x.label, intervalText(...entry.x)], [y.label, intervalText(...entry.y)]]);
+    return { ...at, label, position: entry.position, facts };
+  });
+  const size = usable.length <= MOST_SINGLE ? 8 : usable.length <= 2000 ? 5 : 3.5;
+  for (const [colour, steps] of clouds) {
+    drawing.plot.append(svgElement("path", { d: steps.join(""), stroke: colour, "stroke-width": size, "stroke-linecap": "round", fill: "none" }));
+  }
+  const families = [...new Set(usable.map(entry => familyOf(entry.position)))].slice(0, 24);
+  drawing.legend(families.map(name => [visible(results.policies.colours[results.policies.families.indexOf(name)], colours), null, name]));
+  return drawing;
+}
+
+const cloudsView = {
+  name: "tradeoffs", title: "Trade-offs",
+  offered: () => results.metrics.length > 1,
+  declare() {
+    const names = results.metrics.map(metric => metric.name);
+    const first = ["unfairness", "fairness_regret", names[1]].find(name => names.includes(name));
+    const second = ["regret", "reward_regret", names[0]].find(name => names.includes(name) && name !== first) ?? names[0];
+    view.declare("x", first, names);
+    view.declare("y", second, names);
+    view.declare("colour", "policy", ["policy", ...results.parameters.map(parameter => parameter.name)]);
+    view.declare("logx", 0, ["0", "1"]);
+    view.declare("logy", 0, ["0", "1"]);
+  },
+  controls() {
+    const metrics = results.metrics.map(metric => [metric.name, metric.label]);
+    return [
+      selectControl("x", "across", metrics), selectControl("y", "up", metrics),
+      ...(results.parameters.length ? [selectControl("colour", "colour by", [["policy", "policy"], ...results.parameters.map(one => [one.name, ofPolicy(one.name)])])] : []),
+      switchControl("logx", "logarithmic across"), switchControl("logy", "logarithmic up"),
+    ];
+  },
+  draw() {
+    const [x, y] = ["x", "y"].map(name => metricNamed(view.get(name))), entries = cloudEntries([x, y]), width = chartWidth();
+    const columns = ["policy", ...(results.instances.length > 1 ? ["instance"] : []), x.label, "standard error", y.label, "standard error"];
+    const rows = entries.map(({ position, series }) => [results.policies.labels[position],
+      ...(results.instances.length > 1 ? [seriesName(series)] : []), ...finalOf(x, position, series), ...finalOf(y, position, series)]);
+    const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${results.sample}`;
+    return [chartFrame("trade-off", words, colours => cloudDrawing(entries, x, y, colours, width), columns, rows)];
+  },
+};

@@ -1,0 +1,228 @@
+"""What the page shows of results: policies, metrics, curves, arms and phases, with the numbers in an array store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import matplotlib.colors
+import numpy as np
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import to_python
+from jaxbandit.experiments.dashboard.arms import arms
+from jaxbandit.experiments.dashboard.arrays import ArrayStore
+from jaxbandit.experiments.dashboard.commands import command_parts
+from jaxbandit.experiments.dashboard.theory import theorems
+from jaxbandit.experiments.grids.parameters import parameters, unknown_label
+from jaxbandit.experiments.grids.ranking import Representative, ranking_metric, representatives
+from jaxbandit.experiments.plots.legends import representative_looks
+from jaxbandit.experiments.plots.style import Look, styles
+from jaxbandit.experiments.statistics import (
+    CONFIDENCE,
+    check_all_seeds,
+    distinct_metrics,
+    joint_label,
+    larger_is_better,
+    mean_of_runs,
+    mean_over_instances,
+    needed_keys,
+    recorded_metrics,
+    sample_size,
+)
+from jaxbandit.metrics.definitions import METRICS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_NAMED = 50  # policies whose curves the user may name
+_MOST_FINALS = 40_000  # means at T of a metric; with more, the page has the means over instances alone
+_MOST_CURVES = 250_000  # recorded means of all metrics, likewise
+_SHADES = 16  # of a colour map
+_DASHES: dict[str, list[float]] = {"-": [], "--": [3.7, 1.6], ":": [1.0, 1.65], "-.": [6.4, 1.6, 1.0, 1.6]}
+
+
+def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = "results.nc") -> str:
+    """The numbers of the page and their description as text.
+
+    Args:
+        results: as `simulate` returns them.
+        named: labels of further policies whose curves the page holds.
+        title: the title of the page.
+        file: the name of the file of results that commands refer to.
+
+    Raises:
+        InputError: about `curves` or the results.
+    """
+    check_all_seeds(results)
+    store = ArrayStore()
+    shown = _shown(results, named)
+    numbers = [_metric(results, equal, list(shown), store) for equal in distinct_metrics(results).values()]
+    found, missing = theorems(results, list(shown))
+    places = {position: place for place, position in enumerate(shown)}
+    bounds = [
+        {"policy": places[one.position], "metric": one.metric, "name": one.name, "text": one.text}
+        | {"values": store.add(_with_mean(one.values, 0) if len(one.values) > 1 else one.values)}
+        for one in found
+    ]
+    description: dict[str, object] = {
+        "title": title,
+        "file": file,
+        "horizon": int(results["round"][-1]),
+        "rounds": store.add(results["round"].values),
+        "confidence": CONFIDENCE,
+        "sample": sample_size(results),
+        "seeds": int(results.sizes["seed"]),
+        "instances": [str(number) for number in results.instance.values.tolist()],
+        "plays": to_python(results.attrs.get("plays")),
+        "ranking": ranking_metric(results),
+        "policies": _policies(results, store),
+        "parameters": [_parameter(results, name, store) for name in parameters(results)],
+        "metrics": [*numbers, *_largest_deficit(results, store)],
+        "shown": _looks(results, shown),
+        "theory": bounds,
+        "theoryMissing": missing,
+        "arms": arms(results, list(shown), store),
+        "phases": _phases(results, list(shown), store),
+        "commands": command_parts(results),
+        "config": str(results.attrs.get("config", "")),
+        "versions": {name: str(results.attrs.get(name, "")) for name in ("jaxbandit_version", "jax_version", "device")},
+        "colourMaps": {name: _shades(name) for name in ("cividis", "cividis_r", "viridis")},
+    }
+    return store.text(description)
+
+
+def _shown(results: xr.Dataset, named: Sequence[str]) -> dict[int, Representative]:
+    """The policies whose curves the page has, by position: the representatives, and those that the user names."""
+    names = to_python(named)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(names) > MOST_NAMED:
+        raise InputError("curves", names, f"a list of at most {MOST_NAMED} labels of policies")
+    labels = results.policy.values.tolist()
+    shown = representatives(results, ranking_metric(results))
+    for name in names:
+        if name not in labels:
+            raise unknown_label("curves", name, labels)
+        shown.setdefault(labels.index(name), Representative(name, ""))
+    return shown
+
+
+def _looks(results: xr.Dataset, shown: Mapping[int, Representative]) -> list[dict[str, object]]:
+    """Position, role and look of each shown policy."""
+    looks = [look for _, look in representative_looks(results, shown, styles(results))]
+    return [
+        {"policy": position, "role": policy.role, "colour": _hexadecimal(look), "dash": _dash(look["linestyle"])}
+        for (position, policy), look in zip(shown.items(), looks, strict=True)
+    ]
+
+
+def _hexadecimal(look: Look) -> str:
+    return matplotlib.colors.to_hex(look["color"])
+
+
+def _dash(linestyle: Any) -> list[float]:
+    """The lengths of dashes and gaps, in widths of the line."""
+    return _DASHES[linestyle] if isinstance(linestyle, str) else [float(length) for length in linestyle[1]]
+
+
+def _shades(name: str) -> list[str]:
+    return [matplotlib.colors.to_hex(colour) for colour in matplotlib.colormaps[name](np.linspace(0, 1, _SHADES))]
+
+
+def _policies(results: xr.Dataset, store: ArrayStore) -> dict[str, object]:
+    """Labels, and for each policy the numbers of its family and kind, with the colour of each family."""
+    looks, labels = styles(results), results.policy.values.tolist()
+    families = list(dict.fromkeys(results.family.values.tolist()))
+    kinds = list(dict.fromkeys(results.kind.values.tolist()))
+    last = {family: label for label, family in zip(labels, results.family.values.tolist(), strict=True)}
+    return {
+        "labels": labels,
+        "families": families,
+        "kinds": kinds,
+        "family": store.add(np.array([families.index(name) for name in results.family.values.tolist()]), "<f4"),
+        "kind": store.add(np.array([kinds.index(name) for name in results.kind.values.tolist()]), "<f4"),
+        "colours": [_hexadecimal(looks[last[family]]) for family in families],
+    }
+
+
+def _parameter(results: xr.Dataset, name: str, store: ArrayStore) -> dict[str, object]:
+    """A parameter of grids and its value for each policy: a number, or the place of a word in `words`, -1 for none."""
+    values = results[name].values
+    if np.issubdtype(values.dtype, np.number):
+        return {"name": name, "words": None, "values": store.add(values.astype(float))}
+    words = [word for word in dict.fromkeys(values.tolist()) if word != ""]
+    places = [words.index(word) if word != "" else -1 for word in values.tolist()]
+    return {"name": name, "words": words, "values": store.add(np.array(places, float))}
+
+
+def _metric(results: xr.Dataset, names: Sequence[str], shown: list[int], store: ArrayStore) -> dict[str, object]:
+    """A metric, or several that are equal: means and standard errors.
+
+    There are those at T of all policies, and those in the recorded rounds of the policies that are shown.
+    """
+    name, last = names[0], results.isel(round=[-1])
+    curves = results.isel(policy=shown)
+    count = len(recorded_metrics(results)) * len(shown) * results.sizes["round"] * results.sizes["instance"]
+    return {
+        "name": name,
+        "names": list(names),
+        "label": joint_label(results, names),
+        "formula": " ".join(
+            METRICS[one].summary if one in METRICS else str(results[one].attrs.get("formula", "")) for one in names
+        ),
+        "larger": larger_is_better(results, name),
+        "needs": needed_keys(name),
+        "final": _means(last, name, results.sizes["policy"] * results.sizes["instance"] <= _MOST_FINALS, store),
+        "curves": _means(curves, name, count <= _MOST_CURVES, store) if results.sizes["round"] > 1 else None,
+    }
+
+
+def _means(part: xr.Dataset, name: str, with_instances: bool, store: ArrayStore) -> dict[str, object]:
+    """Means and standard errors `[policy, series, round]`. Series 0 is the mean over instances.
+
+    The others are the instances, if there are several and `with_instances` keeps them.
+    """
+    mean, error = (values.transpose("policy", "round").values[:, None] for values in mean_over_instances(part, name))
+    if part.sizes["seed"] == 1:
+        error = np.full_like(error, math.nan)
+    if with_instances and part.sizes["instance"] > 1:
+        order = ("policy", "instance", "round")
+        mean = np.concatenate([mean, part[name].transpose(*order).values], axis=1)
+        error = np.concatenate([error, part[f"{name}_stderr"].transpose(*order).values], axis=1)
+    return {"mean": store.add(mean), "error": store.add(error)}
+
+
+def _with_mean(values: np.ndarray, axis: int) -> np.ndarray:
+    """The values with their mean over instances before them."""
+    return np.concatenate([values.mean(axis=axis, keepdims=True), values], axis=axis)
+
+
+def _largest_deficit(results: xr.Dataset, store: ArrayStore) -> list[dict[str, object]]:
+    """`max_deficit_ever` as a metric at T alone."""
+    if "max_deficit_ever" not in results:
+        return []
+    runs = results.max_deficit_ever.transpose("policy", "instance", "seed").values
+    mean, error = mean_of_runs(runs)
+    finals = {"mean": store.add(mean[:, None, None]), "error": store.add(error[:, None, None])}
+    words = "the largest max_deficit in rounds 1 to T, mean over runs"
+    label = str(results.max_deficit_ever.attrs.get("long_name", "largest deficit over every round (rounds)"))
+    about = {
+        "name": "max_deficit_ever",
+        "names": ["max_deficit_ever"],
+        "label": label,
+        "formula": words,
+        "larger": False,
+        "needs": 0,
+    }
+    return [{**about, "final": finals, "curves": None}]
+
+
+def _phases(results: xr.Dataset, shown: list[int], store: ArrayStore) -> dict[str, object] | None:
+    """The mean rounds of the shown policies in each phase, `[policy, phase]`, NaN where a policy has no such phase."""
+    if "phase_rounds" not in results:
+        return None
+    part = results.isel(policy=shown)
+    rounds = part.phase_rounds
+    mean = rounds.where(rounds >= 0).mean(("instance", "seed")).transpose("policy", "phase").values
+    return {"names": part.phase_name.transpose("policy", "phase").values.tolist(), "rounds": store.add(mean)}

@@ -1,0 +1,194 @@
+"""Confidence sets for the best policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special, stats
+
+from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import to_python
+from jaxbandit.experiments.grids.parameters import comparable_groups, family_positions, varying
+from jaxbandit.experiments.statistics import (
+    CONFIDENCE,
+    check_all_seeds,
+    check_metric,
+    checked_results,
+    larger_is_better,
+    mean_of_runs,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_DRAWS = 4000  # of the largest difference, where all policies are equal
+_SHARE = 0.2  # of the error that the steps may make; the rest is that of comparisons with the first
+_ROWS = 256  # policies that are compared with the first at a time
+_FLAT = 1e-12  # a smaller slope is rounding
+_MOST_SIMULATED = 1000  # policies; among more, Bonferroni's inequality gives the limit
+
+
+@checked_results
+def confidence_set(
+    results: xr.Dataset,
+    metric: str,
+    family: str | None = None,
+    per: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """The policies that may be the best by a metric at T: a set that holds the truly best one with a given confidence.
+
+    Policies are compared run by run, in the mean over instances: run i of instance j draws the same random numbers
+    under every policy. The set is found in steps. In each step the policy of the worst mean leaves it, if it is
+    significantly worse than the one that beats it most clearly; the limit for this largest of all differences is that
+    for policies that are all equal, of as many as are left and with the correlations of their runs (multiple
+    comparisons with the best). The steps end with the first policy that is not significantly worse.
+
+    Args:
+        results: as `simulate` returns them, with at least two seeds.
+        metric: the name of a metric in the results.
+        family: compare only the policies of this family; default: all policies.
+        per: parameters, such as `["problem.penalties"]`: a set for each combination of their values, as in `best`.
+        level: the confidence, between 0.5 and 1; default: 0.95.
+
+    Returns:
+        A pandas DataFrame, one row per policy of a set, the best mean first. Its columns: `per`; `policy`; the
+        parameters that the grids vary; the metric and `<metric>_stderr`; and `difference`, the mean by which the policy
+        is worse than the best one of its set (0 for that one itself), with `low` and `high`, the ends of the 95 %
+        confidence interval of this one difference.
+
+    Raises:
+        InputError: a metric, a family or a parameter that the results do not hold; a level out of range; one seed, or
+            seeds that were selected from the results; or policies on different problems would be compared unasked.
+
+    Source:
+        Hsu 1981 (simultaneous intervals for all distances from the best); Marcus, Peritz & Gabriel 1976 (steps).
+
+    Example:
+        >>> grid = {"kind": "ucb1", "exploration": [0.1, 0.5, 8.0]}
+        >>> results = jb.simulate(jb.Problem([0.9, 0.5]), grid, horizon=500, seeds=200)
+        >>> kept = jb.grids.confidence_set(results, "regret")
+        >>> "ucb1 (exploration=8)" in kept.policy.values
+        False
+    """
+    import pandas as pd
+
+    check_metric(results, metric)
+    check_all_seeds(results)
+    level = to_python(level)
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0.5 <= level < 1:
+        raise InputError("level", level, "a number of at least 0.5 and below 1")
+    if results.sizes["seed"] < 2:
+        raise InputError("results.seed", results.sizes["seed"], "at least 2 seeds, whose spread tells the confidence")
+    varied = [name for names in varying(results).values() for name in names]
+    tables = []
+    for point, positions in comparable_groups(results, family_positions(results, family), per):
+        runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[positions].astype(np.float64)
+        losses = -runs if larger_is_better(results, metric) else runs
+        kept = _set_of_best(losses, 1 - level)
+        difference, error = mean_of_runs(losses[kept] - losses[kept[0]])
+        mean, stderr = mean_of_runs(runs[kept])
+        columns: dict[str, object] = {name: [value] * len(kept) for name, value in point.items()}
+        columns["policy"] = results.policy.values[positions[kept]]
+        columns |= {n: results[n].values[positions[kept]] for n in dict.fromkeys(varied) if n not in point}
+        columns |= {metric: mean, f"{metric}_stderr": stderr, "difference": difference}
+        columns |= {"low": difference - CONFIDENCE * error, "high": difference + CONFIDENCE * error}
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _set_of_best(losses: np.ndarray, alpha: float) -> np.ndarray:
+    """The numbers of the policies that may have the smallest mean, the smallest observed one first.
+
+    A policy is kept if neither test rejects it. Each test wrongly rejects the best with at most its share of `alpha`.
+
+    Args:
+        losses: `[policy, instance, seed]`, float64.
+        alpha: the probability that the best is not among them.
+    """
+    order = np.argsort(losses.mean(axis=(1, 2)), kind="stable")
+    kept = _not_worse_than_all(losses[order], _SHARE * alpha)
+    return order[:kept][_not_worse_than_first(losses[order], kept, (1 - _SHARE) * alpha)]
+
+
+def _not_worse_than_all(losses: np.ndarray, alpha: float) -> int:
+    """The number of policies that the steps keep; the policies are sorted, the best mean first."""
+    near = np.flatnonzero(_near_the_first(losses, alpha))
+    losses = losses[near]
+    draws, left = _draws(losses), len(near)
+    while left > 1:
+        ratios, spread = _ratios(losses[left - 1] - losses[: left - 1])
+        score = _normal_score(float(ratios.max()), losses.shape[2] - 1)
+        if left <= _MOST_SIMULATED:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                drawn = (draws[:, left - 1, None] - draws[:, : left - 1]) / spread
+            p_value = float((np.nan_to_num(drawn, nan=0.0).max(axis=1) >= score).mean())
+        else:
+            p_value = (left - 1) * float(special.ndtr(-score))
+        if p_value >= alpha:
+            break
+        left -= 1
+    return int(near[left - 1]) + 1
+
+
+def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.ndarray:
+    """Whether policies are not significantly worse than the first, given that its mean is the best, bool `[kept]`.
+
+    Where a policy and the first are equal, their difference has a normal distribution, cut off where another policy
+    would have had the best mean (all else being the same): the test compares with this distribution.
+    """
+    _, instances, seeds = losses.shape
+    behind = losses - losses[0]
+    mean, error = mean_of_runs(behind)
+    centred = (behind - behind.mean(axis=2, keepdims=True)).reshape(len(losses), -1)
+    centred /= instances * np.sqrt(seeds * (seeds - 1))
+    kept_ones = mean[:kept] == 0  # the first, and policies whose runs have the same mean
+    for start in range(0, kept, _ROWS):
+        rows = np.arange(start, min(start + _ROWS, kept))
+        rows = rows[error[rows] > 0]
+        slopes = centred[rows] @ centred.T / error[rows, None] ** 2  # of all distances from the first, along these
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = mean[rows, None] - mean / slopes  # where another policy passes the first
+        low = np.where(slopes > _FLAT, ends, -np.inf).max(axis=1)
+        high = np.where(slopes < -_FLAT, ends, np.inf).min(axis=1)
+        below, at, above = stats.t.sf(np.stack([low, mean[rows], high]) / error[rows], seeds - 1)
+        kept_ones[rows] |= at - above >= alpha * (below - above)
+    return kept_ones
+
+
+def _near_the_first(losses: np.ndarray, alpha: float) -> np.ndarray:
+    """Whether policies are not far worse than the first: within the limit of Bonferroni's inequality, bool `[policy]`.
+
+    They are those that the steps would remove in any case, at less cost.
+    """
+    ratios, _ = _ratios(losses - losses[0])
+    limit = stats.t.isf(alpha / max(len(losses) - 1, 1), losses.shape[2] - 1)
+    near: np.ndarray = ratios <= limit
+    return near
+
+
+def _ratios(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means of differences `[policy, instance, seed]` in standard errors, and these; equal runs have the ratio 0."""
+    mean, error = mean_of_runs(differences)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(mean == 0, 0.0, mean / error)
+    return ratios, error
+
+
+def _normal_score(ratio: float, degrees: int) -> float:
+    """The value that a standard normal variable exceeds as rarely as one of Student's t exceeds the ratio."""
+    return float(-special.ndtri(stats.t.sf(ratio, degrees)))
+
+
+def _draws(losses: np.ndarray) -> np.ndarray:
+    """Draws of the policies' means where all are equal, with the covariances of their runs, `[draw, policy]`."""
+    if len(losses) > _MOST_SIMULATED:
+        losses = losses[:_MOST_SIMULATED]
+    _, instances, seeds = losses.shape
+    centred = (losses - losses.mean(axis=2, keepdims=True)).reshape(len(losses), -1)
+    weights = np.random.default_rng(0).standard_normal((_DRAWS, instances * seeds))  # the same for the same results
+    drawn: np.ndarray = weights @ centred.T / (instances * np.sqrt(seeds * (seeds - 1)))
+    return drawn

@@ -1,0 +1,94 @@
+"""Figures that look the same everywhere: in scripts, in notebooks, and whatever matplotlib's settings are."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from jaxbandit.experiments.plots.style import STYLE
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Settings that are not about looks
+_OF_THE_SESSION = ("backend", "interactive", "toolbar", "webagg", "tk.", "keymap", "date.", "figure.hooks")
+
+
+@contextlib.contextmanager
+def house_style() -> Iterator[None]:
+    """Within this context matplotlib has its own defaults with `STYLE` over them, whatever the user has set."""
+    plt.get_backend()  # loads the backend: in the context, a notebook would stop showing later figures
+    defaults = {
+        name: value for name, value in matplotlib.rcParamsDefault.items() if not name.startswith(_OF_THE_SESSION)
+    }
+    with matplotlib.rc_context({**defaults, **STYLE}):
+        yield
+
+
+def styled(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function that draws a figure: it runs in `house_style`."""
+
+    @functools.wraps(function)
+    def drawn(*arguments: P.args, **keywords: P.kwargs) -> R:
+        with house_style():
+            return function(*arguments, **keywords)
+
+    return drawn
+
+
+class StyledFigure(Figure):
+    """A figure that is drawn and saved in `house_style`, too, and that a notebook shows once."""
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the figure with a renderer of matplotlib."""
+        with house_style():
+            super().draw(renderer)
+
+    def savefig(self, *arguments: Any, **keywords: Any) -> None:
+        """Save the figure, as `matplotlib.figure.Figure.savefig` does."""
+        with house_style():
+            super().savefig(*arguments, **keywords)
+
+    def _repr_png_(self) -> bytes:
+        """The figure as a notebook shows it where matplotlib does not draw into notebooks."""
+        content = io.BytesIO()
+        self.savefig(content, format="png", bbox_inches="tight")
+        return content.getvalue()
+
+    def _ipython_display_(self) -> None:
+        """Show the figure as the value of a cell, and close it: at the end of the cell it would be shown again."""
+        if "inline" not in plt.get_backend():
+            raise NotImplementedError  # IPython's sign for: show it as other objects
+        from IPython import get_ipython
+        from IPython.display import publish_display_data
+
+        shown: dict[str, Any] = {}
+        for kind, formatter in get_ipython().display_formatter.formatters.items():
+            made = formatter(self)
+            if made is not None:
+                shown[kind] = made[0] if isinstance(made, tuple) else made
+        publish_display_data(shown)
+        plt.close(self)
+
+
+def new_figure(rows: int = 1, columns: int = 1, **keywords: Any) -> tuple[StyledFigure, np.ndarray]:
+    """A figure with panels.
+
+    Args:
+        rows, columns: the number of panels.
+        keywords: further arguments of `matplotlib.pyplot.subplots`.
+
+    Returns:
+        The figure, and its axes `[rows, columns]`.
+    """
+    layout = {"layout": "constrained", "squeeze": False, **keywords}
+    figure, axes = plt.subplots(rows, columns, FigureClass=StyledFigure, **layout)
+    return figure, axes

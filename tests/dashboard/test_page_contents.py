@@ -1,0 +1,132 @@
+"""The page as a file: its size, its arguments, and what it holds; without a browser."""
+
+import base64
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up import grid, made_up
+
+import jaxbandit as jb
+from jaxbandit.experiments.configs import config as configs
+from jaxbandit.experiments.dashboard.arrays import ArrayStore
+from jaxbandit.experiments.dashboard.commands import in_toml
+
+QUICKSTART = Path(__file__).parents[2] / "configs" / "quickstart.toml"
+
+
+def contents(page):
+    """The description and the bytes of the arrays in a page."""
+    text = page.html.split('id="data">')[1].split("</script>")[0]
+    content = zlib.decompress(base64.b64decode(text))
+    size = int.from_bytes(content[:4], "little")
+    return json.loads(content[4 : 4 + size]), content[4 + size :]
+
+
+def numbers(description, arrays):
+    """An array, regrouped by plain NumPy."""
+    dtype, shape = np.dtype(description["dtype"]), description["shape"]
+    count = int(np.prod(shape))
+    part = arrays[description["start"] : description["start"] + count * dtype.itemsize]
+    planes = np.frombuffer(part, np.uint8).reshape(dtype.itemsize, count)
+    return np.ascontiguousarray(planes.T).view(dtype).reshape(shape)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return made_up(["ucb1", "fucb", *grid("lfg", eta=[float(i) for i in range(1, 31)])])
+
+
+def test_the_page_is_one_text_without_references(results):
+    page = jb.dashboard(results, title="A & <B>").html
+    assert "<title>A &amp; &lt;B&gt;</title>" in page
+    assert " src=" not in page.split("<body>")[0]
+    assert not {"http://", "https://"} & {word for word in ("http://", "https://") if word in page.split("uPlot")[0]}
+    assert "The MIT License (MIT)" in page
+    assert "Copyright (c) 2022 Leon Sorokin" in page
+
+
+def test_the_page_holds_the_metrics_of_all_and_the_curves_of_some(results):
+    named = "lfg (eta=7)"
+    description, arrays = contents(jb.dashboard(results, curves=[named]))
+    shown = [description["policies"]["labels"][one["policy"]] for one in description["shown"]]
+    assert len(shown) == 2 + 3 + 1
+    assert {"ucb1", "fucb", named} <= set(shown)
+    metric = next(one for one in description["metrics"] if one["name"] == "regret")
+    finals = numbers(metric["final"]["mean"], arrays)
+    np.testing.assert_array_equal(finals[:, 0, 0], results.regret.isel(round=-1).mean("instance"))
+    curves = numbers(metric["curves"]["mean"], arrays)
+    for curve, label in zip(curves, shown, strict=True):
+        np.testing.assert_array_equal(curve[0], results.regret.sel(policy=label).mean("instance"))
+
+
+def test_equal_arrays_are_stored_once():
+    store = ArrayStore()
+    first, other = store.add(np.arange(5.0)), store.add(np.arange(5.0))
+    different = store.add(np.arange(1.0, 6.0))
+    assert first == other != different
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"curves": ["ucb2"]}, "curves = 'ucb2'"),
+        ({"curves": "ucb1"}, "curves = 'ucb1': must be a list of at most 50 labels"),
+        ({"curves": ["ucb1"] * 51}, "a list of at most 50 labels"),
+        ({"height": 10}, "height = 10: must be a whole number of pixels, at least 200"),
+        ({"title": 3}, "title = 3: must be a string"),
+        ({"tilte": "x"}, "did you mean 'title'"),
+    ],
+)
+def test_bad_arguments_are_refused(results, arguments, message):
+    with pytest.raises(jb.InputError, match=message):
+        jb.dashboard(results, **arguments)
+
+
+def test_selected_seeds_are_refused(results):
+    with pytest.raises(jb.InputError, match="seed"):
+        jb.dashboard(results.isel(seed=[0, 1]).assign_attrs(seeds=6))
+
+
+def test_the_page_in_a_frame_and_in_a_file(results, tmp_path):
+    made = jb.dashboard(results, height=300)
+    assert repr(made) == "<dashboard of 32 policies: save(path) writes the page>"
+    frame = made._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    assert "height: 300px" in frame
+    assert made.save(tmp_path / "page.html").read_text("utf-8") == made.html
+    with pytest.raises(jb.WriteError):
+        made.save(tmp_path / "page.html" / "page.html")
+
+
+@pytest.mark.parametrize("metrics", [[], ["regret"]])
+def test_results_with_few_metrics(metrics):
+    few = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=20, seeds=1, metrics=metrics, record=1)
+    description, _ = contents(jb.dashboard(few))
+    assert [one["name"] for one in description["metrics"]] == metrics
+    assert "NaN" not in json.dumps(description)
+
+
+def test_values_in_toml():
+    values = {"kind": 'a"b\\\n\u2028\x7f', "p": [1, 2.5, True], "t": {"a b": 1e-7}}
+    import tomllib
+
+    assert tomllib.loads(f"v = {in_toml(values)}")["v"] == values
+
+
+def test_ten_thousand_points_take_at_most_three_megabytes():
+    etas, rates = [2.0**i for i in range(100)], [0.05 * (i + 1) for i in range(100)]
+    many = made_up(["ucb1", *grid("lfg", eta=etas, exploration=rates)], rounds=60)
+    named = many.policy.values[5:55].tolist()
+    assert len(jb.dashboard(many, curves=named).html) <= 3_000_000
+
+
+@pytest.mark.slow
+def test_the_page_of_the_quickstart_takes_at_most_400_kilobytes():
+    config = configs.load(QUICKSTART)
+    settings = {**config["simulation"], "seeds": 200}
+    results = jb.simulate(config["problem"], config["policies"], **settings)
+    assert len(jb.dashboard(results).html) <= 400_000

@@ -1,0 +1,163 @@
+"""Every control does something, can be reached by Tab, and leaves no error; links keep the view."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+import jaxbandit as jb
+
+pytestmark = pytest.mark.browser
+
+VIEWS = ["curves", "arms", "tradeoffs", "grid", "table", "about"]
+# The elements of the page that a user can act on, and the one that has the focus.
+NAME = "one => one.id || one.outerHTML.slice(0, 160)"
+ACTIVE = f"""() => [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex]")]
+  .filter(one => !one.disabled && one.checkVisibility({{ contentVisibilityAuto: true }})).map({NAME})"""
+FOCUSED = f"() => document.activeElement === document.body ? null : ({NAME})(document.activeElement)"
+SHOWN = """() => [...document.querySelectorAll("#charts canvas")].map(one => one.toDataURL()).join()
+  + [...document.querySelectorAll("#charts svg, #charts table")]
+    .map(one => one.innerHTML.replace(/area-\\d+/g, "")).join()"""
+
+
+def charts(page):
+    """What the charts show: pixels of canvases and the markup of drawings and tables."""
+    return page.evaluate(SHOWN)
+
+
+@pytest.mark.parametrize("view", ["curves", "arms", "tradeoffs", "grid"])
+def test_every_choice_changes_the_charts(opened, file, view):
+    page = opened.go(file, view=view)
+    for select in page.locator("#controls select").all():
+        name = select.get_attribute("id")
+        values = select.locator("option").evaluate_all("options => options.map(option => option.value)")
+        pictures = set()
+        for value in values:
+            page.select_option(f"#{name}", value)
+            page.wait_for_timeout(40)
+            pictures.add(charts(page))
+        assert len(pictures) >= min(2, len(values)), name
+        page.select_option(f"#{name}", values[0])
+    for box in page.locator("#controls input[type=checkbox]:enabled").all():
+        before = charts(page)
+        name = box.get_attribute("id")
+        page.locator(f"#{name}").click()
+        page.wait_for_timeout(40)
+        if not (view == "tradeoffs" and name == "choice-logx"):  # all unfairness may be 0 there
+            assert charts(page) != before, name
+
+
+def test_policies_and_instances_are_switched_on_and_off(opened, instances_file):
+    page = opened.go(instances_file, view="curves")
+    header = lambda: opened.table("")[0]  # noqa: E731
+    assert len(header()) == 1 + 2 * 3
+    page.get_by_label("ucb1", exact=True).uncheck()
+    assert len(header()) == 1 + 2 * 2
+    page.get_by_label("all instances").click()
+    assert len(header()) == 1 + 2 * 2 * 4
+    page.get_by_label("no instances").click()
+    assert page.get_by_text("The curves of the chosen instances are not in this page").count() == 1
+    page.get_by_label("no policies").click()
+    assert page.get_by_text("No policy is chosen.").count() == 1
+    page.get_by_label("all policies").click()
+    page.get_by_label("mean over 3 instances", exact=True).check()
+    assert len(header()) == 1 + 2 * 3
+
+
+def test_tab_reaches_every_control(opened, file):
+    for view in VIEWS:
+        page = opened.go(file, view=view)
+        expected = set(page.evaluate(ACTIVE))
+        reached = set()
+        for _ in range(4 * len(expected)):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate(FOCUSED))
+        assert expected <= reached, (view, expected - reached)
+        assert len(expected) > 15
+
+
+def test_a_control_keeps_the_focus(opened, file):
+    page = opened.go(file, view="curves")
+    for name in ("choice-band", "choice-logrounds", "policies-1"):
+        page.focus(f"#{name}")
+        page.keyboard.press("Space")
+        assert page.evaluate("document.activeElement.id") == name
+
+
+def test_a_link_keeps_the_view(opened, file):
+    page = opened.go(file, view="grid")
+    page.select_option("#choice-gridmetric", "unfairness")
+    page.get_by_label("ucb1", exact=True).uncheck()
+    page.select_option("#choice-theme", "dark")
+    link, before = page.url, charts(page)
+    assert "#" in link
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector("body[data-ready]")
+    assert charts(page) == before
+    assert page.input_value("#choice-gridmetric") == "unfairness"
+    assert not page.get_by_label("ucb1", exact=True).is_checked()
+    page.evaluate("location.hash = '#view=table&filter=FUCB'")  # as a link in another page would
+    page.locator("#results").wait_for()
+    assert page.locator("#results tbody tr").count() == 1
+    page.go_back()
+
+
+@pytest.mark.parametrize(
+    "hash",
+    [
+        "view=nothing",
+        "metric=<script>",
+        "hide=99",
+        "hide=a.b",
+        "view=grid&gridx=7&fixed=9.9.9",
+        "instances=5",
+        "%%%",
+        "page=99&view=table",
+    ],
+)
+def test_a_damaged_link_shows_a_page(opened, file, hash):
+    page = opened.page
+    page.goto(f"{file.as_uri()}#{hash}")
+    page.wait_for_selector("body[data-ready]")
+    assert page.locator("#charts figure, #charts table").count() > 0
+
+
+def test_saved_figures_are_drawings_with_their_labels(opened, file, results):
+    for view, name in (
+        ("curves", "penalized_regret"),
+        ("arms", "selections"),
+        ("tradeoffs", "trade-off"),
+        ("grid", "grid"),
+    ):
+        opened.go(file, view=view)
+        root = ET.fromstring(opened.saved(f"Save SVG: {name}"))
+        texts = [one.text for one in root.iter() if one.tag.endswith("text")]
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert sum(1 for one in root.iter() if one.tag.rpartition("}")[2] in ("path", "circle", "rect")) > 5
+        if view != "grid":
+            assert {"ucb1", "hard-threshold-ucb"} <= set(texts)
+
+
+def test_copying_says_so(opened, file):
+    page = opened.go(file, view="curves")
+    page.click("#copy-link")
+    page.get_by_text("copied", exact=True).wait_for()
+
+
+def test_two_pages_in_a_notebook(opened, results, instances, folder):
+    """Two frames beside each other: each shows its own results, and neither touches the address of the notebook."""
+    frames = [
+        jb.dashboard(one, title=title, height=500)._repr_html_() for one, title in ((results, "A"), (instances, "B"))
+    ]
+    notebook = folder / "notebook.html"
+    notebook.write_text("<!doctype html><html lang='en'><title>n</title><body>" + "".join(frames), "utf-8")
+    page = opened.page
+    page.goto(notebook.as_uri())
+    for place, title in enumerate(("A", "B")):
+        frame = page.frame_locator("iframe").nth(place)
+        frame.locator("body[data-ready]").wait_for()
+        assert frame.locator("h1").inner_text() == title
+        frame.locator("#view-table").click()
+        frame.locator("#results").wait_for()
+        assert frame.locator("#copy-link").count() == 0
+    assert page.url == notebook.as_uri()
