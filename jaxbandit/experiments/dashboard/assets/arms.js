@@ -152,7 +152,9 @@ function phasesDrawing(colours, width) {
       const [x, to] = [drawing.x.pixel(from), drawing.x.pixel(from + share)];
       drawing.plot.append(svgElement("rect", { x, y: drawing.y.pixel(row) - 16, width: Math.max(to - x, 0), height: 32, fill: colour, stroke: colours.paper }));
       const ink = luminance(colour) < 0.3 ? "#ffffff" : "#000000";
-      if (to - x > 34) drawing.plot.append(svgElement("text", { x: (x + to) / 2, y: drawing.y.pixel(row) + 4, "text-anchor": "middle", fill: ink }, `${Math.round(100 * share)} %`));
+      const percent = `${Math.round(100 * share)} %`, whole = `${names[place][phase]}: ${percent}`;
+      const text = to - x > 8 * whole.length ? whole : to - x > 34 ? percent : "";
+      if (text) drawing.plot.append(svgElement("text", { x: (x + to) / 2, y: drawing.y.pixel(row) + 4, "text-anchor": "middle", fill: ink }, text));
       drawing.points.push({
         x: (x + to) / 2, y: drawing.y.pixel(row), label: shownLabel(place), position: results.shown[place].policy,
         facts: policyFacts(results.shown[place].policy, 0, [["phase", names[place][phase]], ["rounds, mean over runs", numberText(spent)], ["share", numberText(share, 4)]]),

@@ -95,6 +95,13 @@ const cloudsView = {
     const rows = entries.map(({ position, series }) => [results.policies.labels[position],
       ...(results.instances.length > 1 ? [seriesName(series)] : []), ...finalOf(x, position, series), ...finalOf(y, position, series)]);
     const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${results.sample}`;
-    return [chartFrame("trade-off", words, colours => cloudDrawing(entries, x, y, colours, width), columns, rows)];
+    const made = [chartFrame("trade-off", words, colours => cloudDrawing(entries, x, y, colours, width), columns, rows)];
+    const parameter = results.parameters.find(one => one.name === view.get("colour"));
+    if (parameter) {
+      const values = gridValues(parameter, entries.map(entry => entry.position));
+      const [first, last] = [values[0], values[values.length - 1]].map(value => (value === undefined ? "none" : valueText(parameter, value)));
+      made.push(element("p", { class: "hint" }, `From light to dark: ${ofPolicy(parameter.name)} from ${shortened(first, 40)} to ${shortened(last, 40)}.`));
+    }
+    return made;
   },
 };

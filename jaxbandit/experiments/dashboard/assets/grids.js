@@ -7,7 +7,7 @@ function gridValues(parameter, positions) {
   return parameter.words ? values : values.sort((one, other) => one - other);
 }
 
-const valueText = (parameter, value) => (parameter.words ? parameter.words[value] : String(Number(value.toPrecision(6))));
+const valueText = (parameter, value) => (parameter.words ? parameter.words[value] : String(Number(value.toPrecision(12))));
 
 // The families that vary parameters, each with its policies and the values of these parameters.
 function gridFamilies() {
