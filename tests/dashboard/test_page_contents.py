@@ -130,3 +130,12 @@ def test_the_page_of_the_quickstart_takes_at_most_400_kilobytes():
     settings = {**config["simulation"], "seeds": 200}
     results = jb.simulate(config["problem"], config["policies"], **settings)
     assert len(jb.dashboard(results).html) <= 400_000
+
+
+def test_commands_of_a_policy_and_a_grid_of_one_family():
+    policies = [{"kind": "ucb1", "exploration": [1.0, 3.0]}, jb.policy("ucb1", exploration=4.0)]
+    both = jb.simulate(jb.Problem([0.9, 0.5]), policies, horizon=20, seeds=2)
+    assert set(both.family.values) == {"ucb1"}
+    description, _ = contents(jb.dashboard(both))
+    tables = [dict(pairs) for pairs in description["commands"]["families"]["ucb1"]]
+    assert [one["exploration"] for one in tables] == [None, "4.0"]

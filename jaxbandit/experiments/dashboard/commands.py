@@ -7,10 +7,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jaxbandit.core.component import is_user_defined
 from jaxbandit.engine.settings import short
 from jaxbandit.experiments.configs.config import default_label
 from jaxbandit.experiments.configs.grid import problem_axes
 from jaxbandit.experiments.joining import imported_files
+from jaxbandit.policies.base import Policy
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,10 +22,10 @@ def command_parts(results: xr.Dataset) -> dict[str, object]:
     """The parts of the commands for the page: `--set` changes of the config that `results.nc` holds.
 
     Returns:
-        `families`: by the family, its table `[[policies]]` as pairs of a key and its value in TOML, None for a key that
-        a grid varies; `values`: by the varied key, the value in TOML of each coordinate's text; `grid`: whether a grid
-        over the problem has to be removed; `imports`: the files to import; `missing`: why there are no commands, else
-        empty.
+        `families`: by the family, its tables `[[policies]]`, each as pairs of a key and its value in TOML, None for a
+        key that a grid varies (a policy and a grid may have one family); `values`: by the varied key, the value in TOML
+        of each coordinate's text; `grid`: whether a grid over the problem has to be removed; `imports`: the files to
+        import ("FILE.py" for one that is not known); `missing`: why there are no commands, else empty.
     """
     try:
         config = tomllib.loads(results.attrs["config"])
@@ -31,18 +33,27 @@ def command_parts(results: xr.Dataset) -> dict[str, object]:
         return {"missing": "The results hold no config."}
     if "joined" in config:
         return {"missing": "The results were joined from several simulations; no one config gives all of them."}
-    families: dict[str, list[list[str | None]]] = {}
+    families: dict[str, list[list[list[str | None]]]] = {}
     values: dict[str, dict[str, str]] = {}
     for given in config.get("policies", []):
         lists = {name: held for name, held in given.items() if isinstance(held, list) and len(held) > 1}
         pairs = [[name, None if name in lists else in_toml(held)] for name, held in given.items() if name != "label"]
-        families[given.get("label") or default_label(str(given.get("kind")), given)] = pairs
+        family = given.get("label") or default_label(str(given.get("kind")), given)
+        families.setdefault(family, []).append(pairs)
         for name, held in lists.items():
             values.setdefault(f"policies.{name}", {}).update(_by_text(held))
     for name, held in problem_axes(config.get("problem", {}), config.get("grid")).items():
         values.setdefault(f"problem.{name}", {}).update(_by_text(held))
-    files = imported_files.read(results.attrs.get("imports"))
-    return {"families": families, "values": values, "grid": "grid" in config, "imports": list(files), "missing": ""}
+    files = list(imported_files.read(results.attrs.get("imports")))
+    if not files and any(_is_users(given.get("kind")) for given in config.get("policies", [])):
+        files = ["FILE.py"]
+    return {"families": families, "values": values, "grid": "grid" in config, "imports": files, "missing": ""}
+
+
+def _is_users(kind: object) -> bool:
+    """Whether a policy's class is a user's, which a command has to import."""
+    held = Policy.registry.get(str(kind))
+    return held is None or (isinstance(held, type) and is_user_defined(held))
 
 
 def _by_text(held: Sequence[object]) -> dict[str, str]:

@@ -25,14 +25,15 @@ const tomlString = text => JSON.stringify(text).replaceAll("\u007f", "\\u007f");
 function commandOf(position) {
   const { families, values, grid, imports, missing } = results.commands;
   if (missing) return { command: "", why: missing };
-  const pairs = families[familyOf(position)];
-  if (!pairs) return { command: "", why: "The config does not name this policy." };
   const toml = {};
   for (const parameter of results.parameters) {
     const text = parameterText(parameter, position);
     if (text !== "") toml[parameter.name] = parameter.words ? values[parameter.name]?.[text] : text;
   }
   if (Object.values(toml).includes(undefined)) return { command: "", why: "The config does not hold these values." };
+  const varied = Object.keys(toml).filter(name => name.startsWith("policies.")).sort().join();
+  const pairs = (families[familyOf(position)] ?? []).find(table => table.filter(([, value]) => value === null).map(([name]) => `policies.${name}`).sort().join() === varied);
+  if (!pairs) return { command: "", why: "The config does not name this policy." };
   const own = pairs.map(([name, value]) => `${name} = ${value ?? toml[`policies.${name}`]}`);
   const policy = `policies=[{${[...own, `label = ${tomlString(results.policies.labels[position])}`].join(", ")}}]`;
   const ofProblem = Object.keys(toml).filter(name => name.startsWith("problem.")).map(name => `${name}=${toml[name]}`);
