@@ -7,7 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 
-from jaxbandit.cli.parser import make_parser
+from jaxbandit.cli.parser import parse
 from jaxbandit.core.errors import InputError, WriteError
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.streams import Notes, print_error, print_note
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    parsed = make_parser().parse_args(arguments)
+    parsed = parse(arguments)
     try:
         with streams.quiet_streams(parsed.quiet), _notes():
             return int(parsed.command(parsed))

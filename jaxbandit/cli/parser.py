@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from jaxbandit.cli import help_texts as texts
 from jaxbandit.cli.lists import KINDS, list_command
 from jaxbandit.cli.policies import policies_command
 from jaxbandit.cli.reproduce import reproduce_command
@@ -17,98 +19,58 @@ from jaxbandit.cli.tune import tune_command
 from jaxbandit.core.provenance import version
 from jaxbandit.papers import PAPERS
 
-EXAMPLES = """\
-examples:
-  jaxbandit run quickstart
-  jaxbandit policies fair-learn
-  jaxbandit list delays"""
-RUN = """\
-Simulate the policies of a config, print a summary table, and write to DIR: the results (results.nc), a page to walk
-around in (results.html), figures and, for a grid, a table (table.csv).
-
-Finished blocks of runs are saved in DIR/unfinished until DIR/results.nc is written. After an interruption
-(Ctrl-C, a kill, a power cut), `jaxbandit resume DIR` or the same command again continues the run."""
-RUN_EXAMPLES = """\
-examples:
-  jaxbandit run configs/quickstart.toml
-  jaxbandit run my.toml --out results/long --set simulation.horizon=100000 simulation.seeds=1000
-  jaxbandit run my.toml --set policies.0.eta=[1,10,100] grid.problem.penalties=[0.1,0.4]
-  jaxbandit run my.toml --until "regret_stderr<0.5"
-  jaxbandit run my.toml --add --set simulation.seeds=2000
-  jaxbandit run my.toml --import my_policies.py
-  jaxbandit run penalties/figure-2-k5 --set simulation.seeds=50     (a config of `jaxbandit list configs`)
-  jaxbandit run results/my/results.nc --out results/again           (the config that results hold)
-"""
-RESUME = """\
-Continue an interrupted run. It ends as `jaxbandit run` would have, with the same results."""
-RESUME_EXAMPLES = """\
-example:
-  jaxbandit resume results/my"""
-TUNE = """\
-Find the parameters of a policy with the best expected objective within limits, as the table [tuning] of a config says.
-Print the start, the best common value and the result, with warnings. Write the config with the tuned policy added, the
-steps of the search and their figure to DIR: tuned.toml, tuning.nc, tuning.png and tuning.pdf.
-
-After an interruption the same command runs only the simulations that are missing."""
-TUNE_EXAMPLES = """\
-examples:
-  jaxbandit tune my.toml
-  jaxbandit tune my.toml --set tuning.steps=60 && jaxbandit run results/my/tuned.toml"""
-REPRODUCE = """\
-Simulate the experiments of the papers, draw their figures, decide their claims, and write a report to DIR:
-report.html, report.md and claims.json.
-
-After an interruption the same command runs only the simulations that are missing."""
-REPRODUCE_EXAMPLES = """\
-examples:
-  jaxbandit reproduce guarantees --quick
-  jaxbandit reproduce plays --figure 7
-  jaxbandit reproduce --out results/all"""
-POLICIES = """\
-Print policies: what each does, its source, and its parameters with their ranges and defaults. With names, only these,
-each with the table that a config takes."""
-POLICIES_EXAMPLES = """\
-examples:
-  jaxbandit policies
-  jaxbandit policies fair-learn lfg
-  jaxbandit policies my-policy --import my_policies.py"""
-LIST = "Print the names that configs take, each with what it stands for and, where it has any, its parameters."
-LIST_EXAMPLES = """\
-examples:
-  jaxbandit list delays
-  jaxbandit list configs"""
+_WIDTH = 79  # characters of a line
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser that suggests the nearest command and the nearest option."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; an option that does not exist raises the error of the parser that it was given to."""
+        """Parse; what this parser does not know is its error, not that of the parser of all commands."""
         parsed, left = super().parse_known_args(args, namespace)
-        for word in left:
-            if word.startswith("-"):
-                self.error(f"unknown option {word}{self._nearest(word.partition('=')[0], self._option_string_actions)}")
+        if left:
+            self._refuse(left[0])
         return parsed, left
+
+    def _refuse(self, word: str) -> NoReturn:
+        if word.startswith("-"):
+            option = word.partition("=")[0]
+            self.error(f"unknown option {option!r}{_nearest(option, self._option_string_actions)}")
+        hint = f" (did you mean --set {word}?)" if "=" in word and "--set" in self._option_string_actions else ""
+        self.error(f"unexpected argument {word!r}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             names = list(action.choices)
-            self.error(f"unknown command {value!r}{self._nearest(str(value), names)}; commands: {', '.join(names)}")
+            self.error(f"unknown command {value!r}{_nearest(str(value), names)}; commands: {', '.join(names)}")
         super()._check_value(action, value)
 
-    @staticmethod
-    def _nearest(word: str, known: Sequence[str] | dict[str, Any]) -> str:
-        near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-        return f" (did you mean {near[0]!r}?)" if near else ""
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def make_parser() -> argparse.ArgumentParser:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The parsed arguments of the command line; those of the process for None."""
+    words, parser = list(sys.argv[1:] if arguments is None else arguments), make_parser()
+    if words and words[0].startswith("-") and words[0] not in parser._option_string_actions:
+        parser._refuse(words[0])
+    return parser.parse_args(words)
+
+
+def _filled(text: str) -> str:
+    """A text with its paragraphs broken into lines."""
+    return "\n\n".join(textwrap.fill(paragraph, _WIDTH, break_on_hyphens=False) for paragraph in text.split("\n\n"))
+
+
+def make_parser() -> _Parser:
     """The parser of the command line; `command` of the parsed arguments is the function to call."""
-    about = "Simulate fair and delayed multi-armed bandits in batches. `jaxbandit COMMAND --help` explains a command."
     parser = _Parser(
         prog="jaxbandit",
-        description=about,
-        epilog=EXAMPLES,
+        description=_filled(texts.ABOUT),
+        epilog=texts.EXAMPLES,
+        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"jaxbandit {version()}")
@@ -120,26 +82,35 @@ def make_parser() -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=summary,
-            description=about,
+            description=_filled(about),
+            allow_abbrev=False,
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.set_defaults(command=function, quiet=False)
         return command
 
-    run = add("run", run_command, "simulate the policies of a config", RUN, RUN_EXAMPLES)
-    resume = add("resume", resume_command, "continue an interrupted run", RESUME, RESUME_EXAMPLES)
-    tune = add("tune", tune_command, "find the best parameters of a policy", TUNE, TUNE_EXAMPLES)
+    run = add("run", run_command, "simulate the policies of a config", texts.RUN, texts.RUN_EXAMPLES)
+    resume = add("resume", resume_command, "continue an interrupted run", texts.RESUME, texts.RESUME_EXAMPLES)
+    tune = add("tune", tune_command, "find the best parameters of a policy", texts.TUNE, texts.TUNE_EXAMPLES)
     papers = "\n".join(
-        textwrap.fill(paper.citation, 100, initial_indent=f"  {name:15}", subsequent_indent=" " * 17)
+        textwrap.fill(
+            paper.citation, _WIDTH, initial_indent=f"  {name:15}", subsequent_indent=" " * 17, break_on_hyphens=False
+        )
         for name, paper in PAPERS.items()
     )
     reproduce = add(
-        "reproduce", reproduce_command, "reproduce the papers", REPRODUCE, f"papers:\n{papers}\n\n{REPRODUCE_EXAMPLES}"
+        "reproduce",
+        reproduce_command,
+        "reproduce the papers",
+        texts.REPRODUCE,
+        f"papers:\n{papers}\n\n{texts.REPRODUCE_EXAMPLES}",
     )
-    policies = add("policies", policies_command, "print the policies and their parameters", POLICIES, POLICIES_EXAMPLES)
+    policies = add(
+        "policies", policies_command, "print the policies and their parameters", texts.POLICIES, texts.POLICIES_EXAMPLES
+    )
     policies.add_argument("names", nargs="*", metavar="NAME", help="the policies to print (default: all)")
-    lists = add("list", list_command, "print the names that configs take", LIST, LIST_EXAMPLES)
+    lists = add("list", list_command, "print the names that configs take", texts.LIST, texts.LIST_EXAMPLES)
     lists.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
     for command in (run, tune):
         _add_config_arguments(command)

@@ -69,17 +69,20 @@ def test_help_has_a_description_and_examples(command, capsys):
     text = capsys.readouterr().out
     assert f"  jaxbandit {command}" in text
     assert "example" in text
-    assert max(map(len, text.splitlines())) <= 120
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["rum", "x.toml"], "unknown command 'rum' (did you mean 'run'?)"),
-        (["run", "x.toml", "--sets", "a=1"], "unknown option --sets (did you mean '--set'?)"),
-        (["run", "x.toml", "--no-figure-s"], "unknown option --no-figure-s (did you mean '--no-figures'?)"),
-        (["reproduce", "--quik"], "unknown option --quik (did you mean '--quick'?)"),
-        (["resume", "made", "--no-htm1"], "unknown option --no-htm1 (did you mean '--no-html'?)"),
+        (["run", "x.toml", "--sets", "a=1"], "unknown option '--sets' (did you mean '--set'?)"),
+        (["run", "x.toml", "--no-figure-s"], "unknown option '--no-figure-s' (did you mean '--no-figures'?)"),
+        (["reproduce", "--quik"], "unknown option '--quik' (did you mean '--quick'?)"),
+        (["resume", "made", "--no-htm1"], "unknown option '--no-htm1' (did you mean '--no-html'?)"),
+        (["--versoin"], "unknown option '--versoin' (did you mean '--version'?)"),
+        (["run", "x.toml", "simulation.seeds=3"], "unexpected argument 'simulation.seeds=3' (did you mean --set "),
+        (["resume", "one", "two"], "unexpected argument 'two'"),
     ],
 )
 def test_misspelt_commands_and_options(arguments, message, capsys):
