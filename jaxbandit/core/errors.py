@@ -1,4 +1,4 @@
-"""Errors: input that cannot be used (which key, its value, what is allowed), and files that cannot be written."""
+"""Errors (input that cannot be used, files that cannot be written), and warnings about what a caller does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import contextlib
 import difflib
 import functools
 import inspect
+import os
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -217,6 +220,20 @@ def _cut(text: str, limit: int) -> str:
 def _one_line(text: str) -> str:
     """The text with line ends and other unprintable characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def warn(message: str) -> None:
+    """Give a `UserWarning` about what a caller of this package did, at the caller's line.
+
+    What callers cannot avoid, such as a damaged file, is logged instead, by the logger `jaxbandit`.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.core.errors import InputError
+
+# Types of parameters, as users give them and as methods get them.
+Number: TypeAlias = jax.Array | float
+PerArm: TypeAlias = Any  # a number, or one per arm: also a list, with which a type checker allows no arithmetic
 
 LARGEST = 1e30  # the largest magnitude of any number that a user may give
 

@@ -6,7 +6,6 @@ A problem, configurations and settings become a `Plan`, which `jaxbandit.engine.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandit.core.errors import InputError
+from jaxbandit.core.errors import InputError, warn
 from jaxbandit.engine.batch import memory, sharding, traced_programs
 from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size
 from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
@@ -209,10 +208,10 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
     made = _with_blocks(made, stacked_configurations(prepared, problems, settings.horizon, settings.ties))
     for one in different:
         if caveats := definitions.caveats(metrics, one):
-            warnings.warn(caveats[0], stacklevel=4)
+            warn(caveats[0])
             break
     if words := _helped_by_order(made):
-        warnings.warn(words, stacklevel=4)
+        warn(words)
     return made
 
 

@@ -67,6 +67,7 @@ def run(
         if checkpoint is not None:
             checkpoint.since = compiled
         LOG.info("compiled %s policies in %.1f s", f"{policies:,}", compiled - begun)
+        bar.simulating()
         statistics, seeds, short = _until_stopped(_Run(plan, pool, checkpoint, bar))
     done = time.perf_counter()
     LOG.info("simulated %s seeds of %s policies in %.1f s", f"{seeds:,}", f"{policies:,}", done - compiled)

@@ -18,7 +18,7 @@ from jax import Array
 
 from jaxbandit.core.component import Component, derived, parameter
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.input_values import per_arm
+from jaxbandit.core.input_values import PerArm, per_arm
 from jaxbandit.core.prng import NORMAL_TAIL, Stream
 
 
@@ -148,7 +148,7 @@ class Bernoulli(Reward, name="bernoulli"):
 class Gaussian(Reward, name="gaussian"):
     """Normal rewards with mean mu and standard deviation sd, not clipped."""
 
-    sd: float = parameter(1.0, low=0, doc="standard deviation, a number or one per arm")
+    sd: PerArm = parameter(1.0, low=0, doc="standard deviation, a number or one per arm")
 
     def draw(self, mean: Array, random: Stream) -> Array:
         return mean + self.sd * random.normal(mean.shape[0])
@@ -164,7 +164,7 @@ class Beta(Reward, name="beta"):
     The means must lie in [0, 1]; where mu is 0 or 1 every reward is mu.
     """
 
-    concentration: float = parameter(
+    concentration: PerArm = parameter(
         1.0, low=1e-3, doc="c, a number or one per arm; the larger c, the closer rewards are to mu"
     )
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, is_user_defined
+from jaxbandit.core.component import Component, is_user_defined, parameter
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 from jaxbandit.core.input_values import per_arm
 from jaxbandit.environment.problem import Problem
@@ -237,7 +237,7 @@ class Rule(Index):
     """
 
     if TYPE_CHECKING:
-        base: Index
+        base: Index = parameter()
 
     def index(self, state: PolicyState, now: RoundView) -> Array:
         """The index of the base, float `[K, *runs]`."""
@@ -383,13 +383,13 @@ def _has_index(candidate: object) -> bool:
     return inspect.isclass(candidate) and issubclass(candidate, Index) and candidate.select is Index.select
 
 
-def _is_plain_index(candidate: object) -> bool:
-    """Whether it is an index but not a rule: quotas count all rounds, and a black box counts only its own."""
+def is_plain_index(candidate: object) -> bool:
+    """Whether it is the class of an index but not of a rule; quotas count all rounds, a black box only its own."""
     return _has_index(candidate) and not issubclass(candidate, Rule)  # type: ignore[arg-type]
 
 
 # The parameters that hold an index, whose parameters are given beside the policy's, and which classes fit there
-_SLOTS = {"base": _has_index, "black_box": _is_plain_index}
+_SLOTS = {"base": _has_index, "black_box": is_plain_index}
 
 
 def _known(given: Mapping[str, object], fields: Mapping[str, object], key: str) -> Mapping[str, object]:

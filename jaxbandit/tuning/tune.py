@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from numpy.typing import ArrayLike
 
-from jaxbandit.core.errors import InputError, interruption_told, suggest_keywords
+from jaxbandit.core.errors import InputError, interruption_told, suggest_keywords, warn
 from jaxbandit.core.input_values import boolean, finite_numbers, whole_number
 from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget, kept_in_words
 from jaxbandit.engine.settings import SimulationSettings
@@ -134,7 +133,7 @@ def tune(
     if folder is not None:
         forget(folder)
     for sentence in tuned.warnings:
-        warnings.warn(sentence, stacklevel=3)
+        warn(sentence)
     return tuned
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import jaxbandit as jb
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 
 
@@ -22,3 +23,10 @@ def test_a_message_stays_short_however_long_its_parts_are():
             assert len(str(unknown_key(f"{key}.{name}", 1, names))) < 600
     assert "name-90" not in str(unknown_name("k", "name-1O", names))
     assert len(str(InputError("k", "v" * 1000, "1 " * 200))) < 600
+
+
+def test_a_warning_points_at_the_callers_line():
+    """Not at a line of the package, however deep the function lies that warns."""
+    with pytest.warns(UserWarning, match="ties go to the lowest arm") as caught:
+        jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), "lfg", horizon=5, seeds=2)
+    assert [one.filename for one in caught if "ties go" in str(one.message)] == [__file__]

@@ -16,6 +16,12 @@ class Bar:
     def set_postfix_str(self, words, refresh=True):
         self.words.append(words)
 
+    def refresh(self):
+        pass
+
+    def reset(self):
+        self.n = 0
+
     def update(self, rounds):
         self.n += rounds
 

@@ -34,10 +34,19 @@ class Progress:
         self._plays = plays
         self._lock = threading.Lock()
         layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} rounds{postfix} [{elapsed}, {remaining} left]"
-        self._compiled = 0
+        self._compiled, self._simulates = 0, threading.Event()
         self._bar: Any = _new_bar(
             total=total, unit_scale=True, disable=not shown, bar_format=layout, postfix="compiling"
         )
+        if shown:
+            threading.Thread(target=self._tick, name="progress bar", daemon=True).start()
+
+    def _tick(self) -> None:
+        """Show the time that compilation takes, once per second."""
+        while not self._simulates.wait(1.0):
+            with self._lock:
+                if not self._simulates.is_set():
+                    self._bar.refresh()
 
     def compiled(self, policies: int, of: int) -> None:
         """Count policies as compiled; the bar says how many of all are."""
@@ -46,6 +55,13 @@ class Progress:
             done = min(self._compiled, of)
             words = f"compiling ({done:,} of {of:,} policies)" if done < of else "compiled"
             self._bar.set_postfix_str(words)
+
+    def simulating(self) -> None:
+        """Begin to count rounds, and the time from here."""
+        with self._lock:
+            self._simulates.set()
+            self._bar.set_postfix_str("", refresh=False)
+            self._bar.reset()
 
     def add(self, rounds: int) -> None:
         """Count rounds as finished."""
@@ -60,13 +76,17 @@ class Progress:
         """Expect more rounds."""
         with self._lock:
             self._bar.total += rounds
+            if hasattr(self._bar, "container"):  # a widget, which has a maximum of its own
+                self._bar.container.children[1].max = self._bar.total
             self._bar.refresh()
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._bar.close()
+        with self._lock:
+            self._simulates.set()
+            self._bar.close()
 
 
 class Parts:
@@ -102,6 +122,9 @@ class Part(Progress):
 
     def compiled(self, policies: int, of: int) -> None:
         """Nothing: the name of the simulation stands in the place of these words."""
+
+    def simulating(self) -> None:
+        """Nothing: the shared bar counts the time of all simulations."""
 
     def add(self, rounds: int) -> None:
         """Count rounds as finished."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 import xarray as xr
 
-from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.errors import InputError, suggest_keywords, warn
 from jaxbandit.experiments.joining import imported_files, joined_configs, variables
 from jaxbandit.experiments.joining.joined_configs import differing
 from jaxbandit.experiments.joining.runs import KEY, NUMBER, Runs, Seed, read_runs, seeds_in_words
@@ -137,7 +136,7 @@ def _warn_of_versions(first: xr.Dataset, second: xr.Dataset) -> None:
         one, two = first.attrs.get(name), second.attrs.get(name)
         if one != two:
             words = f"the results are of different versions ({name}: {one} and {two}), which may simulate differently"
-            warnings.warn(words, stacklevel=4)
+            warn(words)
 
 
 def _warn_of_variables(first: xr.Dataset, second: xr.Dataset, joined: xr.Dataset) -> None:
@@ -147,7 +146,7 @@ def _warn_of_variables(first: xr.Dataset, second: xr.Dataset, joined: xr.Dataset
     named = [name for name in lost if not any(name.removesuffix(end) in lost for end in endings if name.endswith(end))]
     if named:
         words = f"only one of the two has {', '.join(dict.fromkeys(named))}, which the joined results leave out"
-        warnings.warn(words, stacklevel=4)
+        warn(words)
 
 
 def _attributes(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import rounded_product
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
@@ -43,7 +44,7 @@ class EtaFUCB(Rule, name="eta-fucb"):
     source: ClassVar[str] = "guarantees paper, Alg. 4"
     real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index to which deficits are added")
-    eta: float = parameter(1.0, low=0, doc="weight of fairness against reward", smooth=True)
+    eta: Number = parameter(1.0, low=0, doc="weight of fairness against reward", smooth=True)
     clipped: bool = parameter(False, static=True, doc="whether negative deficits count as 0; not in the paper")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

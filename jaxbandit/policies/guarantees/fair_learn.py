@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
-from jaxbandit.core.input_values import per_arm
+from jaxbandit.core.input_values import Number, per_arm
 from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
@@ -41,7 +41,7 @@ class FairLearn(Rule, name="fair-learn"):
 
     source: ClassVar[str] = "guarantees paper, Alg. 3; penalties paper, sec. 5"
     base: Index = parameter(UCB1(), doc="the index played while no deficit exceeds alpha")
-    alpha: float = parameter(0.0, low=0, doc="the largest deficit that is tolerated, in rounds", exact=True)
+    alpha: Number = parameter(0.0, low=0, doc="the largest deficit that is tolerated, in rounds", exact=True)
     alpha_floor: Array = derived()  # alpha = alpha_floor + alpha_fraction, split as the quotas it is compared with
     alpha_fraction: Array = derived()
 

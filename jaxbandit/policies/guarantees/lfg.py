@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
@@ -57,7 +58,7 @@ class LFG(Rule, name="lfg"):
         doc="the index; the exploration of ucb1 is 2 in the penalties paper, 3/2 in Li et al. and in the guarantees "
         "and plays papers",
     )
-    eta: float = parameter(1.0, low=0, doc="weight of rewards against queues", smooth=True)
+    eta: Number = parameter(1.0, low=0, doc="weight of rewards against queues", smooth=True)
     growth: Growth = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
@@ -44,7 +45,7 @@ class Naive(Policy, name="naive"):
 
     source: ClassVar[str] = "guarantees paper, Alg. 1"
     many_plays: ClassVar[bool] = False
-    eps: float = parameter(0.1, low=0, high=1, doc="share of the rounds spent exploring", exact=True)
+    eps: Number = parameter(0.1, low=0, high=1, doc="share of the rounds spent exploring", exact=True)
     exploration_rounds: Array = derived()  # T' of Alg. 1
     exploration_plays: Array = derived()  # n_k of Alg. 1
     chances: Array = derived()  # tau_k

@@ -10,6 +10,7 @@ from jax import Array
 from jaxbandit.core import compensated_sums
 from jaxbandit.core.compensated_sums import CompensatedSum
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
@@ -65,8 +66,10 @@ class UCBPLLP(Rule, name="ucb-pllp"):
     equal_at_first: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index that is truncated at 1")
-    alpha: float = parameter(0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)", smooth=True)
-    eps: float = parameter(0.2, low=0, doc="growth of queues in addition to tau: eps_t = eps / sqrt(t)", smooth=True)
+    alpha: Number = parameter(
+        0.9, low=0, doc="weight of queues against rewards: alpha_t = alpha / sqrt(t)", smooth=True
+    )
+    eps: Number = parameter(0.2, low=0, doc="growth of queues in addition to tau: eps_t = eps / sqrt(t)", smooth=True)
     growth: Growth = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.indices.uniform_random import uniform_scores
 from jaxbandit.policies.round_view import RoundView
@@ -26,7 +27,7 @@ class EpsilonGreedy(Index, name="epsilon-greedy"):
 
     source: ClassVar[str] = "Auer et al. 2002, Fig. 3, constant eps"
     initial_pass: ClassVar[bool] = False  # the coin is tossed from round 1 on; the greedy branch has a pass of its own
-    eps: float = parameter(0.1, low=0, high=1, doc="probability of a random arm")
+    eps: Number = parameter(0.1, low=0, high=1, doc="probability of a random arm")
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         explores = now.random.uniform(attempt=1) < self.eps

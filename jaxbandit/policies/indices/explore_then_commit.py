@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy
@@ -50,7 +51,7 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
 
     source: ClassVar[str] = "Slivkins 2019, Alg. 1.1"
     initial_pass: ClassVar[bool] = False
-    rounds_per_arm: Array | float = parameter(None, low=1, doc="N; default (T/K)^(2/3) log(T)^(1/3), rounded up")
+    rounds_per_arm: Number = parameter(None, low=1, doc="N; default (T/K)^(2/3) log(T)^(1/3), rounded up")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         if self.rounds_per_arm is None:

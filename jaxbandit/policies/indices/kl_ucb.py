@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
@@ -37,8 +38,8 @@ class KLUCB(Index, name="kl-ucb"):
     """
 
     source: ClassVar[str] = "Garivier & Cappé 2011; plays paper, sec. 3.2"
-    a: float = parameter(0.0, doc="weight of log(log(t)); 3 in the theory, 0 in practice")
-    log_offset: float = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
+    a: Number = parameter(0.0, doc="weight of log(log(t)); 3 in the theory, 0 in practice")
+    log_offset: Number = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.rewards_in_unit_interval(problem, self.name)

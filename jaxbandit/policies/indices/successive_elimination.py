@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index
@@ -46,7 +47,7 @@ class SuccessiveElimination(Index, name="successive-elimination"):
 
     source: ClassVar[str] = "Even-Dar et al. 2006; Slivkins 2019, Alg. 1.3"
     initial_pass: ClassVar[bool] = False
-    exploration: float = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / M_k)")
+    exploration: Number = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / M_k)")
 
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
         return Sweep(jnp.ones(shape, bool), jnp.ones(shape, bool))

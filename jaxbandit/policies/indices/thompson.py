@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import Number
 from jaxbandit.environment.rewards import Gaussian
 from jaxbandit.policies.base import Index, Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
@@ -39,14 +40,14 @@ class Thompson(Index, name="thompson"):
     """
 
     source: ClassVar[str] = "Agrawal & Goyal 2012; guarantees paper, App. C.3"
-    sd: float | None = parameter(
+    sd: Number | None = parameter(
         None, low=0, doc="known standard deviation of the rewards; default: that of Gaussian rewards", smooth=True
     )
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         reward = problem.reward
-        if self.sd is not None or isinstance(reward, Gaussian):
-            sd: Any = reward.sd if self.sd is None and isinstance(reward, Gaussian) else self.sd
+        sd = reward.sd if self.sd is None and isinstance(reward, Gaussian) else self.sd
+        if sd is not None:
             return GaussianThompson(sd=sd).prepare(problem, horizon)
         low, high = problem.reward_support()
         if low < 0 or high > 1:
@@ -70,7 +71,7 @@ class GaussianThompson(Index):
     """A draw from Normal(m_k, sd^2 / M_k), after each arm was played once."""
 
     real_counts: ClassVar[bool] = True
-    sd: Array | float = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
+    sd: Number = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         spread = getattr(self.sd, "ndim", 0) == 2  # already one row per arm, from the problem's reward

@@ -7,6 +7,7 @@ from typing import ClassVar
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
 
@@ -27,8 +28,8 @@ class UCB1(Index, name="ucb1"):
 
     source: ClassVar[str] = "Auer et al. 2002; guarantees paper, eq. 4"
     real_counts: ClassVar[bool] = True
-    exploration: float = parameter(2.0, low=0, doc="x, the weight of log(t) in the radius", smooth=True)
-    log_offset: float = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
+    exploration: Number = parameter(2.0, low=0, doc="x, the weight of log(t) in the radius", smooth=True)
+    log_offset: Number = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         return now.upper(self.exploration * now.log(self.log_offset))

@@ -7,6 +7,7 @@ from typing import ClassVar
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView, safe_sqrt
 
@@ -28,9 +29,9 @@ class UCBV(Index, name="ucb-v"):
     source: ClassVar[str] = "Audibert et al. 2009, eq. 1"
     needs_squares: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
-    exploration: float = parameter(1.0, low=0, doc="x in E = x log(t), zeta in the paper", smooth=True)
-    c: float = parameter(1.0, low=0, doc="weight of the last term", smooth=True)
-    b: float = parameter(1.0, low=0, doc="length of an interval that contains the rewards", smooth=True)
+    exploration: Number = parameter(1.0, low=0, doc="x in E = x log(t), zeta in the paper", smooth=True)
+    c: Number = parameter(1.0, low=0, doc="weight of the last term", smooth=True)
+    b: Number = parameter(1.0, low=0, doc="length of an interval that contains the rewards", smooth=True)
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         log_t = self.exploration * now.log()

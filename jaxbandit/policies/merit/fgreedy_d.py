@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.policies.base import PolicyState
 from jaxbandit.policies.merit.proportional import MeritPolicy
 from jaxbandit.policies.round_view import RoundView
@@ -36,8 +37,8 @@ class FGreedyD(MeritPolicy, name="fgreedy-d"):
 
     source: ClassVar[str] = "merit paper, sec. 6"
     real_counts: ClassVar[bool] = True
-    eps: float = parameter(0.1, low=0, high=1, doc="probability of random arms in the first round")
-    decay: float = parameter(0.0, low=0, doc="0 for eps in every round; 1/3 for eps / t^(1/3)")
+    eps: Number = parameter(0.1, low=0, high=1, doc="probability of random arms in the first round")
+    decay: Number = parameter(0.0, low=0, doc="0 for eps in every round; 1/3 for eps / t^(1/3)")
 
     def estimate(self, now: RoundView) -> Array:
         return jnp.clip(now.mean, 0.0, 1.0)  # a rounded mean may be outside [0, 1]

@@ -12,6 +12,7 @@ from jax import Array
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.input_values import PerArm
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
@@ -50,7 +51,7 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
     source: ClassVar[str] = "opportunities paper, Alg. 3"
     phases: ClassVar[tuple[str, ...]] = ("opportunities", "black box")
     black_box: Index = parameter(UCB1(), doc="any index, for the last phase; its parameters are given beside")
-    penalties: Array | float = parameter(
+    penalties: PerArm = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
     )
     entitled_plays: Array = derived()  # T gamma, rounded up

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.input_values import Number, PerArm
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
@@ -54,13 +55,13 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
 
     source: ClassVar[str] = "opportunities paper, Alg. 1"
     phases: ClassVar[tuple[str, ...]] = ("exploration", "opportunities", "commitment")
-    penalties: Array | float = parameter(
+    penalties: PerArm = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
     )
-    lipschitz: float | None = parameter(
+    lipschitz: Number | None = parameter(
         None, low=0, doc="L_f with |f(x) - f(y)|_1 <= L_f |x - y|_1; default: that of the function"
     )
-    rounds_per_arm: float | None = parameter(
+    rounds_per_arm: Number | None = parameter(
         None, low=1, doc="N, rounded down; default 8 (L_f T)^(2/3) log(T)^(1/3), at most T/K and at least 1"
     )
     entitlements: Entitlements = derived()

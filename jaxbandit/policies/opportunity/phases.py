@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core.component import derived
+from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import cond_fused, cond_update
@@ -195,7 +195,7 @@ class BlackBoxPolicy(PhasedPolicy):
     """
 
     if TYPE_CHECKING:
-        black_box: Index = ...  # type: ignore[assignment]  # a subclass gives the default
+        black_box: Index = parameter()
 
     def init_last_phase(self, world: World, shape: tuple[int, ...]) -> BlackBoxState:
         counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.input_values import Number, PerArm
 from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.environment.opportunities import share_bounds
 from jaxbandit.policies import requirements
@@ -61,16 +62,16 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     phases: ClassVar[tuple[str, ...]] = ("gaps", "fairness function", "opportunities", "black box")
     tested_phases: ClassVar[int] = 2
     black_box: Index = parameter(UCB1(), doc="any index, for the last phase; its parameters are given beside")
-    penalties: Array | float = parameter(
+    penalties: PerArm = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"
     )
-    lipschitz: float | None = parameter(
+    lipschitz: Number | None = parameter(
         None, low=0, doc="L_f with |f(x) - f(y)|_1 <= L_f |x - y|_1; default: that of the function"
     )
-    alpha: Array | float = parameter(
+    alpha: Number = parameter(
         None, low=0, doc="accuracy of the fairness function, above 0; default (K L_f)^(2/3) T^(-1/3) log(T)^(1/3)"
     )
-    beta: Array | float = parameter(None, low=0, doc="accuracy of the gaps, above 0; default T^(-1/3) log(T)^(1/3)")
+    beta: Number = parameter(None, low=0, doc="accuracy of the gaps, above 0; default T^(-1/3) log(T)^(1/3)")
     entitlements: Entitlements = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

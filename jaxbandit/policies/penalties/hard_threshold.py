@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import PerArm
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
@@ -38,7 +39,7 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
     source: ClassVar[str] = "penalties paper, eq. 12, Alg. 1"
     real_counts: ClassVar[bool] = True
     base: Index = parameter(UCB1(), doc="the index to which penalty rates are added")
-    penalties: Array | float = parameter(
+    penalties: PerArm = parameter(
         None, low=0, doc="A, a number or one number per arm; default: the problem's penalties", smooth=True
     )
 
