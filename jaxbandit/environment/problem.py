@@ -109,6 +109,11 @@ class Problem:
         key: object = 0,
     ):
         self.means = mean_rewards.read_means(means, key)
+        self._tables: dict[str, Any] = {}  # what is computed from other arguments, as it was given
+        if isinstance(means, Mapping):
+            self._tables |= {"means": dict(means), "key": prng.key_as_integer(key)}
+        if isinstance(penalties, Mapping):
+            self._tables["penalties"] = dict(penalties)
         self.arms, self.instances = self.means.shape
         self.plays = _plays(plays, self.arms)
         self.fractions = self._fractions(fractions)
@@ -159,13 +164,17 @@ class Problem:
         return table
 
     def as_given_table(self) -> dict[str, Any]:
-        """`as_table`, with components of classes that no config can name as they are."""
+        """`as_table`, with what grids need as it was given.
+
+        These are components of classes that no config can name, and means and penalty rates that are computed from
+        other arguments.
+        """
         unnamed = {
             name: component
             for name, component in self._given.items()
             if type(component).registry.get(component.name) is not type(component)
         }
-        return self.as_table() | unnamed
+        return self.as_table() | unnamed | self._tables
 
     def replace(self, **values: Any) -> Self:
         """A problem with other values of some arguments.

@@ -80,7 +80,7 @@ def simulate(
             depend on it.
         grid: a grid over the problem: lists of values under keys of the problem, such as
             `{"problem": {"penalties": [0.1, 0.2]}}`. Every policy is simulated on every combination. Means of a
-            `Problem` that were drawn stay the same at all points.
+            `Problem` that were drawn are drawn at every point with the problem's own key.
         until: a stopping rule, such as "regret_stderr<0.5". After `seeds` runs per policy and instance, more seeds are
             added until the standard error of the metric's mean at T is below the number for every policy and every
             instance. "stderr<0.5" takes the first recorded metric. If the memory is full before, a warning says so.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbandit.experiments.grids.parameters import problem_keys
 from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups, ranked_within_problems, ranking_metric
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -101,6 +102,8 @@ def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[st
         best = ranked_within_problems(results, metric, positions)[:_LISTED]
         listed += [(int(positions[0]), int(position)) for position in best]
         ranking = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
+        if metric is not None and problem_keys(results, positions):
+            ranking += " among those on their own problem"
         notes.append(f"{name}: the {_LISTED} {ranking} of {len(positions):,} policies; all are in")
     listed.sort(key=lambda place: place[0])  # a group stands where its first policy does
     return [position for _, position in listed], notes

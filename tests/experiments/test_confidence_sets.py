@@ -73,6 +73,26 @@ def test_policies_are_ranked_within_their_problem(problems):
     assert "regret" in summary.table(apart)
 
 
+def test_problems_that_no_coordinate_tells_apart_are_refused(problems):
+    apart = problems.drop_vars("problem.penalties")
+    apart["penalties"] = (
+        ("policy", "instance", "arm"),
+        np.broadcast_to(np.arange(6.0)[:, None, None], (6, 2, 4)).copy(),
+    )
+    with pytest.raises(jb.InputError, match="cannot compare policies whose problems differ in penalties"):
+        jb.grids.best(apart, "regret")
+    assert len(jb.grids.best(apart, "regret", per=[])) == 1
+
+
+def test_missing_values_stay_missing():
+    points = grid("lfg", eta=ETAS)
+    both = made_up(["ucb1", *points], seeds=4)
+    found = jb.grids.best(both, "regret", per=["policies.eta"])
+    assert found["policies.eta"].dtype == float
+    assert np.isnan(found["policies.eta"][0])
+    assert found["policies.eta"].tolist()[1:] == ETAS
+
+
 # Pooled tables
 
 
@@ -163,6 +183,7 @@ def test_what_is_refused(problems):
 @pytest.mark.parametrize(
     ("count", "behind", "repetitions"),
     [
+        (2, 0.0, 1000),
         (3, 0.0, 1000),
         pytest.param(30, 0.0, 1000, marks=pytest.mark.slow),
         pytest.param(300, 0.0, 1000, marks=pytest.mark.slow),

@@ -42,10 +42,16 @@ def confidence_set(
     """The policies that may be the best by a metric at T: a set that holds the truly best one with a given confidence.
 
     Policies are compared run by run, in the mean over instances: run i of instance j draws the same random numbers
-    under every policy. The set is found in steps. In each step the policy of the worst mean leaves it, if it is
-    significantly worse than the one that beats it most clearly; the limit for this largest of all differences is that
-    for policies that are all equal, of as many as are left and with the correlations of their runs (multiple
-    comparisons with the best). The steps end with the first policy that is not significantly worse.
+    under every policy. A policy is in the set if neither of two tests rejects that it is the best; their errors add up
+    to 1 - `level`.
+
+    - Steps of multiple comparisons with the best: in each step the policy of the worst mean leaves, if it is
+      significantly worse than the one that beats it most clearly. The limit for this largest of all differences is that
+      for equal policies, of as many as are left and with the correlations of their runs. The steps end with the first
+      policy that stays.
+    - A comparison with the policy of the best mean, given that it has the best mean.
+
+    Both take means over runs as normally distributed, which needs some 20 seeds, or more for very skewed runs.
 
     Args:
         results: as `simulate` returns them, with at least two seeds.
@@ -65,7 +71,8 @@ def confidence_set(
             seeds that were selected from the results; or policies on different problems would be compared unasked.
 
     Source:
-        Hsu 1981 (simultaneous intervals for all distances from the best); Marcus, Peritz & Gabriel 1976 (steps).
+        Hsu 1981 (simultaneous intervals for all distances from the best); Marcus, Peritz & Gabriel 1976 (steps); Lee,
+        Sun, Sun & Taylor 2016 and Hung & Fithian 2019 (tests given which mean is the best).
 
     Example:
         >>> grid = {"kind": "ucb1", "exploration": [0.1, 0.5, 8.0]}
@@ -137,8 +144,8 @@ def _not_worse_than_all(losses: np.ndarray, alpha: float) -> int:
 def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.ndarray:
     """Whether policies are not significantly worse than the first, given that its mean is the best, bool `[kept]`.
 
-    Where a policy and the first are equal, their difference has a normal distribution, cut off where another policy
-    would have had the best mean (all else being the same): the test compares with this distribution.
+    Where a policy and the first are equal, their difference has a normal distribution, cut off where a third policy
+    would have had a better mean than the first (all else being the same): the test compares with this distribution.
     """
     _, instances, seeds = losses.shape
     behind = losses - losses[0]
@@ -152,10 +159,11 @@ def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.nda
         slopes = centred[rows] @ centred.T / error[rows, None] ** 2  # of all distances from the first, along these
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = mean[rows, None] - mean / slopes  # where another policy passes the first
+        slopes[np.arange(len(rows)), rows] = 0.0  # the policy itself may pass the first: then it would be kept
         low = np.where(slopes > _FLAT, ends, -np.inf).max(axis=1)
         high = np.where(slopes < -_FLAT, ends, np.inf).min(axis=1)
         below, at, above = stats.t.sf(np.stack([low, mean[rows], high]) / error[rows], seeds - 1)
-        kept_ones[rows] |= at - above >= alpha * (below - above)
+        kept_ones[rows] |= (at - above >= alpha * (below - above)) | (at >= alpha)
     return kept_ones
 
 

@@ -177,9 +177,30 @@ def comparable_groups(
         )
         raise InputError("per", None, words)
     columns = [results[name].values[positions].tolist() for name in names]
-    groups: dict[tuple[Value, ...], list[int]] = {}
+    groups: dict[tuple[Value, ...], list[int]] = {}  # NaN differs from itself: "" stands for it
+    held: dict[tuple[Value, ...], tuple[Value, ...]] = {}
     for place, values in enumerate(zip(*columns, strict=True) if columns else [()] * len(positions)):
         key = tuple("" if is_missing(value) else value for value in values)
         groups.setdefault(key, []).append(int(positions[place]))
+        held.setdefault(key, tuple(values))
     for key, members in groups.items():
-        yield dict(zip(names, key, strict=True)), np.array(members)
+        if per is None or names:
+            _check_same_problem(results, members)
+        yield dict(zip(names, held[key], strict=True)), np.array(members)
+
+
+def _check_same_problem(results: xr.Dataset, positions: Sequence[int]) -> None:
+    """Refuse policies whose problems differ although no coordinate of the results says so.
+
+    Raises:
+        InputError: about `per`.
+    """
+    for name in ("means", "fractions", "penalties", "opportunities"):
+        if name in results and "policy" in results[name].dims:
+            values = results[name].transpose("policy", ...).values[positions]
+            if not np.array_equal(values, np.broadcast_to(values[:1], values.shape), equal_nan=True):
+                words = (
+                    f"cannot compare policies whose problems differ in {name}: the results lack the coordinate that "
+                    "tells them apart; select the policies of one problem (per=[] compares them all the same)"
+                )
+                raise InputError("per", None, words)

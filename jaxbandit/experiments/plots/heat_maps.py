@@ -44,7 +44,8 @@ def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | Non
     """Draw a metric at T over two parameters of a grid: means over runs and instances.
 
     Values stand in order and equally far apart, whatever their scale. Lighter cells are better. The best cell has a
-    frame; in maps of more than 100 cells, a star. A line surrounds the cells whose difference from the best, run by
+    frame; in maps of more than 100 cells, a star. Where one parameter is a key of the problem, this is the best cell on
+    each problem; where both are, no cell is marked. A line surrounds the cells whose difference from the best, run by
     run, has a 95 % confidence interval that holds 0 (each cell is compared by itself). Cells that the grid leaves out
     are hatched.
 
@@ -121,13 +122,13 @@ def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, la
     values = np.full(filled.shape, np.nan)
     values[filled] = means
     gain = larger_is_better(results, metric)
-    best = int(np.argmax(means) if gain else np.argmin(means))
     norm = colour_scale(means)
     image = axis.imshow(values, cmap="cividis" if gain else "cividis_r", norm=norm, aspect="auto", origin="lower")
     for row, column in np.argwhere(~filled):
         axis.add_patch(_cell(row, column, facecolor="0.95", edgecolor="0.7", hatch="////", linewidth=0))
     if np.ptp(means) > 0:
-        _mark_best(axis, runs, filled, best)
+        for cells in _of_each_problem(grid, filled):
+            _mark_best(axis, runs, filled, cells, gain)
     if values.size <= _NUMBERED:
         digits = _decimals(means)
         for row, column in np.argwhere(filled):
@@ -146,19 +147,32 @@ def _draw_panel(figure: Figure, axis: Axes, results: xr.Dataset, metric: str, la
         _set_round_ticks(bar, norm)
 
 
-def _mark_best(axis: Axes, runs: np.ndarray, filled: np.ndarray, best: int) -> None:
-    """Mark the best cell, and draw a line around the cells that are as good.
+def _of_each_problem(grid: GridLayout, filled: np.ndarray) -> list[np.ndarray]:
+    """The numbers of the filled cells that are on one problem: numbers on different problems are not comparable."""
+    rows, columns = np.nonzero(filled)
+    on = [place for name, place in ((grid.x, columns), (grid.y, rows)) if name.startswith("problem.")]
+    if len(on) == 2:
+        return []
+    problems = on[0] if on else np.zeros(len(rows), int)
+    return [np.flatnonzero(problems == problem) for problem in np.unique(problems)]
+
+
+def _mark_best(axis: Axes, runs: np.ndarray, filled: np.ndarray, cells: np.ndarray, gain: bool) -> None:
+    """Mark the best of some cells, and draw a line around those of them that are as good.
 
     Args:
         runs: the runs of the filled cells, `[cell, instance, seed]`.
         filled: whether the grid fills a cell, bool `[row, column]`.
-        best: the number of the best filled cell.
+        cells: the numbers of the compared ones among the filled cells.
+        gain: whether larger is better.
     """
+    means = runs[cells].mean(axis=(1, 2))
+    best = cells[np.argmax(means) if gain else np.argmin(means)]
     row, column = np.argwhere(filled)[best]
     as_good = np.zeros(filled.shape, bool)
     if runs.shape[2] > 1:
-        difference, error = mean_of_runs(runs - runs[best])
-        as_good[filled] = np.abs(difference) <= CONFIDENCE * error
+        difference, error = mean_of_runs(runs[cells] - runs[best])
+        as_good[tuple(np.argwhere(filled)[cells].T)] = np.abs(difference) <= CONFIDENCE * error
     axis.add_collection(LineCollection(list(_outline(as_good)), colors="black", linewidths=1.0, capstyle="projecting"))
     if filled.size <= _NUMBERED:
         axis.add_patch(_cell(row, column, inset=0.09, fill=False, edgecolor="black", linewidth=1.4))
@@ -220,7 +234,10 @@ def _title(results: xr.Dataset, grid: GridLayout, width: float) -> str:
     fixed = "".join(f", {name} = {value}" for name, value in grid.fixed.items())
     head = f"{caption(f'{grid.family}{fixed}')}: T = {horizon:,}, mean over {sample_size(results)}"
     mark = "framed" if grid.positions.size <= _NUMBERED else "starred"
-    legend = f"{mark}: the best"
+    on_problems = sum(name.startswith("problem.") for name in (grid.x, grid.y))
+    if on_problems == 2:
+        return head
+    legend = f"{mark}: the best" + (" on each problem" if on_problems else "")
     if results.sizes["seed"] > 1:
         legend += "; outlined: not significantly different from it (95 %)"
     return f"{head}; {legend}" if len(head) + len(legend) < 17 * width else f"{head}\n{legend}"

@@ -189,6 +189,18 @@ def test_a_problem_object_with_a_grid_is_the_equal_table():
         simulate(jb.Problem(**PROBLEM), HARD, grid={"problem": {"penaltes": [0.1]}})
 
 
+def test_what_a_problem_object_was_computed_from_varies_with_its_grid():
+    table = {"means": [0.9, 0.5, 0.1], "penalties": {"gap_fraction": 0.5}}
+    grid = {"problem": {"means": [[0.9, 0.5, 0.1], [0.6, 0.5, 0.4]]}}
+    one, other = (unsimulated(problem, "ucb1", grid) for problem in (jb.Problem(**table), table))
+    np.testing.assert_array_equal(one.penalties, other.penalties)
+    np.testing.assert_allclose(one.penalties.values[:, 0, 0], [0.4, 0.1])
+    drawn = jb.Problem({"random": "uniform", "arms": 3, "instances": 2}, key=3)
+    keys = unsimulated(drawn, "ucb1", {"problem": {"key": [1, 3]}})
+    np.testing.assert_array_equal(keys.means.values[1], drawn.means.T)
+    assert not np.array_equal(keys.means.values[0], keys.means.values[1])
+
+
 def test_a_key_of_the_problem_fixes_drawn_means():
     table = {"means": {"random": "uniform", "arms": 3, "instances": 2}}
     own = [simulate({**table, "key": 3}, "ucb1", key=key) for key in (0, 5)]

@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 import xarray as xr
-from made_up import ETA, EXPLORATION, by_relevance, crowd, grids_beside_ucb1, lfg, runs, with_parameters, without
+from made_up import (
+    ETA,
+    EXPLORATION,
+    by_relevance,
+    crowd,
+    grid,
+    grids_beside_ucb1,
+    lfg,
+    made_up,
+    runs,
+    with_parameters,
+    without,
+)
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
@@ -197,3 +209,17 @@ def test_files_of_heat_maps_have_safe_names():
         "heat-maps-x",
     ]
     assert len(made[5]) < 100
+
+
+def test_each_problem_has_a_best_cell_of_its_own():
+    """Numbers on different problems are not comparable: one frame per value of the problem's key."""
+    points = grid("lfg", eta=[1.0, 10.0, 100.0], rate=[0.1, 0.3])
+    for point in points:
+        point["point"]["problem.penalties"] = point["point"].pop("policies.rate")
+    results = made_up(points, seeds=5)
+    figure = figures.heat_map(results, "regret", "policies.eta", "problem.penalties")
+    frames = [patch for patch in figure.axes[0].patches if not patch.get_fill()]
+    found = sorted((round(patch.get_y() + 0.41), round(patch.get_x() + 0.41)) for patch in frames)
+    means = results.regret_final.mean(("instance", "seed")).values.reshape(3, 2)  # by eta, then rate
+    assert found == [(rate, int(means[:, rate].argmin())) for rate in range(2)]
+    assert "framed: the best on each problem" in figure.get_suptitle()

@@ -106,6 +106,18 @@ function axisTicks(axis, most) {
   return axis.values.map((value, i) => [i, i % every ? "" : shortened(valueText(axis.parameter, value), 12)]);
 }
 
+// The best cell on each problem: numbers on different problems are not comparable.
+function bestCells(metric, values, across, up, cells) {
+  const ofProblem = [across, up].map(axis => axis.parameter.name.startsWith("problem."));
+  if (ofProblem[0] && ofProblem[1]) return [];
+  const bests = new Map();
+  cells.forEach(({ column, row }, i) => {
+    const problem = ofProblem[0] ? column : ofProblem[1] ? row : 0, best = bests.get(problem);
+    if (best === undefined || (metric.larger ? values[i] > values[best] : values[i] < values[best])) bests.set(problem, i);
+  });
+  return [...bests.values()];
+}
+
 function mapDrawing(metric, series, across, up, cells, colours, width) {
   const columns = across.values.length, rows = up.values.length;
   const height = Math.max(180, Math.min(520, 60 + 34 * rows));
@@ -120,7 +132,7 @@ function mapDrawing(metric, series, across, up, cells, colours, width) {
     return mixed(shades[Math.floor(place)], shades[Math.ceil(place)], place % 1);
   };
   const wide = (drawing.area.right - drawing.area.left) / columns, tall = (drawing.area.bottom - drawing.area.top) / rows;
-  const best = values.reduce((chosen, value, i) => (chosen < 0 || (metric.larger ? value > values[chosen] : value < values[chosen]) ? i : chosen), -1);
+  const bests = bestCells(metric, values, across, up, cells);
   const numbered = wide > 46 && tall > 16;
   drawing.points = cells.map(({ position, column, row }, i) => {
     const x = drawing.x.pixel(column), y = drawing.y.pixel(row), colour = colourOf(values[i]);
@@ -131,7 +143,7 @@ function mapDrawing(metric, series, across, up, cells, colours, width) {
     }
     return cellPoint(metric, series, position, x, y);
   });
-  if (best >= 0 && high > low) {
+  for (const best of low < high ? bests : []) {
     const { x, y } = drawing.points[best];
     drawing.plot.append(svgElement("rect", { x: x - wide / 2 + 2, y: y - tall / 2 + 2, width: Math.max(wide - 4, 2), height: Math.max(tall - 4, 2), fill: "none", stroke: "#000000", "stroke-width": 3 }),
       svgElement("rect", { x: x - wide / 2 + 2, y: y - tall / 2 + 2, width: Math.max(wide - 4, 2), height: Math.max(tall - 4, 2), fill: "none", stroke: "#ffffff", "stroke-width": 1 }));
