@@ -75,6 +75,12 @@ def test_an_interruption_amid_a_block_keeps_those_before(whole, chunks_of, tmp_p
     class Bar:
         rounds = 0
 
+        def compiled(self, policies, of):
+            pass
+
+        def simulating(self):
+            pass
+
         def add(self, rounds):
             self.rounds += rounds
             if self.rounds > 3 * 2 * 40:
