@@ -183,7 +183,7 @@ def test_what_is_refused(problems):
 @pytest.mark.parametrize(
     ("count", "behind", "repetitions"),
     [
-        (2, 0.0, 1000),
+        pytest.param(2, 0.0, 1000, marks=pytest.mark.slow),
         (3, 0.0, 1000),
         pytest.param(30, 0.0, 1000, marks=pytest.mark.slow),
         pytest.param(300, 0.0, 1000, marks=pytest.mark.slow),
@@ -197,7 +197,7 @@ def test_the_best_is_in_the_set(count, behind, repetitions):
     assert held / repetitions >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / repetitions)
 
 
-@pytest.mark.parametrize(("count", "repetitions"), [(3, 1000), pytest.param(30, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "repetitions"), [(3, 300), pytest.param(30, 1000, marks=pytest.mark.slow)])
 def test_a_leader_by_five_standard_errors_stands_almost_alone(count, repetitions):
     """On average at most 1.1 policies. Among 300, even a test that knows the leader would keep 1.13."""
     draw = np.random.default_rng(count)

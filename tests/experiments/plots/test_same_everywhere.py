@@ -37,7 +37,7 @@ def simulated():
 
 def pixels(figure):
     content = io.BytesIO()
-    figure.savefig(content, format="png")
+    figure.savefig(content, format="png", dpi=50)
     content.seek(0)
     return plt.imread(content)
 
