@@ -11,7 +11,7 @@ import jax
 
 from jaxbandit.core.errors import ReturnedError, WriteError
 from jaxbandit.core.files.output_names import TABLE
-from jaxbandit.core.files.streams import print_error, print_lines, print_note, shows_progress
+from jaxbandit.core.files.streams import print_error, print_lines, shows_progress
 from jaxbandit.core.provenance import version
 from jaxbandit.engine import simulation
 from jaxbandit.engine.host import checkpoint, distributed
@@ -67,8 +67,6 @@ def carry_out(
     Returns:
         The result of the simulation; None where another process was faster.
     """
-    if (need := plan.results_bytes()) > 1 << 30:
-        print_note(f"results will take about {need / 2**30:.1f} GiB of memory")
     lines: Sequence[str] = [f"another process has finished this run; its results are in {out}/"]
     simulated = False
     try:

@@ -9,19 +9,17 @@ from jaxbandit.cli.imports import import_files
 from jaxbandit.cli.policies import parameter_lines
 from jaxbandit.core.errors import unknown_name
 from jaxbandit.core.files.streams import print_lines
+from jaxbandit.experiments.configs import names
 from jaxbandit.policies.base import Alias
 
-KINDS = ("policies", "indices", "rewards", "delays", "merits", "opportunities", "metrics", "configs")
 _WIDTH = 100  # characters of a line
 
 
 def list_command(parsed: argparse.Namespace) -> int:
     """Print the names of a kind, each with what it stands for and its parameters."""
-    if parsed.kind not in KINDS:
-        raise unknown_name("KIND", parsed.kind, KINDS)
+    if parsed.kind not in names.LISTS:
+        raise unknown_name("KIND", parsed.kind, names.LISTS)
     import_files(parsed.imports)
-    from jaxbandit.experiments.configs import names
-
     for name in names.LISTS[parsed.kind]():
         print_lines(name)
         if about := names.in_a_line(parsed.kind, name):

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from jaxbandit.cli import help_texts as texts
-from jaxbandit.cli.lists import KINDS, list_command
+from jaxbandit.cli.lists import list_command
 from jaxbandit.cli.policies import policies_command
 from jaxbandit.cli.reproduce import reproduce_command
 from jaxbandit.cli.run import resume_command, run_command
 from jaxbandit.cli.tune import tune_command
 from jaxbandit.core.provenance import version
+from jaxbandit.experiments.configs.names import LISTS
 from jaxbandit.papers import PAPERS
 
 _WIDTH = 79  # characters of a line
@@ -111,7 +112,7 @@ def make_parser() -> _Parser:
     )
     policies.add_argument("names", nargs="*", metavar="NAME", help="the policies to print (default: all)")
     lists = add("list", list_command, "print the names that configs take", texts.LIST, texts.LIST_EXAMPLES)
-    lists.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
+    lists.add_argument("kind", metavar="KIND", help=", ".join(LISTS))
     for command in (run, tune):
         _add_config_arguments(command)
     run.add_argument(

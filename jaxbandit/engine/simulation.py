@@ -53,6 +53,8 @@ def run(
             large for an exact mean. Blocks that were finished before stay in `keep`.
     """
     begun = time.perf_counter()
+    if (need := plan.results_bytes()) > 1 << 30:
+        LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
     with distributed.together():
         checkpoint = None if keep is None else Checkpoint(keep, fingerprint.digest(plan), about or {})
     if isinstance(progress, bool):

@@ -111,7 +111,9 @@ class Problem:
         self.means = mean_rewards.read_means(means, key)
         self._tables: dict[str, Any] = {}  # what is computed from other arguments, as it was given
         if isinstance(means, Mapping):
-            self._tables |= {"means": dict(means), "key": prng.key_as_integer(key)}
+            self._tables["means"] = dict(means)
+            if "random" in means:
+                self._tables["key"] = prng.key_as_integer(key)
         if isinstance(penalties, Mapping):
             self._tables["penalties"] = dict(penalties)
         self.arms, self.instances = self.means.shape
@@ -143,12 +145,16 @@ class Problem:
         if "means" not in table:
             raise InputError("problem.means", None, mean_rewards.ALLOWED)
         own = {name: value for name, value in table.items() if name != "key"}
-        return cls(**own, key=cls._own_key(table["key"]) if "key" in table else key)
+        return cls(**own, key=cls._own_key(table) if "key" in table else key)
 
     @staticmethod
-    def _own_key(key: object) -> int:
+    def _own_key(table: Mapping[str, Any]) -> int:
+        """The `key` of a table, which has to have random means."""
+        if not (isinstance(table["means"], Mapping) and "random" in table["means"]):
+            words = "must not be given: the means of the problem are not drawn (means = { random = ... } are)"
+            raise InputError("problem.key", to_python(table["key"]), words)
         try:
-            return prng.key_as_integer(key)
+            return prng.key_as_integer(table["key"])
         except InputError as error:
             raise error.with_key("problem.key") from None
 

@@ -149,8 +149,6 @@ def simulate(
     settings.check()
     folder = checkpoint_folder(keep)
     plan, config = plan_and_config(problem, policies, settings, grid)
-    if (need := plan.results_bytes()) > 1 << 30:
-        LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
     with interruption_told(lambda: kept_in_words(folder)):
         result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.experiments.grids.parameters import problem_keys
-from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups, ranked_within_problems, ranking_metric
+from jaxbandit.experiments.grids.parameters import MOST_SHOWN, problem_keys
+from jaxbandit.experiments.grids.ranking import policy_groups, ranked_within_problems, ranking_metric
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,

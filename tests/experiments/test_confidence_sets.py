@@ -1,5 +1,7 @@
 """The best per problem, confidence sets for the best and pooled tables, against plain NumPy; coverage by simulation."""
 
+import warnings
+
 import numpy as np
 import pytest
 from made_up import MEANS, grid, made_up
@@ -156,6 +158,18 @@ def test_equal_runs_stay_together_and_constant_differences_decide():
     equal = np.concatenate([runs, runs, runs + 1e-9])
     assert sorted(_set_of_best(equal, 0.05)) == [0, 1]
     assert _set_of_best(np.zeros((4, 1, 3)), 0.05).tolist() == [0, 1, 2, 3]
+
+
+def test_skewed_differences_are_warned_about():
+    """Where one run in thirty decides, 40 seeds are too few: the warning says about how many are needed."""
+    draw = np.random.default_rng(3)
+    rare = draw.standard_normal((2, 1, 40))
+    rare[1, 0, 0] += 40.0
+    with pytest.warns(UserWarning, match="too skewed for 40 seeds.*simulate about .* seeds or more"):
+        _set_of_best(rare, 0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _set_of_best(draw.standard_normal((5, 1, 40)), 0.05)
 
 
 def test_larger_is_better_for_gains(problems):

@@ -11,7 +11,7 @@ from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.experiments.configs import installed_configs
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import Alias, Index, Policy, Rule
+from jaxbandit.policies.base import Alias, Policy, is_plain_index
 
 
 def list_policies() -> list[str]:
@@ -31,7 +31,7 @@ def list_indices() -> list[str]:
         >>> "kl-ucb" in jb.list_indices()
         True
     """
-    return [name for name, found in sorted(Policy.registry.items()) if _is_index(found)]
+    return [name for name, found in sorted(Policy.registry.items()) if is_plain_index(found)]
 
 
 def list_rewards() -> list[str]:
@@ -133,7 +133,3 @@ def in_a_line(kind: str, name: str) -> str:
 def registered(kind: str, name: str) -> Any:
     """The class or alias of a name; None for a metric or a config."""
     return _REGISTRIES.get(kind, {}).get(name)
-
-
-def _is_index(found: Any) -> bool:
-    return isinstance(found, type) and issubclass(found, Index) and not issubclass(found, Rule)

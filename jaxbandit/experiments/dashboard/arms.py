@@ -35,7 +35,6 @@ def arms(results: xr.Dataset, shown: list[int], store: ArrayStore) -> dict[str, 
         "pulls": store.add(_series(runs.mean(axis=-1), means)),
         "pullsError": store.add(_series_of_errors(spread / math.sqrt(seeds), means)),
         "fractions": store.add(_series(problem_values(part, "fractions"), means)) if "fractions" in part else None,
-        "penalties": store.add(_series(problem_values(part, "penalties"), means)) if "penalties" in part else None,
         "curves": None,
     }
     if "pulls_mean" in part and part.sizes["round"] > 1:

@@ -28,7 +28,6 @@ from jaxbandit.experiments.statistics import (
     larger_is_better,
     mean_of_runs,
     mean_over_instances,
-    needed_keys,
     recorded_metrics,
     sample_size,
 )
@@ -64,7 +63,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
     places = {position: place for place, position in enumerate(shown)}
     bounds = [
         {"policy": places[one.position], "metric": one.metric, "name": one.name, "text": one.text}
-        | {"values": store.add(_with_mean(one.values, 0) if len(one.values) > 1 else one.values)}
+        | {"values": store.add(_with_mean(one.values))}
         for one in found
     ]
     description: dict[str, object] = {
@@ -76,7 +75,6 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
         "sample": sample_size(results),
         "seeds": int(results.sizes["seed"]),
         "instances": [str(number) for number in results.instance.values.tolist()],
-        "plays": to_python(results.attrs.get("plays")),
         "ranking": ranking_metric(results),
         "policies": _policies(results, store),
         "parameters": [_parameter(results, name, store) for name in parameters(results)],
@@ -172,7 +170,6 @@ def _metric(results: xr.Dataset, names: Sequence[str], shown: list[int], store: 
             METRICS[one].summary if one in METRICS else str(results[one].attrs.get("formula", "")) for one in names
         ),
         "larger": larger_is_better(results, name),
-        "needs": needed_keys(name),
         "final": _means(last, name, results.sizes["policy"] * results.sizes["instance"] <= _MOST_FINALS, store),
         "curves": _means(curves, name, count <= _MOST_CURVES, store) if results.sizes["round"] > 1 else None,
     }
@@ -193,9 +190,9 @@ def _means(part: xr.Dataset, name: str, with_instances: bool, store: ArrayStore)
     return {"mean": store.add(mean), "error": store.add(error)}
 
 
-def _with_mean(values: np.ndarray, axis: int) -> np.ndarray:
-    """The values with their mean over instances before them."""
-    return np.concatenate([values.mean(axis=axis, keepdims=True), values], axis=axis)
+def _with_mean(values: np.ndarray) -> np.ndarray:
+    """Values `[instance, round]`, before them their mean over instances, if there are several."""
+    return values if len(values) == 1 else np.concatenate([values.mean(axis=0, keepdims=True), values])
 
 
 def _largest_deficit(results: xr.Dataset, store: ArrayStore) -> list[dict[str, object]]:
@@ -213,7 +210,6 @@ def _largest_deficit(results: xr.Dataset, store: ArrayStore) -> list[dict[str, o
         "label": label,
         "formula": words,
         "larger": False,
-        "needs": 0,
     }
     return [{**about, "final": finals, "curves": None}]
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = (
     *("uplot/uplot.min.js", "data.js", "numbers.js", "view_state.js", "elements.js", "axes.js", "points.js"),
-    *("line_charts.js", "curves.js", "arms.js", "clouds.js", "grids.js", "table.js", "main.js"),
+    *("line_charts.js", "views/curves.js", "views/arms.js", "views/clouds.js", "views/grids.js", "views/table.js"),
+    "main.js",
 )
 _HEIGHT = 760  # pixels of the frame in a notebook
 # What the page may load: nothing from elsewhere.

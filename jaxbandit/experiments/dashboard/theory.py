@@ -13,7 +13,7 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.config import labels_of_policy
 from jaxbandit.experiments.configs.grid import expanded
 from jaxbandit.experiments.statistics import recorded_metrics
-from jaxbandit.metrics.bounds.table import bounds_for
+from jaxbandit.metrics.bounds.table import Bound, bounds_for
 from jaxbandit.metrics.definitions import METRICS
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def theorems(results: xr.Dataset, positions: Sequence[int]) -> tuple[list[Theore
     return found, "" if found else "No theorem of the five papers applies to these policies on this problem."
 
 
-def _bounds(problem: Problem, kind: str, metric: str) -> list[Any]:
+def _bounds(problem: Problem, kind: str, metric: str) -> list[Bound]:
     """The bounds on a metric; none for a policy whose class is not defined here."""
     try:
-        return list(bounds_for(problem, kind, metric))
+        return bounds_for(problem, kind, metric)
     except InputError:
         return []
 

@@ -14,7 +14,7 @@ from jaxbandit.experiments.statistics import checked_results
 if TYPE_CHECKING:
     import xarray as xr
 
-_MOST_LISTED = 24  # labels that an error lists
+MOST_SHOWN = 24  # policies of a group that a figure, a summary or an error shows one by one; of more it shows a few
 
 Value = float | str  # of a parameter: NaN or "" where a policy does not have it
 
@@ -129,7 +129,7 @@ def family_positions(results: xr.Dataset, family: str | None) -> np.ndarray:
 def unknown_label(key: str, label: object, labels: Iterable[str]) -> InputError:
     """The error for a label that is not one of `labels`; where these are many, it names some that are alike."""
     known = list(labels)
-    if len(known) <= _MOST_LISTED:
+    if len(known) <= MOST_SHOWN:
         return unknown_name(key, label, known)
     alike = [name for name in known if str(label).lower() in name.lower()][:5] or known[:5]
     return InputError(key, label, f"one of {len(known):,} labels, such as {', '.join(map(repr, alike))}")

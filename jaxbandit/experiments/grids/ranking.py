@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbandit.experiments.grids.parameters import comparable_groups, problem_keys
+from jaxbandit.experiments.grids.parameters import MOST_SHOWN, comparable_groups, problem_keys
 from jaxbandit.experiments.statistics import check_all_seeds, larger_is_better, needed_keys, recorded_metrics
 
 if TYPE_CHECKING:
     import xarray as xr
-
-MOST_SHOWN = 24  # policies of a group that a figure or summary shows one by one; of a larger group it shows a few
 
 
 class Representative(NamedTuple):

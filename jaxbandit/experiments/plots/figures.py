@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 
 from jaxbandit.core.files.output_names import SUFFIXES
-from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups
+from jaxbandit.experiments.grids.parameters import MOST_SHOWN
+from jaxbandit.experiments.grids.ranking import policy_groups
 from jaxbandit.experiments.plots.arms import pulls
 from jaxbandit.experiments.plots.heat_maps import drawable_families, heat_map, heat_maps
 from jaxbandit.experiments.plots.legends import grid_families

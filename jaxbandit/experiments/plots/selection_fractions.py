@@ -14,7 +14,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.experiments.grids.ranking import MOST_SHOWN, Representative, ranking_metric, representatives
+from jaxbandit.experiments.grids.parameters import MOST_SHOWN
+from jaxbandit.experiments.grids.ranking import Representative, ranking_metric, representatives
 from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import legend, problem_values, ranking_words, sample_note
 from jaxbandit.experiments.plots.style import Look, caption

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from jaxbandit.experiments.grids.parameters import parameters, unknown_parameter, varying
-from jaxbandit.experiments.grids.ranking import MOST_SHOWN, policy_groups
+from jaxbandit.experiments.grids.parameters import MOST_SHOWN, parameters, unknown_parameter, varying
+from jaxbandit.experiments.grids.ranking import policy_groups
 from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.heat_maps import colour_scale
 from jaxbandit.experiments.plots.legends import legend, problem_values, sample_note

@@ -210,6 +210,8 @@ def test_a_key_of_the_problem_fixes_drawn_means():
     assert not np.array_equal(own[0].means, simulate(table, "ucb1", key=0).means)
     with pytest.raises(jb.InputError, match=r"^problem\.key = -1: must be an integer"):
         simulate({**table, "key": -1}, "ucb1")
+    with pytest.raises(jb.InputError, match=r"^problem\.key = 3: must not be given: the means of the problem are not"):
+        simulate({"means": [0.9, 0.5], "key": 3}, "ucb1")
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,6 @@ class Drawing {
     const left = more.left ?? 74, right = more.right ?? 16, top = 12, bottom = more.bottom ?? 48;
     this.colours = colours;
     this.area = { left, right: width - right, top, bottom: height - bottom };
-    this.legendTop = height;
     this.svg = svgElement("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "system-ui, sans-serif", "font-size": 12, fill: colours.ink,
     });
