@@ -169,7 +169,8 @@ def test_skewed_differences_are_warned_about():
         _set_of_best(rare, 0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _set_of_best(draw.standard_normal((5, 1, 40)), 0.05)
+        for seeds in (2, 3, 5, 10, 40):  # chance alone makes few runs look skewed
+            _set_of_best(draw.standard_normal((5, 1, seeds)), 0.05)
 
 
 def test_larger_is_better_for_gains(problems):

@@ -29,6 +29,7 @@ _DRAWS = 4000  # of the largest difference, where all policies are equal
 _SHARE = 0.2  # of the error that the steps may make; the rest is that of comparisons with the first
 _ROWS = 256  # policies that are compared with the first at a time
 _SKEWED = 0.4  # skewness of a mean difference: from here on coverage of 95 % falls below about 93 %
+_FALSE_ALARM = 0.01  # the probability of a warning of skewness for normal differences, at most about
 _FLAT = 1e-12  # a smaller slope is rounding
 _MOST_SIMULATED = 1000  # policies; among more, Bonferroni's inequality gives the limit
 
@@ -55,7 +56,8 @@ def confidence_set(
 
     Both take means of differences between policies as normally distributed. Where rare runs decide much, this needs
     many seeds: about 6 g^2 if the differences of runs have the skewness g. A warning says where the seeds are too few;
-    the set then holds the best less often than `level` says.
+    the set then holds the best less often than `level` says. Fewer than 20 seeds hardly show skewness, so a warning
+    is rare there.
 
     Args:
         results: as `simulate` returns them, with at least two seeds.
@@ -178,7 +180,9 @@ def _warn_of_skewness(losses: np.ndarray) -> None:
     _, error = mean_of_runs(behind)
     third = ((behind - behind.mean(axis=2, keepdims=True)) ** 3).mean(axis=2).sum(axis=1) / (seeds**2 * instances**3)
     skewness = np.abs(np.divide(third, error**3, out=np.zeros_like(error), where=error > 0)).max(initial=0.0)
-    if skewness > _SKEWED:
+    # The standard deviation of the skewness of `seeds` normal numbers, as that of their mean (Fisher 1930)
+    noise = math.sqrt(6 * (seeds - 2) / ((seeds + 1) * (seeds + 3) * seeds * instances))
+    if skewness > max(_SKEWED, noise * stats.norm.isf(_FALSE_ALARM / (2 * len(losses)))):
         needed = math.ceil(seeds * (skewness / _SKEWED) ** 2)
         warn(
             f"the differences of runs are too skewed for {seeds:,} seeds: the confidence set may hold the best policy "
