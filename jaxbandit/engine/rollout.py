@@ -254,7 +254,7 @@ def settle(
         trace=trace,
     )
     after = observe(state, world, t, horizon, quota_before, quota_now, random)
-    if policy.update_is_users:  # no other policy reads them
+    if policy.wants_arrived:
         total = arrived.rewards if uncentred else arrived.total
         after = dataclasses.replace(after, arrived=Arrived(arrived.count, total))
     state = dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
@@ -263,7 +263,7 @@ def settle(
 
 def _uncentred(policy: Policy, world: World) -> bool:
     """Whether to sum the arriving rewards beside their deviations: the policy may read them in `update`."""
-    return world.centre is not None and policy.update_is_users
+    return world.centre is not None and policy.wants_arrived
 
 
 def _offered(now: RoundView) -> Array:

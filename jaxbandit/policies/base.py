@@ -71,6 +71,7 @@ class Policy(Component):
     equal_at_first: ClassVar[bool] = False
     real_counts: ClassVar[bool] = False
     phases: ClassVar[tuple[str, ...]] = ()
+    needs_arrived: ClassVar[bool] = False  # `update` reads `after.arrived`, which that of a user always gets
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         """The policy for a problem and a horizon: parameters checked and spread over arms, constants computed.
@@ -160,9 +161,9 @@ class Policy(Component):
         return any(part.needs_squares for part in self.nested_policies())
 
     @property
-    def update_is_users(self) -> bool:
-        """Whether `update` of the policy, or of one that it wraps, is a user's."""
-        return any(is_user_defined(type(part).update) for part in self.nested_policies())
+    def wants_arrived(self) -> bool:
+        """Whether `update` gets `after.arrived`: that of the policy, or of one that it wraps, reads it or is a user's."""
+        return any(part.needs_arrived or is_user_defined(type(part).update) for part in self.nested_policies())
 
     @property
     def selection_is_users(self) -> bool:

@@ -23,7 +23,7 @@ from jaxbandit.core import prng
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
-from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.round_view import Arrived, RoundView
 
 T, K = 150, 5
 LONGEST = 8  # shorter delays arrive, others never do
@@ -119,10 +119,10 @@ def program(policy, key, horizon, tables, fractions, penalties, plays):
         pulls, (received, total, squares), waiting, state = carry
         t, (reward, delay, available, quota_before, quota_now) = now
 
-        def view(pulls, received, total, squares):
+        def view(pulls, received, total, squares, arrived=None):
             random = prng.Stream(key, t.astype(jnp.uint32), prng.POLICY)
             known = available, quota_before, quota_now, fractions, penalties, random, plays
-            return RoundView(t, horizon, pulls, received, total, squares, None, *known)
+            return RoundView(t, horizon, pulls, received, total, squares, None, *known, arrived=arrived)
 
         selected, chances = checked_choose(policy, state, view(pulls, received, total, squares))
         pulls = pulls + selected.astype(jnp.int32)
@@ -130,10 +130,11 @@ def program(policy, key, horizon, tables, fractions, penalties, plays):
         here = selected[None] & (places == delay[None])
         terms = jnp.ones((1, *shape), jnp.int32), reward[None], reward[None] ** 2
         waiting = [old + jnp.where(here, term, jnp.zeros_like(term)) for old, term in zip(waiting, terms, strict=True)]
-        received, total = received + waiting[0][0], total + waiting[1][0]
+        arrived = Arrived(waiting[0][0], waiting[1][0])
+        received, total = received + arrived.count, total + arrived.total
         squares = None if squares is None else squares + waiting[2][0]
         waiting = tuple(jnp.concatenate([old[1:], jnp.zeros_like(old[:1])]) for old in waiting)
-        state = checked_update(policy, state, view(pulls, received, total, squares), selected)
+        state = checked_update(policy, state, view(pulls, received, total, squares, arrived), selected)
         return (pulls, (received, total, squares), waiting, state), (selected, chances)
 
     rounds = jnp.arange(1, len(tables[0]) + 1, dtype=jnp.int32)

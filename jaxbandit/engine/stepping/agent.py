@@ -173,7 +173,7 @@ class Agent:
             squares=sums if self._policy.wants_squares else None,
             selected=~everywhere,
             available=everywhere,
-            arrived=Arrived(counts, sums) if self._policy.update_is_users else None,
+            arrived=Arrived(counts, sums) if self._policy.wants_arrived else None,
             policy=checked_init(self._policy, self._world, shape),
         )
         return own_buffers(state)

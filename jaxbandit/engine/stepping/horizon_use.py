@@ -48,7 +48,7 @@ def uses_horizon(policy: Policy, problem: Problem) -> bool:
             random=Stream(key, t.astype(jnp.uint32), POLICY), plays=problem.plays,
         )  # fmt: skip
         mask, chances = checked_choose(one, state, view)
-        after = dataclasses.replace(view, arrived=Arrived(counts, sums) if one.update_is_users else None)
+        after = dataclasses.replace(view, arrived=Arrived(counts, sums) if one.wants_arrived else None)
         return mask, chances, checked_update(one, state, after, mask)
 
     traced = jax.make_jaxpr(round_of)(jnp.int32(9), jnp.int32(9)).jaxpr

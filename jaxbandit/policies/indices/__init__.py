@@ -12,6 +12,9 @@ from jaxbandit.policies.indices.epsilon_greedy import EpsilonGreedy
 from jaxbandit.policies.indices.explore_then_commit import ExploreThenCommit
 from jaxbandit.policies.indices.kl_ucb import KLUCB
 from jaxbandit.policies.indices.moss import MOSS
+from jaxbandit.policies.indices.nonstationary.discounted_thompson import DiscountedThompson
+from jaxbandit.policies.indices.nonstationary.discounted_ucb import DiscountedUCB
+from jaxbandit.policies.indices.nonstationary.sliding_window_ucb import SlidingWindowUCB
 from jaxbandit.policies.indices.successive_elimination import SuccessiveElimination
 from jaxbandit.policies.indices.thompson import Thompson
 from jaxbandit.policies.indices.ucb1 import UCB1
@@ -23,8 +26,11 @@ __all__ = [
     "MOSS",
     "UCB1",
     "UCBV",
+    "DiscountedThompson",
+    "DiscountedUCB",
     "EpsilonGreedy",
     "ExploreThenCommit",
+    "SlidingWindowUCB",
     "SuccessiveElimination",
     "Thompson",
     "UniformRandom",

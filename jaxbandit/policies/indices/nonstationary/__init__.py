@@ -1,0 +1,1 @@
+"""Indices for mean rewards that change: older feedback counts less, or not at all."""
