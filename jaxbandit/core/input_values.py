@@ -176,3 +176,9 @@ def per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None, e
     rows = f", or {instances} rows of {arms} numbers, one row per instance" if instances > 1 else ""
     allowed = f"a number or {arms} numbers, one per arm{rows}"
     raise InputError(key, value if held is None else held, allowed)
+
+
+def row_per_arm(value: Any, arms: int, instances: int, key: str, held: Any = None, exact: bool = False) -> np.ndarray:
+    """`per_arm`, with a number spread over all arms: an array `[K, 1]` or `[K, J]`."""
+    rows = per_arm(value, arms, instances, key, held, exact)
+    return np.broadcast_to(rows, (arms, 1)) if rows.ndim == 0 else rows

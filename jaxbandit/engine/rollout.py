@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -23,7 +22,7 @@ from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.engine.feedback import (
+from jaxbandit.engine.rounds.feedback import (
     Sent,
     Trace,
     arrivals,
@@ -33,6 +32,7 @@ from jaxbandit.engine.feedback import (
     selections,
     with_round,
 )
+from jaxbandit.engine.rounds.running_sums import CHANCES, SUMS
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
@@ -126,7 +126,7 @@ def begin(
             world.zero_one,
         ),
         policy=checked_init(policy, world, shape),
-        offered=None if world.availability is None else counts[:1],
+        offered=counts[:1] if world.sleeping else None,
         sums={name: sums.zeros((1, *shape[1:])) for name in asked},
         max_deficit_ever=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if max_deficit_ever else None,
         miscounted=counts[:1] if policy.selection_is_users else None,
@@ -149,6 +149,10 @@ def observe(
     if world.availability is not None:  # sleeping arms, guarantees paper, sec. 5
         asleep = random.for_purpose(AVAILABILITY).uniform(len(state.pulls)) >= world.availability
         everywhere = everywhere & ~asleep
+    if world.availability_table is not None:
+        arms, rows = len(state.pulls), len(world.availability_table) // len(state.pulls)
+        awake = lax.dynamic_slice_in_dim(world.availability_table, (t - 1) % rows * arms, arms)
+        everywhere = everywhere & (awake > 0)
     return RoundView(
         t=t,
         horizon=horizon,
@@ -246,7 +250,10 @@ def settle(
         squares=None if state.squares is None else state.squares + arrived.squares,
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
-        sums={name: sums.add(total, SUMS[name](world, sent, selected, chances)) for name, total in state.sums.items()},
+        sums={
+            name: sums.add(total, SUMS[name](world, sent, selected, chances, now.available))
+            for name, total in state.sums.items()
+        },
         max_deficit_ever=None
         if state.max_deficit_ever is None
         else _max_deficit_ever(state.max_deficit_ever, quota_now, pulls),
@@ -269,28 +276,6 @@ def _uncentred(policy: Policy, world: World) -> bool:
 def _offered(now: RoundView) -> Array:
     available = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
     return jnp.minimum(available, now.plays)
-
-
-def _reward(world: World, sent: Sent, selected: Array, chances: Array | None) -> Array:
-    return jnp.sum(jnp.where(sent.here, sent.reward, 0.0), axis=0, keepdims=True)
-
-
-def _reward_regret(world: World, sent: Sent, selected: Array, chances: Array | None) -> Array:
-    lost = jnp.sum((world.fair - chances) * world.means, axis=0, keepdims=True)
-    return jnp.maximum(lost, 0.0)  # merit paper, eq. 5
-
-
-def _fairness_regret(world: World, sent: Sent, selected: Array, chances: Array | None) -> Array:
-    return jnp.sum(jnp.abs(world.fair - chances), axis=0, keepdims=True)  # merit paper, eq. 6
-
-
-# What a round adds to each sum that metrics need beside the counts, float `[1, *runs]`
-SUMS: dict[str, Callable[[World, Sent, Array, Array | None], Array]] = {
-    "reward": _reward,
-    "reward_regret": _reward_regret,
-    "fairness_regret": _fairness_regret,
-}
-CHANCES = frozenset({"reward_regret", "fairness_regret"})  # the sums that need the probability of selecting each arm
 
 
 def _max_deficit_ever(max_deficit_ever: Array, quota_now: Quota, pulls: Array) -> Array:
@@ -336,7 +321,8 @@ def play_on(
         origin: the first round of the table, int32 scalar, at most `first`.
         horizon: T, int32 scalar.
         first: the last round played, int32 scalar.
-        stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`.
+        stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`. The means of the world must be the
+            same in all rounds after one stop up to the next.
         state: the state at the end of round `first`; donated.
 
     Returns:
@@ -344,14 +330,16 @@ def play_on(
         name, float `[R, *runs]`; and what went wrong in any run so far, `FAULTS`, int32, 0 where nothing did.
     """
 
-    def one_round(before: Array, state: State) -> State:
-        quota_before = quota_now = None
-        if quotas is not None:
-            quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
-        return play(policy, world, state, before + 1, horizon, quota_before, quota_now, key)[0]
-
     def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, dict[str, Array]]]:
         before, state = carry
+        now = world.in_round(stop)
+
+        def one_round(before: Array, state: State) -> State:
+            quota_before = quota_now = None
+            if quotas is not None:
+                quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
+            return play(policy, now, state, before + 1, horizon, quota_before, quota_now, key)[0]
+
         state = lax.fori_loop(before, stop, one_round, state)
         return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
 

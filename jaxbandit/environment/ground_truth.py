@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
 
 
@@ -14,11 +15,12 @@ class GroundTruth:
     """The numbers of C instances: arrays `[K, C]`, or `[K, 1]` where all instances have the same numbers.
 
     Attributes:
-        means: mu, float64 `[K, C]`.
+        means: mu, float64 `[K, C]`; where means change, those of round 1.
         fractions: tau, exact ratios; None without guaranteed fractions.
         penalties: the penalty rates A, float64; None without penalties.
-        opportunities: f(mu), float64 `[K, C]`; None without a fairness function.
+        opportunities: f(mu), float64 `[K, C]`; None without a fairness function, or where means change.
         plays: L.
+        path: the means of all rounds, where they change; else None.
     """
 
     means: np.ndarray
@@ -26,6 +28,7 @@ class GroundTruth:
     penalties: np.ndarray | None
     opportunities: np.ndarray | None
     plays: int
+    path: MeanPath | None = None
 
     def at_rows(self, rows: np.ndarray) -> GroundTruth:
         """The numbers of some rows of a grid, integers `[C]`; the instances repeat after the last one."""
@@ -34,13 +37,19 @@ class GroundTruth:
             None if part is None else instance_columns(part, rows) for part in others
         )
         means = np.broadcast_to(instance_columns(self.means, rows), (len(self.means), len(rows)))
-        return GroundTruth(means, fractions, penalties, opportunities, self.plays)
+        path = self.path and MeanPath(self.path.rounds, self.path.means[..., rows % self.path.means.shape[-1]])
+        return GroundTruth(means, fractions, penalties, opportunities, self.plays, path)
 
 
-def ground_truth_of(problem: Problem) -> GroundTruth:
-    """The `GroundTruth` of all instances of a problem."""
-    opportunities = None if problem.opportunity is None else problem.opportunities()
-    return GroundTruth(problem.means, problem.fractions, problem.penalties, opportunities, problem.plays)
+def ground_truth_of(problem: Problem, horizon: int) -> GroundTruth:
+    """The `GroundTruth` of all instances of a problem in T rounds.
+
+    Raises:
+        InputError: the problem's means were given for other rounds.
+    """
+    path = None if problem.changing is None else problem.changing.until(horizon)
+    opportunities = None if problem.opportunity is None or path is not None else problem.opportunities()
+    return GroundTruth(problem.means, problem.fractions, problem.penalties, opportunities, problem.plays, path)
 
 
 def instance_columns(array: np.ndarray, rows: np.ndarray) -> np.ndarray:

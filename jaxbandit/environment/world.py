@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array, lax
 
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.feedback_calendar import calendar_length
+from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.rewards import Reward
+
+
+@struct
+class Changes:
+    """What changes in a world with the means.
+
+    Attributes:
+        first_rounds: the rounds from which means hold, increasing, from 1; int32 `[S]`.
+        leaves: the arrays that change, those of the S spans of rounds below each other: `[S K, *runs]`.
+        places: their places among the leaves of the world.
+    """
+
+    first_rounds: Any
+    leaves: tuple[Any, ...]
+    places: tuple[int, ...] = static(())
 
 
 @struct
@@ -25,6 +45,9 @@ class World:
         centre: the number that is subtracted from rewards before they are summed, float; None for 0.
         availability, fractions, penalties: float; None where the problem has none.
         fair: p*, the fair chances of the arms (merit paper, eq. 4), float; None without a merit function.
+        availability_table: whether arms are available in n rounds, which repeat, int `[n K, *runs]`; None without one.
+        changes: what changes with the means, of which the other attributes hold the values of round 1; None where means
+            are constant.
         plays: L.
         binarised: each reward r is replaced by a Bernoulli draw of mean r for the policy (Agrawal & Goyal 2012).
         zero_one: the policy receives rewards of 0 and 1.
@@ -40,11 +63,31 @@ class World:
     fractions: Any
     penalties: Any
     fair: Any
+    availability_table: Any
+    changes: Any
     plays: int = static(1)
     binarised: bool = static(False)
     zero_one: bool = static(False)
     calendar_rounds: int = static(1)
     random_ties: bool = static(False)
+
+    @property
+    def sleeping(self) -> bool:
+        """Whether some arms cannot be selected in some rounds."""
+        return self.availability is not None or self.availability_table is not None
+
+    def in_round(self, t: Array) -> World:
+        """The world with the means of round t, an int32 scalar; `changes` is None then."""
+        changes = self.changes
+        if changes is None:
+            return self
+        span = jnp.searchsorted(changes.first_rounds, t, side="right").astype(jnp.int32) - 1
+        leaves, structure = jax.tree.flatten(dataclasses.replace(self, changes=None))
+        for place, rows in zip(changes.places, changes.leaves, strict=True):
+            arms = len(rows) // len(changes.first_rounds)
+            leaves[place] = lax.dynamic_slice_in_dim(rows, span * arms, arms)
+        world: World = jax.tree.unflatten(structure, leaves)
+        return world
 
 
 def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest") -> World:
@@ -55,20 +98,56 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
         binary: the policy needs rewards of 0 and 1.
         horizon: T.
         ties: "lowest" or "random".
+
+    Raises:
+        InputError: the problem's means were given for other rounds.
     """
-    tau = problem.fractions
-    return World(
+    tau, table = problem.fractions, problem.availability_table
+    centre = None
+    if problem.reward.centred and not binary:
+        ends = problem.extreme_means()
+        centre = problem.means if problem.changing is None else (ends[0] + ends[1]) / 2
+    world = World(
         means=problem.means,
         reward=problem.reward,
         delay=problem.delay.device_model(),
-        centre=problem.means if problem.reward.centred and not binary else None,
+        centre=centre,
         availability=problem.availability,
         fractions=None if tau is None else tau.astype(np.float64),
         penalties=problem.penalties,
         fair=None if problem.merit is None else problem.fair_chances(),
+        availability_table=None if table is None else table.astype(np.int32).reshape(-1, 1),
+        changes=None,
         plays=problem.plays,
         binarised=binary and not problem.reward.zero_one,  # a Bernoulli draw of mean 0 or 1 changes nothing
         zero_one=binary or problem.reward.zero_one,
         calendar_rounds=calendar_length(problem.delay.longest(), horizon),
         random_ties=ties == "random",
     )
+    if problem.changing is None:
+        return world
+    path = problem.changing.until(horizon)
+    return world if len(path.rounds) == 1 else dataclasses.replace(world, changes=_changes(problem, world, path))
+
+
+def _changes(problem: Problem, world: World, path: MeanPath) -> Changes:
+    """What changes in a world whose means follow a path."""
+    spans, arms, instances = path.means.shape
+    means = path.means.reshape(spans * arms, instances)
+    fair = None
+    if problem.merit is not None:
+        fair = np.concatenate([problem.fair_chances(own) for own in path.means])
+    reward = problem.reward_with(path.means.transpose(1, 0, 2).reshape(arms, spans * instances), spans)
+    spread = dataclasses.replace(world, means=means, fair=fair, reward=reward)
+    every = zip(jax.tree.leaves(world), jax.tree.leaves(spread), strict=True)
+    found = {}
+    for place, (start, changing) in enumerate(every):
+        if changing is start:
+            continue
+        rows = np.asarray(changing)
+        if rows.ndim == 2 and rows.shape[1] == spans * instances:  # a parameter of the rewards, [K, S J]
+            rows = rows.reshape(-1, spans, instances).swapaxes(0, 1).reshape(-1, instances)
+        elif rows.ndim != 2 or len(rows) != spans * arms:
+            continue  # a parameter that all means share
+        found[place] = rows
+    return Changes(path.rounds.astype(np.int32), tuple(found.values()), tuple(found))

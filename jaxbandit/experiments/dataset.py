@@ -25,7 +25,8 @@ Variables:
     rewards(policy, instance, seed, t, play): their rewards as drawn, float; NaN for arm -1; only with `trace`.
     delays(policy, instance, seed, t, play): the delays of these rewards in rounds, int32; -1 for arm -1 and for a
         reward that never arrives; only with `trace`.
-    means(instance, arm): the mean rewards, float64.
+    means(instance, arm): the mean rewards, float64; where means change, their averages over rounds 1 to T.
+    means_of_round(instance, round, arm): the mean rewards in the recorded rounds, float64; only where means change.
     fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, if the problem has them.
 
     If a grid varies `means` or one of the last three, its first dimension is `policy`.
@@ -70,7 +71,7 @@ from jaxbandit.core.provenance import device_name, version
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
-from jaxbandit.environment.ground_truth import ground_truth_of
+from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
@@ -200,10 +201,11 @@ def _trace_coordinates(plan: Plan, result: SimulationResult) -> dict[str, np.nda
 def _problem_variables(plan: Plan) -> dict[str, Variable]:
     """Means, fractions, penalty rates and opportunities; along `policy` too where configurations differ in them."""
     problems = {id(problem): problem for problem in plan.problems}
-    ground_truths = {which: ground_truth_of(problem) for which, problem in problems.items()}
+    ground_truths = {which: ground_truth_of(problem, plan.settings.horizon) for which, problem in problems.items()}
     variables: dict[str, Variable] = {}
     for name in ("means", "fractions", "penalties", "opportunities"):
-        rows = {which: _rows(getattr(truth, name), plan.problem) for which, truth in ground_truths.items()}
+        values = {which: _numbers_of(known, name, plan.settings.horizon) for which, known in ground_truths.items()}
+        rows = {which: _rows(own, plan.problem) for which, own in values.items()}
         every = [rows[id(problem)] for problem in plan.problems]
         given = [row for row in every if row is not None]
         if len(given) < len(every):  # the problem lacks it
@@ -212,7 +214,24 @@ def _problem_variables(plan: Plan) -> dict[str, Variable]:
             variables[name] = (("instance", "arm"), given[0], {})
         else:
             variables[name] = (("policy", "instance", "arm"), np.stack(given), {})
+    if any(known.path is not None for known in ground_truths.values()):
+        variables["means"][2]["long_name"] = "mean rewards, averaged over rounds 1 to T"
+        dimensions, about = ("instance", "round", "arm"), {"long_name": "mean rewards in the recorded rounds"}
+        at = {which: problem.means_at(plan.rounds).transpose(2, 0, 1) for which, problem in problems.items()}
+        if len(problems) == 1:
+            variables["means_of_round"] = (dimensions, at[id(plan.problem)], about)
+        else:
+            each = np.stack([at[id(problem)] for problem in plan.problems])
+            variables["means_of_round"] = (("policy", *dimensions), each, about)
     return variables
+
+
+def _numbers_of(known: GroundTruth, name: str, horizon: int) -> np.ndarray | None:
+    """The numbers of the arms, `[K, J or 1]`; of means that change, their averages."""
+    if name == "means" and known.path is not None:
+        return known.path.average(horizon)
+    numbers: np.ndarray | None = getattr(known, name)
+    return numbers
 
 
 def _rows(values: np.ndarray | None, problem: Problem) -> np.ndarray | None:

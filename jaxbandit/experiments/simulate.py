@@ -116,6 +116,7 @@ def simulate(
         - `phase_rounds(policy, instance, seed, phase)`, if policies have phases: the number of rounds in each phase, -1
           for a phase that the policy does not have;
         - `means`, and `fractions`, `penalties`, `opportunities` if the problem has them, `(instance, arm)`.
+          Where means change, `means` are averages, and `means_of_round` has them in the recorded rounds.
 
         The coordinate `policy` holds the labels, and `round` the recorded rounds. Each parameter that a grid varies is
         a coordinate along `policy`, named by its config key, such as `policies.eta`. The attribute `config` is a config

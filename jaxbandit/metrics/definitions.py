@@ -23,8 +23,9 @@ from jax import Array, lax
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, sum_in_order
 from jaxbandit.environment.ground_truth import GroundTruth
+from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs
+from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span
 from jaxbandit.metrics.optimal_allocations import optimal_loss, optimal_utility
 
 
@@ -51,6 +52,15 @@ def regret(counts: Array, inputs: MetricInputs) -> Array:
     """
     best_rewards = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
     return rounded_product(inputs.t[:, 0], best_rewards) - expected_reward(counts, inputs)
+
+
+def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_{s<=t} (sum of the L largest mu_k of available arms - sum of the selected mu_k) (Kleinberg et al. 2010).
+
+    The expected reward of always playing the L best arms that are available in the round, minus the expected reward of
+    the arms that were played. Where fewer than L arms are available, the best are all of them.
+    """
+    return inputs.sums["awake_regret"]
 
 
 def expected_reward(counts: Array, inputs: MetricInputs) -> Array:
@@ -167,16 +177,28 @@ def _transfer_costs(counts: Array, inputs: MetricInputs) -> Array:
 
 METRICS.update(
     {
-        "regret": Formula(regret, "regret (reward)"),
-        "penalized_regret": Formula(penalized_regret, "penalized regret (reward)", ("fractions", "penalties")),
-        "r_regret": Formula(r_regret, "r-regret (reward)", ("fractions",)),
-        "c_regret": Formula(c_regret, "c-regret (reward)", ("fractions",)),
+        "regret": Formula(regret, "regret (reward)", adds_up=True),
+        "awake_regret": Formula(
+            awake_regret, "regret against the available arms (reward)", ("availability",), ("awake_regret",)
+        ),
+        "penalized_regret": Formula(
+            penalized_regret, "penalized regret (reward)", ("fractions", "penalties"), constant_means=True
+        ),
+        "r_regret": Formula(r_regret, "r-regret (reward)", ("fractions",), adds_up=True),
+        "c_regret": Formula(c_regret, "c-regret (reward)", ("fractions",), constant_means=True),
         "reward_regret": Formula(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
         "fairness_regret": Formula(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
         "utility": Formula(
-            utility, "utility (reward)", ("opportunity", "penalties"), ("reward",), larger_is_better=True
+            utility,
+            "utility (reward)",
+            ("opportunity", "penalties"),
+            ("reward",),
+            larger_is_better=True,
+            constant_means=True,
         ),
-        "utility_regret": Formula(utility_regret, "utility regret (reward)", ("opportunity", "penalties")),
+        "utility_regret": Formula(
+            utility_regret, "utility regret (reward)", ("opportunity", "penalties"), constant_means=True
+        ),
         "unfairness": Formula(unfairness, "unfairness (missed rounds)", ("fractions",)),
         "max_deficit": Formula(max_deficit, "largest deficit (rounds)", ("fractions",)),
     }
@@ -187,9 +209,14 @@ t is the round, L the number of plays per round, and (x)+ = max(x, 0). Of arm k,
 gap_k = max_j mu_j - mu_k, N_k the number of selections in rounds 1 to t, tau_k the fraction and A_k the penalty rate.
 
 - `regret` (reward): t (sum of the L largest mu_k) - sum_k mu_k N_k; guarantees paper, eq. 2; needs no further key.
+  Where means change, it is the sum over rounds of (sum of the L largest mu_k) - (sum of mu_k of the selected arms),
+  with the means of each round: dynamic regret.
+- `awake_regret` (reward): the sum over rounds of (sum of the L largest mu_k of the available arms) - (sum of mu_k of
+  the selected arms); needs `availability`.
 - `penalized_regret` (reward): sum_k (gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t); penalties paper,
   eq. 10; needs `fractions` and `penalties`.
-- `r_regret` (reward): sum_k gap_k (N_k - tau_k t); guarantees paper, eq. 3; needs `fractions`.
+- `r_regret` (reward): sum_k gap_k (N_k - tau_k t); guarantees paper, eq. 3; needs `fractions`. Where means change, the
+  selections and the quota of each round count with the gaps of the round.
 - `c_regret` (reward): sum_k ((mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))), where mu_(L) is the
   L-th largest mean; plays paper, eq. 7; needs `fractions`.
 - `reward_regret` (reward): sum_{s<=t} (sum_k (p*_k - p_k(s)) mu_k)+, where p_k(s) is the probability with which arm k
@@ -202,12 +229,20 @@ gap_k = max_j mu_j - mu_k, N_k the number of selections in rounds 1 to t, tau_k 
 - `unfairness` (rounds): sum_k (tau_k t - N_k)+; penalties paper, App. A; needs `fractions`.
 - `max_deficit` (rounds): max_k (tau_k t - N_k), with `max_deficit_ever`, its maximum over rounds 1 to T; plays paper,
   sec. 5; needs `fractions`.
+
+Where means change, `reward_regret` and `fairness_regret` take mu and p* of each round; `penalized_regret`, `c_regret`,
+`utility` and `utility_regret` are not defined.
 """
 
 
 def defined_metrics(problem: Problem) -> list[str]:
     """The names of the metrics for which the problem has all keys, in the order of `METRICS`."""
-    return [name for name, metric in METRICS.items() if all(getattr(problem, key) is not None for key in metric.needs)]
+    changing = problem.changing is not None
+    return [
+        name
+        for name, metric in METRICS.items()
+        if all(map(problem.has, metric.needs)) and not (changing and metric.constant_means)
+    ]
 
 
 def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "simulation.metrics") -> list[str]:
@@ -228,6 +263,9 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "s
     for name in names:
         if name not in METRICS:
             raise unknown_name(key, name, METRICS)
+        if name not in defined and METRICS[name].constant_means and problem.changing is not None:
+            words = f"one of {', '.join(sorted(defined))}; {name} is not defined where means change"
+            raise InputError(key, name, words)
         if name not in defined:
             needs = " and ".join(f"problem.{key}" for key in METRICS[name].needs)
             raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} needs {needs}")
@@ -250,24 +288,36 @@ def caveats(names: Sequence[str], problem: Problem) -> list[str]:
 
 
 def required_sums(names: Sequence[str]) -> tuple[str, ...]:
-    """The running sums that the engine must keep for some metrics, names of `jaxbandit.engine.rollout.SUMS`."""
+    """The running sums that the engine must keep for some metrics, names of `jaxbandit.engine.rounds.running_sums`."""
     return tuple(dict.fromkeys(sum_name for name in names for sum_name in METRICS[name].sums))
 
 
-def compute_metrics(names: Sequence[str], counts: Array, inputs: MetricInputs) -> dict[str, Array]:
+def compute_metrics(
+    names: Sequence[str], counts: Array, inputs: MetricInputs, before: tuple[Array, Mapping[str, Array]] | None = None
+) -> dict[str, Array]:
     """Metrics of a block of runs. Traceable; in float64 where 64-bit types are enabled.
 
     Args:
         names: names of `METRICS`.
         counts: N_k, `[R, K, C, S]`.
         inputs: of the block's C instances and the R rounds at which runs were counted.
+        before: where means change, R is 1: the counts at the stop before, and the metrics there; None at round 0.
 
     Returns:
         By name, float `[R, C, S]`.
     """
     counts, inputs = jnp.asarray(counts), jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), inputs)
     with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
-        return {name: METRICS[name].compute(counts, inputs) for name in names}
+        made = {}
+        for name in names:
+            metric = METRICS[name]
+            if inputs.span is None or not metric.adds_up:
+                made[name] = metric.compute(counts, inputs)
+            elif before is None:
+                made[name] = metric.compute(counts, inputs.of_span())
+            else:
+                made[name] = before[1][name] + metric.compute(counts - before[0], inputs.of_span())
+        return made
 
 
 def metric_inputs(
@@ -276,6 +326,7 @@ def metric_inputs(
     ground_truth: GroundTruth,
     quota: Quota | None,
     sums: Mapping[str, np.ndarray] | None = None,
+    before: tuple[int, Quota | None] | None = None,
 ) -> MetricInputs:
     """The `MetricInputs` of some metrics, on the host.
 
@@ -285,6 +336,8 @@ def metric_inputs(
         ground_truth: of C instances.
         quota: tau_k t in those rounds, arrays `[R, K, C or 1]`; None without fractions.
         sums: the running sums that the metrics need (`required_sums`), by name, float `[R, C, S]`.
+        before: where means change, the stop before the first of the rounds, and the quota there, arrays `[K, C or 1]`;
+            None for round 0. Means must be constant between two stops.
     """
     means, penalties, opportunities = ground_truth.means, ground_truth.penalties, ground_truth.opportunities
     best = None
@@ -300,4 +353,20 @@ def metric_inputs(
         "sums": sums or {},
     }
     exact = None if quota is None else Quota(quota.floor[..., None], quota.fraction[..., None], None)
-    return MetricInputs(**arrays, quota=exact, plays=ground_truth.plays)
+    span = None if ground_truth.path is None else _span(rounds, ground_truth.path, quota, before)
+    return MetricInputs(**arrays, quota=exact, span=span, plays=ground_truth.plays)
+
+
+def _span(rounds: np.ndarray, path: MeanPath, quota: Quota | None, before: tuple[int, Quota | None] | None) -> Span:
+    """The spans of rounds that end with each of some rounds."""
+    first, owed = (0, None) if before is None else before
+    lengths = np.diff(rounds, prepend=first).astype(np.float64).reshape(-1, 1, 1, 1)
+    growth: Any = None
+    if quota is not None:
+        old = Quota(np.zeros_like(quota.floor[0]), np.zeros_like(quota.fraction[0]), None) if owed is None else owed
+        floor = np.diff(quota.floor, axis=0, prepend=old.floor[None])
+        fraction = np.diff(quota.fraction, axis=0, prepend=old.fraction[None])
+        growth = Quota(floor[..., None], fraction[..., None], None)
+    means: Any = path.at(rounds)[..., None]
+    spans: Any = lengths
+    return Span(spans, means, growth)

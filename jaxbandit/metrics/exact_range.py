@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,12 +25,13 @@ def check_exact_range(problem: Problem, horizon: int, drawn_rewards: bool) -> No
     """
     terms = 4 * horizon * problem.plays
     for name in ("means", "penalties"):
-        values = getattr(problem, name)
+        values: Any = problem.extreme_means() if name == "means" else getattr(problem, name)
         if values is not None:
             _check_scale(f"problem.{name}", float(np.abs(values).max()), LARGEST / terms, horizon)
     # Policies see sums of rewards and of their squares, in the dtype of the simulation.
     most = LARGEST / terms if drawn_rewards else float(np.sqrt(np.finfo(jnp.result_type(float)).max / terms))
-    name, scale, largest_reward = problem.reward.largest_magnitude(problem.means)
+    magnitudes = [problem.reward.at_means(means).largest_magnitude(means) for means in problem.extreme_means()]
+    name, scale, largest_reward = max(magnitudes, key=lambda found: found[2])
     if 0 < largest_reward < np.inf:
         key = f"problem.reward.{name}" if name else "problem.reward"
         _check_scale(key, scale, most * (scale / largest_reward), horizon)

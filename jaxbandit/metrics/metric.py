@@ -21,6 +21,21 @@ Tree = TypeVar("Tree")
 
 
 @struct
+class Span:
+    """The rounds after one stop up to the next, in which means are constant: for metrics that add up spans.
+
+    Attributes:
+        t: the number of rounds, `[R, 1, 1, 1]`.
+        means: mu_k in these rounds, `[R, K, C, 1]`.
+        quota: the growth of tau_k t, arrays `[R, K, C or 1, 1]`; its fraction lies in (-1, 1). None without fractions.
+    """
+
+    t: Array
+    means: Array
+    quota: Quota | None
+
+
+@struct
 class MetricInputs:
     """The inputs of metrics besides the counts, for C instances and R recorded rounds.
 
@@ -36,6 +51,8 @@ class MetricInputs:
         optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
             None where no metric needs it.
         sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
+        span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
+            round 1 until `at_round` picks a stop.
         plays: L.
     """
 
@@ -47,6 +64,7 @@ class MetricInputs:
     opportunities: Array | None
     optimal_utility: Array | None
     sums: Mapping[str, Array]
+    span: Span | None
     plays: int = static(1)
 
     def at_round(self, place: Array | int) -> MetricInputs:
@@ -55,13 +73,18 @@ class MetricInputs:
         def row(part: Tree) -> Tree:
             return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
 
-        return dataclasses.replace(
-            self,
-            t=row(self.t),
-            quota=row(self.quota),
-            optimal_utility=row(self.optimal_utility),
-            sums=row(self.sums),
-        )
+        rows = {name: row(getattr(self, name)) for name in ("t", "quota", "optimal_utility", "sums", "span")}
+        made = dataclasses.replace(self, **rows)
+        return made if made.span is None else made.with_means(made.span.means[0])
+
+    def with_means(self, means: Array) -> MetricInputs:
+        """The inputs with other means, `[K, C, 1]`."""
+        return dataclasses.replace(self, means=means, gaps=jnp.max(means, axis=0, keepdims=True) - means)
+
+    def of_span(self) -> MetricInputs:
+        """The inputs of the rounds since the stop before alone, of one recorded round."""
+        assert self.span is not None
+        return dataclasses.replace(self, t=self.span.t, quota=self.span.quota, span=None)
 
     def of_arm(self, k: Array | int) -> MetricInputs:
         """The inputs of one arm: arrays without the axis of the arms."""
@@ -98,7 +121,7 @@ class MetricView:
         t: the round, float scalar.
         pulls: N_k, the selections of each arm in rounds 1 to t, float `[K, *runs]`; whole numbers, except in
             `jb.tuning`.
-        means: mu_k, the mean reward of each arm.
+        means: mu_k, the mean reward of each arm; where means change, in round t.
         quota: tau_k t, the selections that each arm is guaranteed in t rounds; None without fractions.
         deficit: tau_k t - N_k, with exact signs and zeros, `[K, *runs]`; None without fractions.
         penalties: A_k, the penalty rate of each arm; None without penalties.
@@ -154,6 +177,8 @@ class Metric:
     needs: tuple[str, ...] = ()
     needs_rewards: bool = False
     larger_is_better: bool = False
+    constant_means: bool = False  # it is not defined where means change
+    adds_up: bool = False  # where means change, it is the sum of its values over the spans of constant means
 
     def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -165,7 +190,7 @@ class Metric:
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """The running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`."""
+        """The running sums that the engine must keep, names of `jaxbandit.engine.rounds.running_sums`."""
         return ("reward",) if self.needs_rewards else ()
 
     @property
@@ -238,7 +263,9 @@ class Formula(Metric):
         formula: the function; arguments and result as those of `Metric.compute`. The first line of its docstring is the
             formula and its source; the rest explains the formula.
         label, needs, larger_is_better: as for `Metric`.
-        sums: the running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`.
+        constant_means: the metric is not defined where means change.
+        adds_up: where means change, the metric is the sum of its values over the spans of rounds with constant means.
+        sums: the running sums that the engine must keep, names of `jaxbandit.engine.rounds.running_sums`.
 
     Example:
         >>> jb.metrics.METRICS["unfairness"].summary
@@ -252,13 +279,15 @@ class Formula(Metric):
         needs: tuple[str, ...] = (),
         sums: tuple[str, ...] = (),
         larger_is_better: bool = False,
+        constant_means: bool = False,
+        adds_up: bool = False,
     ):
         self.formula, self.label, self.needs, self._sums = formula, label, needs, sums
-        self.larger_is_better = larger_is_better
+        self.larger_is_better, self.constant_means, self.adds_up = larger_is_better, constant_means, adds_up
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """The running sums that the engine must keep, names of `jaxbandit.engine.rollout.SUMS`."""
+        """The running sums that the engine must keep, names of `jaxbandit.engine.rounds.running_sums`."""
         return self._sums
 
     @property
@@ -276,7 +305,17 @@ def is_users(metric: Metric) -> bool:
 
 
 _TAKEN = frozenset(
-    {"pulls", "pulls_mean", "phase_rounds", "max_deficit_ever", "means", "fractions", "penalties", "opportunities"}
+    {
+        "pulls",
+        "pulls_mean",
+        "phase_rounds",
+        "max_deficit_ever",
+        "means",
+        "means_of_round",
+        "fractions",
+        "penalties",
+        "opportunities",
+    }
     | {"arms", "rewards", "delays", "policy", "instance", "seed", "arm", "round", "phase", "phase_name", "t", "play"}
     | {"family", "kind"}
 )  # names that datasets have beside the metrics

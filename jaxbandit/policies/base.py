@@ -162,7 +162,7 @@ class Policy(Component):
 
     @property
     def wants_arrived(self) -> bool:
-        """Whether `update` gets `after.arrived`: that of the policy, or of one that it wraps, reads it or is a user's."""
+        """Whether `update` gets `after.arrived`: it reads it or is a user's, here or in a wrapped policy."""
         return any(part.needs_arrived or is_user_defined(type(part).update) for part in self.nested_policies())
 
     @property

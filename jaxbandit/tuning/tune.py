@@ -157,6 +157,9 @@ def make_run(
     settings = SimulationSettings(horizon, _at_least_two(seeds, "seeds"), key, record=1)
     settings.check()
     problem = problem_of(problem, settings.key)
+    if problem.changing is not None:
+        words = "constant means: tuning needs them; a grid of `jb.simulate` compares parameters where means change"
+        raise InputError("problem.means", problem.as_table()["means"], words)
     given = with_starts(policy_of(policy), parameters, problem.arms)
     prepared = given.prepare(problem, settings.horizon)
     check_estimator(given, prepared, estimator, problem)

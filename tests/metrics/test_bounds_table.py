@@ -150,7 +150,7 @@ def test_the_bounds_for_a_problem_are_those_whose_conditions_hold(name, metric, 
         ("nonsense", "regret", r"^kind = 'nonsense': must be one of "),
         ("fair-lern", "regret", r"did you mean 'fair-learn'\?"),
         ("fair-learn/tompson", "regret", r"^kind = 'fair-learn/tompson': must be one of "),
-        ("ucb1", "nonsense", r"^metric = 'nonsense': must be one of c_regret, "),
+        ("ucb1", "nonsense", r"^metric = 'nonsense': must be one of awake_regret, "),
         ("ucb1", "regrets", r"did you mean 'regret'\?"),
     ],
 )

@@ -4,6 +4,7 @@ import doctest
 import functools
 import importlib
 import operator
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,7 @@ from jaxbandit.metrics.definitions import METRICS, defined_metrics, required_sum
 
 def test_every_metric_has_an_exact_reference():
     assert set(ALL) <= set(METRICS)
-    elsewhere = {"merit", "opportunity"}  # tested with the policies of their papers
+    elsewhere = {"merit", "opportunity", "availability"}  # tested with their policies, and in `test_dynamic_regret.py`
     counted = {name for name, metric in METRICS.items() if not elsewhere & set(metric.needs)}
     assert counted == set(exact([0], 1, [Fraction(1)], [Fraction(0)], [Fraction(0)], 1))
 
@@ -67,7 +68,7 @@ def test_metrics_are_those_of_exact_arithmetic(problem, rounds, number):
     )  # a block may begin with any instance and repeat some
     counts = random_counts(np.random.default_rng(number), problem, rounds, seeds)[:, :, rows]
     quota = quota_at(instance_columns(problem.fractions, rows), rounds)
-    values = judge(ALL, counts, rounds, ground_truth_of(problem).at_rows(rows), quota)
+    values = judge(ALL, counts, rounds, ground_truth_of(problem, 10).at_rows(rows), quota)
     size = float(np.abs(problem.means).max() + problem.penalties.max() + 1)
     for name, value in values.items():
         assert value.shape == (3, 3, seeds)
@@ -88,7 +89,7 @@ def test_every_operation_is_rounded_by_itself(shape):
     problem = jb.Problem(means, fractions=[0.013 * k for k in range(arms)], penalties=rng.uniform(0, 1, arms))
     counts = rng.integers(0, 900, (2, arms, *shape)).astype(np.int32)
     quota = quota_at(problem.fractions, rounds)
-    values = judge(ALL, counts, rounds, ground_truth_of(problem), quota)
+    values = judge(ALL, counts, rounds, ground_truth_of(problem, 10), quota)
     n, t, mu = counts.astype(float), rounds.astype(float)[:, None, None], means.T[:, :, None]
     floor, fraction = (np.asarray(part, float)[..., None] for part in (quota.floor, quota.fraction))
     gap, rate, deficit = mu.max(0) - mu, problem.penalties[..., None], (floor - n) + fraction
@@ -121,8 +122,8 @@ def test_metrics_of_many_arms_are_those_of_exact_arithmetic():
     problem = jb.Problem(
         rng.uniform(0, 1, 50), plays=3, fractions=[n / 1000 for n in range(50)], penalties=rates_of_arms
     )
-    counts = rng.integers(0, 40, (1, 50, 1, 1)).astype(np.int32)
-    values = judge(ALL, counts, rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds))
+    counts, facts = rng.integers(0, 40, (1, 50, 1, 1)).astype(np.int32), ground_truth_of(problem, 700)
+    values = judge(ALL, counts, rounds, facts, quota_at(problem.fractions, rounds))
     for name, expected in exact_of(problem, 0, counts[0, :, 0, 0], 700).items():
         assert values[name].item() == pytest.approx(float(expected), rel=1e-13), name
 
@@ -131,7 +132,7 @@ def test_regret_counts_every_play():
     """By hand: T = 10 and L = 2; the best two arms earn 1.7 per round, and the arms played here earned 12.1."""
     problem = jb.Problem([0.5, 0.8, 0.1, 0.9], plays=2)
     counts = np.array([8, 5, 1, 4], np.int32).reshape(1, 4, 1, 1)
-    value = judge(["regret"], counts, np.array([10]), ground_truth_of(problem), None)["regret"]
+    value = judge(["regret"], counts, np.array([10]), ground_truth_of(problem, 10), None)["regret"]
     assert value.item() == pytest.approx(17 - (4 + 4 + 0.1 + 3.6))
 
 
@@ -139,8 +140,8 @@ def test_penalized_regret_by_hand():
     """T = 100, gaps 0, 0.1 and 0.6, A = 0.3, tau = 0.2: the oracle loses (0.1 + 0.3) 20 = 8."""
     problem = jb.Problem([0.9, 0.8, 0.3], fractions=0.2, penalties=0.3)
     counts = np.array([[85, 60], [10, 20], [5, 20]], np.int32).reshape(1, 3, 1, 2)
-    rounds = np.array([100])
-    value = judge(["penalized_regret"], counts, rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds))
+    rounds, facts = np.array([100]), ground_truth_of(problem, 100)
+    value = judge(["penalized_regret"], counts, rounds, facts, quota_at(problem.fractions, rounds))
     assert value["penalized_regret"].ravel().tolist() == pytest.approx([1 + 3 + 3 + 4.5 - 8, 2 + 12 - 8])
 
 
@@ -213,7 +214,7 @@ def test_other_metrics_are_refused(given, names, message):
 
 def test_every_metric_says_its_formula_and_source():
     for name, metric in METRICS.items():
-        assert "paper, " in metric.summary, name
+        assert re.search(r"paper, |et al\. \d{4}\)", metric.summary), name
         assert metric.label.endswith(("(reward)", "(rounds)", "(missed rounds)", "(selections)")), name
     assert [name for name, metric in METRICS.items() if metric.larger_is_better] == ["utility"]
 

@@ -126,7 +126,11 @@ def test_the_c_regret_of_the_optimal_counts_is_0():
     rounds = np.array([99, 1000])
     best = [fair_counts(problem.means, problem.fractions, 3, int(t)) for t in rounds]
     values = judge(
-        ["c_regret"], np.array(best)[..., None], rounds, ground_truth_of(problem), quota_at(problem.fractions, rounds)
+        ["c_regret"],
+        np.array(best)[..., None],
+        rounds,
+        ground_truth_of(problem, int(rounds[-1])),
+        quota_at(problem.fractions, rounds),
     )
     np.testing.assert_allclose(values["c_regret"], 0, atol=1e-12)
 

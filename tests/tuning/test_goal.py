@@ -68,7 +68,7 @@ def with_limit(**changes):
 
 WRONG = {
     "a number": (3, "objective = 3: must be the name of a metric or of an objective, or a table"),
-    "no metric": ("fame", "objective.kind = 'fame': must be one of budget, c_regret, "),
+    "no metric": ("fame", "objective.kind = 'fame': must be one of awake_regret, budget, "),
     "an unknown key": (
         {"minimize": "regret", "subject": []},
         "unknown key objective.subject (did you mean 'subject_to'?)",
@@ -83,8 +83,11 @@ WRONG = {
     ),
     "a number to minimize": ({"minimize": 2.0}, "objective.minimize = 2.0: must be the name of a metric, or a table"),
     "a list to minimize": ({"minimize": ["regret"]}, "objective.minimize = ['regret']: must be the name of a metric"),
-    "no metric to minimize": ({"minimize": "regert"}, "objective.minimize = 'regert': must be one of c_regret, "),
-    "no metric in a sum": ({"minimize": {"regert": 1.0}}, "objective.minimize = 'regert': must be one of c_regret, "),
+    "no metric to minimize": ({"minimize": "regert"}, "objective.minimize = 'regert': must be one of awake_regret, "),
+    "no metric in a sum": (
+        {"minimize": {"regert": 1.0}},
+        "objective.minimize = 'regert': must be one of awake_regret, ",
+    ),
     "a weight in words": (
         {"minimize": {"regret": "one"}},
         "objective.minimize.regret = 'one': must be a finite number",

@@ -63,7 +63,7 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
         ),
         ({"parameters": {"penalties": [0.1, 0.2]}}, r"parameters\.penalties = .* a number, or 3 numbers, one per arm"),
         ({"parameters": {"penalties": -1.0}}, r"parameters\.penalties = -1\.0: must be .* from 0 to inf"),
-        ({"objective": "fame"}, r"objective\.kind = 'fame': must be one of budget, c_regret, "),
+        ({"objective": "fame"}, r"objective\.kind = 'fame': must be one of awake_regret, budget, "),
         ({"objective": 3}, r"objective = 3: must be the name of a metric or of an objective, or a table"),
         ({"objective": {"kind": "regret", "most": 1}}, r"unknown key objective\.most; valid keys: kind"),
         (
@@ -80,7 +80,10 @@ DELAYED = jb.Problem([0.9, 0.5], fractions=0.1, penalties=1, delay={"kind": "fix
             r"objective\.multiplier = -1\.0: must be a number >= 0",
         ),
         ({"objective": {"kind": "budget", "most": "few"}}, r"objective\.most = 'few': must be a finite number"),
-        ({"objective": {"kind": "budget", "limited": "fame"}}, r"objective\.limited = 'fame': must be one of c_regret"),
+        (
+            {"objective": {"kind": "budget", "limited": "fame"}},
+            r"objective\.limited = 'fame': must be one of awake_regret",
+        ),
         ({"temperature": 0.0, **RELAXED}, r"temperature = 0\.0: must be a number >= 1e-6"),
         ({"width": [0.1], **RELAXED}, r"width = \[0\.1\]: must be a number >= 1e-6"),
         ({"seeds": 0}, r"seeds = 0: "),

@@ -266,7 +266,7 @@ def test_rewards_are_those_of_the_counts():
     """The penalized reward is that of the oracle minus the penalized regret: L* = 12.8 min(gap, A) per arm."""
     counts = np.random.default_rng(0).multinomial(64, [0.5, 0.3, 0.2], (1, 1, 5)).transpose(0, 3, 1, 2).astype(float)
     quota = QuotaTable(SMALL.fractions, 1).rows(64, 1)
-    inputs = definitions.metric_inputs(["penalized_regret"], np.array([64]), ground_truth_of(SMALL), quota)
+    inputs = definitions.metric_inputs(["penalized_regret"], np.array([64]), ground_truth_of(SMALL, 64), quota)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         counts, inputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), (counts, inputs))
         regret = np.asarray(definitions.penalized_regret(counts, inputs))

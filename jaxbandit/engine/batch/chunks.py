@@ -37,7 +37,8 @@ class Chunk:
     Attributes:
         before: the last round of the chunk before; 0 for the first chunk.
         last: the last round played.
-        rounds: the recorded rounds among them, int64.
+        rounds: the recorded rounds among them, and the last rounds before means change, int64.
+        recorded: which of `rounds` are recorded, bool.
         stops: `rounds`, padded with `last` to `STOPS` places, int64 `[STOPS]`.
         counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
         sums: the sums that metrics need beside the counts, by name, float `[STOPS, cells, lanes]`, on the device.
@@ -50,6 +51,7 @@ class Chunk:
     before: int
     last: int
     rounds: np.ndarray
+    recorded: np.ndarray
     stops: np.ndarray
     counts: Array
     sums: dict[str, Array]
@@ -75,7 +77,7 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
     if fractions is not None:
         rows = QuotaTable(instance_columns(fractions, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Chunk(0, 0, stops[:1], stops, counts, sums, quota, {}, None)
+    return Chunk(0, 0, stops[:1], np.ones(1, bool), stops, counts, sums, quota, {}, None)
 
 
 def chunks_of(
@@ -103,13 +105,17 @@ def chunks_of(
     most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)
     fractions = stack.ground_truth.fractions
     quotas = _quotas(None if fractions is None else instance_columns(fractions, block.numbers()), most + 1, block)
+    path, every = stack.ground_truth.path, rounds
+    if path is not None:
+        changes = path.rounds[1:] - 1
+        every = np.union1d(rounds, changes[changes < rounds[-1]])
     first = index = origin = 0
     quota, device_quota = quotas(0)
-    while index < len(rounds):
-        recorded = rounds[index : index + STOPS]
-        recorded = recorded[recorded <= first + most]
-        last = int(recorded[-1]) if len(recorded) else min(first + most, int(rounds[index]))
-        stops = np.concatenate([recorded, np.full(STOPS - len(recorded), last)])
+    while index < len(every):
+        some = every[index : index + STOPS]
+        some = some[some <= first + most]
+        last = int(some[-1]) if len(some) else min(first + most, int(every[index]))
+        stops = np.concatenate([some, np.full(STOPS - len(some), last)])
         if last > origin + most:
             origin = first
             quota, device_quota = quotas(first)
@@ -121,8 +127,8 @@ def chunks_of(
         at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         found = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
-        yield Chunk(first, last, recorded, stops, counts, sums, at_stops, found, state)
-        first, index = last, index + len(recorded)
+        yield Chunk(first, last, some, np.isin(some, rounds), stops, counts, sums, at_stops, found, state)
+        first, index = last, index + len(some)
 
 
 def failure(policy: str, faults: Mapping[str, int], last: int, world: World) -> Exception:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from jaxbandit.core.rationals import Quota
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.engine.batch.stacking import Stack
@@ -46,6 +47,7 @@ class Recorder:
         self._pulls: list[np.ndarray] = []  # a call's digits of counts `[3, rounds, K, rows]`
         self._recorded = 0
         self._values: Array | None = None
+        self._before: Chunk | None = None  # the last chunk with a stop, where means change
         self._max_deficit_ever: Array | np.ndarray | None = None
 
     def take(self, chunk: Chunk) -> None:
@@ -56,25 +58,25 @@ class Recorder:
         """
         if self._result_shape.traced and chunk.state is not None:
             self._take_trace(chunk)
-        recorded = len(chunk.rounds)
-        if not recorded:
+        stops, here = len(chunk.rounds), chunk.recorded
+        if not stops:
             return
         counted, counts = self._block.counted(), _in_float64(chunk.counts)
         if self._result_shape.pulls_mean:
             with jax.enable_x64(True):
                 bits = count_bits(chunk.last)
-                parts = _counts_at(self._parts, bits, counts, counted, np.int64(recorded))
-            self._pulls.append(self._block.summed(np.asarray(parts)[:, :recorded]))
+                parts = _counts_at(self._parts, bits, counts, counted, np.int64(stops))
+            self._pulls.append(self._block.summed(np.asarray(parts)[:, :stops][:, here]))
         if self._result_shape.metrics:
             self._take_metrics(chunk, counts, counted)
-        self._recorded += recorded
+        self._recorded += int(here.sum())
 
     def _take_metrics(self, chunk: Chunk, counts: Array, counted: np.ndarray) -> None:
         """Compute the metrics of a chunk, and keep their sums; of some, every value."""
-        recorded, kept = len(chunk.rounds), self._result_shape
+        stops, here, kept = len(chunk.rounds), chunk.recorded, self._result_shape
         if self._max_deficit_ever is None and "max_deficit" in kept.metrics:
             self._max_deficit_ever = np.full(chunk.counts.shape[2:], -np.inf)
-        inputs = self._inputs(chunk)
+        inputs, before = self._inputs(chunk), self._stop_before(chunk)
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
             sums, self._values, self._max_deficit_ever, curves = _metrics_at(
                 kept.metrics,
@@ -83,17 +85,19 @@ class Recorder:
                 counts,
                 inputs,
                 counted,
-                np.int64(recorded),
+                np.int64(stops),
                 self._max_deficit_ever,
+                before,
             )
-        made = self._block.summed(np.asarray(sums)[:, :, :recorded])
+        self._before = chunk
+        made = self._block.summed(np.asarray(sums)[:, :, :stops][:, :, here])
         if not chunk.last:  # programs are compiled on round 0, in which no metric has to be defined
             made = np.zeros_like(made)
-        self._check(made[-1], chunk.rounds)
+        self._check(made[-1], chunk.rounds[here])
         self._sums.append(made)
-        rounds = slice(self._recorded, self._recorded + recorded)
+        rounds = slice(self._recorded, self._recorded + int(here.sum()))
         for name, curve in zip(kept.runs, () if curves is None else np.asarray(curves), strict=True):
-            self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:recorded]))
+            self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:stops][here]))
 
     def _take_trace(self, chunk: Chunk) -> None:
         """Keep the selections of a chunk: no arm as -1, its reward as NaN, a delay that never ends as -1."""
@@ -163,11 +167,27 @@ class Recorder:
 
     def _inputs(self, chunk: Chunk) -> MetricInputs:
         """The inputs of the metrics beside the counts, for each cell."""
-        inputs = definitions.metric_inputs(self._result_shape.metrics, chunk.stops, self._ground_truth, chunk.quota)
+        last, before = self._before, None
+        if last is not None and self._ground_truth.path is not None:
+            place, quota = len(last.rounds) - 1, last.quota
+            owed = None if quota is None else Quota(quota.floor[place], quota.fraction[place], None)
+            before = int(last.rounds[-1]), owed
+        names, truth = self._result_shape.metrics, self._ground_truth
+        inputs = definitions.metric_inputs(names, chunk.stops, truth, chunk.quota, before=before)
         if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
             places = self._block.places()
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
         return dataclasses.replace(inputs, sums={name: _in_float64(values) for name, values in chunk.sums.items()})
+
+    def _stop_before(self, chunk: Chunk) -> tuple[Array, Array | np.ndarray] | None:
+        """The counts and the metrics at the stop before a chunk, where means change; else None."""
+        if self._ground_truth.path is None:
+            return None
+        stop, values = self._before, self._values
+        if stop is None or values is None:
+            zeros = np.zeros((len(self._result_shape.metrics), *chunk.counts.shape[2:]))
+            return jnp.zeros_like(_in_float64(chunk.counts[:1])), zeros
+        return _in_float64(stop.counts[len(stop.rounds) - 1 :][:1]), values
 
 
 def _runs_first(values: np.ndarray) -> np.ndarray:
@@ -217,11 +237,13 @@ def _metrics_at(
     counted: np.ndarray,
     recorded: np.int64,
     max_deficit_ever: Array | np.ndarray | None,
+    stop_before: tuple[Array, Array | np.ndarray] | None,
 ) -> tuple[Array, Array, Array | None, Array | None]:
     """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
     Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that
-    the compiler does not compute metrics twice.
+    the compiler does not compute metrics twice. `stop_before` has the counts and the metrics at the stop
+    before, where means change; else it is None.
 
     Returns:
         The `integer_parts` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
@@ -240,11 +262,18 @@ def _metrics_at(
         if max_deficit_ever is not None:
             own = values[names.index("max_deficit")]
             max_deficit_ever = jnp.where(place > 0, jnp.maximum(max_deficit_ever, own), max_deficit_ever)
-        judged = definitions.compute_metrics(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at_round(place))
-        return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever, curves
+        own = lax.dynamic_slice_in_dim(counts, place, 1)
+        if stop_before is None:
+            judged = definitions.compute_metrics(names, own, inputs.at_round(place))
+            return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever, curves
+        old = jnp.where(place > 0, lax.dynamic_slice_in_dim(counts, last, 1), stop_before[0])
+        totals = {name: values[number][None] for number, name in enumerate(names)}
+        judged = definitions.compute_metrics(names, own, inputs.at_round(place), (old, totals))
+        made = jnp.concatenate([judged[name] for name in names])
+        return sums, jnp.where(place < recorded, made, values), max_deficit_ever, curves  # no stop twice
 
     stops, _, cells, lanes = counts.shape
     sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
-    values = jnp.zeros((len(names), cells, lanes), jnp.float64)
+    values = jnp.zeros((len(names), cells, lanes), jnp.float64) if stop_before is None else stop_before[1]
     curves = jnp.zeros((len(kept), stops, cells, lanes), jnp.float64) if kept else None
     return lax.fori_loop(0, recorded + 1, judge, (sums, values, max_deficit_ever, curves))

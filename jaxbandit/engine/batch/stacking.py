@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
+from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.policies.base import Policy
@@ -80,7 +81,7 @@ def one_per_stack(
         if which not in worlds:
             worlds[which] = world_of(problem, policy.wants_binary_feedback, horizon, ties)
         if id(problem) not in ground_truth:
-            ground_truth[id(problem)] = ground_truth_of(problem)
+            ground_truth[id(problem)] = ground_truth_of(problem, horizon)
         made.append(Stack((n,), policy, worlds[which], ground_truth[id(problem)], problem.instances, problem.arms))
     return made
 
@@ -110,8 +111,9 @@ def _together(configurations: list[Stack]) -> Stack:
 
 
 def _all_facts(ground_truth: list[GroundTruth], instances: int) -> GroundTruth:
+    first = ground_truth[0]
     if _one(ground_truth):
-        return ground_truth[0]
+        return first
 
     def beside(parts: list[Any]) -> Any:
         return None if parts[0] is None else _beside(parts, instances)
@@ -121,8 +123,15 @@ def _all_facts(ground_truth: list[GroundTruth], instances: int) -> GroundTruth:
         beside([one.fractions for one in ground_truth]),
         beside([one.penalties for one in ground_truth]),
         beside([one.opportunities for one in ground_truth]),
-        ground_truth[0].plays,
+        first.plays,
+        first.path and _paths_beside([one.path for one in ground_truth], instances),
     )
+
+
+def _paths_beside(paths: list[Any], instances: int) -> MeanPath:
+    """Paths of the same rounds side by side, `[S, K, rows]`."""
+    rows = [np.broadcast_to(path.means, (*path.means.shape[:2], instances)) for path in paths]
+    return MeanPath(paths[0].rounds, np.concatenate(rows, axis=2))
 
 
 def _stacked(trees: list[Tree], instances: int) -> Tree:

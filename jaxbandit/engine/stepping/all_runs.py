@@ -46,7 +46,8 @@ def final_states(
     words = prng.traced_run_keys(key, jnp.arange(instances)[:, None], jnp.arange(lanes))
     own, played, quotas = _per_cell((policy, world, None if schedule is None else schedule.up_to(horizon)))
     zero, last = jnp.zeros((), jnp.int32), jnp.asarray(horizon, jnp.int32)
-    key_words, numbers = (words[0][None], words[1][None]), (zero, last, zero, last[None])
+    stops = last[None] if world.changes is None else jnp.append(world.changes.first_rounds[1:] - 1, last)
+    key_words, numbers = (words[0][None], words[1][None]), (zero, last, zero, stops)
     block = arms, instances, lanes
     if is_traced((own, played, words)):  # within other programs XLA cannot always make one kernel of it
         state = jax.tree.map(jnp.asarray, rollout.begin(own, played, block, False))

@@ -25,11 +25,13 @@ def check_names(policy: Policy, problem: Problem, names: Mapping[str, Any]) -> N
         InputError: the name does not exist, or another value needs other shapes or other code.
     """
     known = [name for name in PROBLEM_NUMBERS if getattr(problem, name) is not None]
+    if problem.changing is not None:
+        known.remove("means")
     known += [name for part in policy.nested_policies() for name in _numbers_of(part)]
     for name, value in names.items():
         if name in known:
             continue
-        if name in _STATIC or any(name in part.parameters() for part in policy.nested_policies()):
+        if name in (*_STATIC, "means") or any(name in part.parameters() for part in policy.nested_policies()):
             words = "left out: shapes or code depend on it; make another `jb.Simulator` for another value"
             raise InputError(name, value, words)
         raise unknown_name("replace", name, set(known))

@@ -15,7 +15,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import is_whole_number, to_python
 from jaxbandit.core.struct import struct
 from jaxbandit.engine import rollout
-from jaxbandit.engine.feedback import selections
+from jaxbandit.engine.rounds.feedback import selections
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.stepping.all_runs import final_relaxed_states, final_states
 from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device, own_buffers, run_keys
@@ -234,7 +234,7 @@ class Simulator:
             run, shared = relaxed_round.play(policy, world, state.run, *round_inputs, self._softness)
             info = RelaxedStepInfo(shared.shares, shared.rewards)
         elif isinstance(state.run, rollout.State) and self._softness is None:
-            run, events = rollout.play(policy, world, state.run, *round_inputs, True)
+            run, events = rollout.play(policy, world.in_round(t), state.run, *round_inputs, True)
             info = _info(world, events)
         else:
             raise InputError("state", state, f"a state that `init` returned with relaxed = {self.relaxed}")

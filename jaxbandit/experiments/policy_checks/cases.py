@@ -21,7 +21,7 @@ from jaxbandit.core.struct import struct
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.engine.batch.traced_programs import PROGRAM, digest, kept_by
-from jaxbandit.engine.feedback import drawing_form
+from jaxbandit.engine.rounds.feedback import drawing_form
 from jaxbandit.environment.delays import NEVER, Delay
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World, world_of

@@ -85,6 +85,7 @@ def _delay_merit_means_and_plays(problem: Problem) -> tuple[Delay, Merit, np.nda
     """The delay, f, mu and L."""
     if problem.merit is None:
         raise InputError("problem.merit", None, "a merit function")
+    _check_constant_means(problem)
     _check_unit_rewards(problem)
     _check_availability(problem)
     return problem.delay, problem.merit, problem.means, problem.plays
@@ -161,15 +162,22 @@ def _check_one_play(problem: Problem) -> None:
 
 
 def _check_no_delay(problem: Problem) -> None:
+    _check_constant_means(problem)
     _check_availability(problem)
     if not problem.delay.immediate:
         raise InputError("problem.delay", problem.delay.name, "'none': the theorem assumes that there is no delay")
 
 
 def _check_availability(problem: Problem) -> None:
-    if problem.availability is not None:
+    if problem.sleeping:
         words = "1: the theorem assumes that all arms are always available"
-        raise InputError("problem.availability", problem.availability.T.tolist(), words)
+        raise InputError("problem.availability", problem.as_table()["availability"], words)
+
+
+def _check_constant_means(problem: Problem) -> None:
+    if problem.changing is not None:
+        words = "constant means: the theorem assumes that they do not change"
+        raise InputError("problem.means", problem.as_table()["means"], words)
 
 
 def _check_unit_rewards(problem: Problem) -> None:

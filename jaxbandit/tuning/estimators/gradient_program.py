@@ -117,7 +117,7 @@ class GradientProgram:
         self._cells = np.arange(problem.instances)
         world = world_of(problem, self.prepared.wants_binary_feedback, horizon)
         columns = None if problem.fractions is None else problem.fractions.shape[1]
-        truth = ground_truth_of(problem)
+        truth = ground_truth_of(problem, horizon)
         recorder = recorder_kept_by(truth, self.objective.metrics())
         self._program: Hashable = (kept_by(self.prepared, world, problem.arms, columns), recorder)
         if is_user_defined(type(self.objective)):

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.prng import POLICY, Stream
-from jaxbandit.engine import feedback, rollout
+from jaxbandit.engine import rollout
+from jaxbandit.engine.rounds import feedback
 from jaxbandit.engine.stepping.relaxed.relaxed_round import sum_term
 from jaxbandit.engine.stepping.relaxed.relaxed_runs import RunInputs, final_state, quotas_of_round, scan_in_chunks
 from jaxbandit.engine.stepping.relaxed.soft_choice import choice_stream, draw_arms

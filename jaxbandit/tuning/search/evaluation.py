@@ -82,7 +82,7 @@ class Evaluator:
         if problem.fractions is not None:
             quota = QuotaTable(problem.fractions, 1).rows(horizon, 1)
         names = goal.objective.metrics()
-        self._inputs = metrics.metric_inputs(names, np.array([horizon]), ground_truth_of(problem), quota, {})
+        self._inputs = metrics.metric_inputs(names, np.array([horizon]), ground_truth_of(problem, horizon), quota, {})
         self._counts_matter = not isinstance(goal.objective, MetricObjective | WeightedSum)
 
     def policy(self, values: Values) -> Policy:

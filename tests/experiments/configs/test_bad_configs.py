@@ -30,7 +30,7 @@ def random_means(**table):
 COUNT = "a whole number >= 1"
 PER_ARM = "a number or 3 numbers, one per arm"
 PER_ROW = "a number or 3 numbers, one per arm, or 2 rows of 3 numbers, one row per instance"
-MEANS = "K numbers, rows of K numbers (one row per instance), a table { random = ..., arms = K, instances = J }"
+MEANS = "K numbers, rows of K numbers (one row per instance, not per round), a table { random = "
 SCALED = "a number, or { scale = s, horizon_power = p } for s T^p"
 
 # The changes, the key at fault, what it holds, and a piece of what it may hold.
@@ -52,7 +52,7 @@ BAD = [
         {"problem.tau": 0.5},
         "problem.tau",
         0.5,
-        "(did you mean 'fractions'?); valid keys: availability, delay, fractions, key, means",
+        "(did you mean 'fractions'?); valid keys: availability, delay, fractions, group_fractions, ",
     ),
     # [simulation]
     ({"simulation.horizon": DROP}, "simulation.horizon", None, COUNT),
@@ -199,8 +199,8 @@ BAD = [
     ({"policies": {"kind": "ucb1"}}, "policies", {"kind": "ucb1"}, "one or more tables [[policies]], each with a kind"),
     ({"policies": ["ucb1"]}, "policies[0]", "ucb1", 'a table with a kind, such as { kind = "ucb1" }'),
     ({"policies": [{"kind": "ucb1"}, {"kind": "lgf"}]}, "policies[1].kind", "lgf", "(did you mean 'lfg'?)"),
-    (one(label="mine"), "policies[0].kind", None, "cucb-d, epsilon-greedy, eta-fucb"),
-    (one(kind=3), "policies[0].kind", 3, "cucb-d, epsilon-greedy, eta-fucb"),
+    (one(label="mine"), "policies[0].kind", None, "constant-opportunity, cucb-d, discounted-thompson"),
+    (one(kind=3), "policies[0].kind", 3, "constant-opportunity, cucb-d, discounted-thompson"),
     (one(kind="ucb1", label=3), "policies[0].label", 3, "a string"),
     ({"policies": [{"kind": "ucb1"}] * 2}, "policies.label", "ucb1", "must be unique (2 policies have this label)"),
     (
@@ -217,7 +217,7 @@ BAD = [
     (one(kind="lfg", etta=1), "policies[0].etta", 1, "(did you mean 'eta'?)"),
     (one(kind="ucb1", base="lfg"), "policies[0].base", "lfg", "valid keys: exploration, kind, label, log_offset"),
     (one(kind="fair-learn", base="ucb"), "policies[0].base", "ucb", "(did you mean 'ucb1'?)"),
-    (one(kind="fair-learn", base=3), "policies[0].base", 3, "one of cucb-d, epsilon-greedy"),
+    (one(kind="fair-learn", base=3), "policies[0].base", 3, "one of cucb-d, discounted-thompson"),
     (one(kind="fucb", base="kl-ucb"), "policies[0].base", "kl-ucb", "must not be given: the name 'fucb'"),
     (
         one(kind="fair-learn", base="thompson", exploration=2),

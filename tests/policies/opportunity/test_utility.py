@@ -31,7 +31,7 @@ def utilities(problem, counts, rewards, t):
     """Utility and its regret of one run, by the package's metrics."""
     sums = {"reward": np.full((1, 1, 1), float(sum(rewards)))}
     counts = np.array(counts)[None, :, None, None]
-    return judge(["utility", "utility_regret"], counts, np.array([t]), ground_truth_of(problem), None, sums)
+    return judge(["utility", "utility_regret"], counts, np.array([t]), ground_truth_of(problem, 10), None, sums)
 
 
 @given(

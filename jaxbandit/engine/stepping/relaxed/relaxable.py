@@ -27,14 +27,25 @@ def check_relaxable(policy: Policy, prepared: Policy, problem: Problem) -> None:
     """Refuse a policy or a problem that has no relaxed runs.
 
     Raises:
-        InputError: naming `policy` or `problem.delay`.
+        InputError: naming `policy`, `problem.means` or `problem.delay`.
     """
     if not (has_soft_choice(prepared) and accepts_shares(prepared)):
         kinds = {name: entry() for name, entry in Policy.registry.items() if not isinstance(entry, Alias)}
         names = ", ".join(name for name, kind in kinds.items() if has_soft_choice(kind) and accepts_shares(kind))
         words = f"a policy that selects by scores or chances and accepts counts that are not integers: {names}"
         raise InputError("policy", policy.name, f"{words} (or leave out `relaxed`)")
+    check_constant_means(problem)
     check_no_delay(problem, "in relaxed runs")
+
+
+def check_constant_means(problem: Problem) -> None:
+    """Refuse a problem whose means change.
+
+    Raises:
+        InputError: naming `problem.means`.
+    """
+    if problem.changing is not None:
+        raise InputError("problem.means", problem.as_table()["means"], "constant means in relaxed runs")
 
 
 def check_no_delay(problem: Problem, where: str) -> None:

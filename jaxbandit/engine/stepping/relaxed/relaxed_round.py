@@ -12,7 +12,8 @@ from jax import Array
 from jaxbandit.core.prng import POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
-from jaxbandit.engine import feedback, rollout
+from jaxbandit.engine import rollout
+from jaxbandit.engine.rounds import feedback
 from jaxbandit.engine.stepping.relaxed.soft_choice import soft_shares
 from jaxbandit.engine.stepping.relaxed.softness import Softness
 from jaxbandit.environment.world import World
@@ -172,7 +173,7 @@ def play(
 
 def sum_term(name: str, world: World, share: Array) -> Array:
     """What a round adds to a sum of `rollout.CHANCES`, float `[1, *runs]`."""
-    return rollout.SUMS[name](world, None, None, share)  # type: ignore[arg-type]
+    return rollout.SUMS[name](world, None, None, share, None)  # type: ignore[arg-type]
 
 
 def _deviation_of_play(world: World, number: Array, random: Stream) -> Array:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
-from jaxbandit.core.component import parameter
 from jaxbandit.core.compensated_sums import CompensatedSum
+from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World

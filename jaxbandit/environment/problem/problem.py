@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import reprlib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -15,25 +13,23 @@ from numpy.typing import ArrayLike
 from jaxbandit.core import prng
 from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, suggest_keywords, unknown_key
-from jaxbandit.core.input_values import finite_numbers, is_whole_number, number_or_numbers, per_arm, to_python
-from jaxbandit.core.rationals import exact_fractions, shortest_decimals
-from jaxbandit.environment import means as mean_rewards
+from jaxbandit.core.input_values import is_whole_number, to_python
+from jaxbandit.core.rationals import shortest_decimals
 from jaxbandit.environment.delays import Delay
+from jaxbandit.environment.means import changing, constant
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
+from jaxbandit.environment.problem import availability as awake
+from jaxbandit.environment.problem.display import ProblemDisplay
+from jaxbandit.environment.problem.groups import Groups, check_together, read_groups
+from jaxbandit.environment.problem.requirements import read_fractions, read_penalties
 from jaxbandit.environment.rewards import Reward
 
 Numbers = ArrayLike | Fraction | Decimal | Sequence[Any]
 Family = TypeVar("Family", bound=Component)
 
-_REPR = reprlib.Repr()  # for numbers and tables, with long lists cut
-_REPR.maxlist, _REPR.maxdict, _REPR.maxstring, _REPR.maxother = 6, 8, 60, 60
-_ROWS_SHOWN = 2  # rows of several instances in the `repr`
-_ARMS_SHOWN = 30  # rows of the HTML table
-_HEADINGS = {"means": "mean", "fractions": "fraction", "penalties": "penalty rate"}  # of the HTML table
 
-
-class Problem:
+class Problem(ProblemDisplay):
     """A bandit problem with fairness requirements: one instance or several instances, checked and ready to simulate.
 
     An arm's rewards are drawn from a distribution with the arm's mean. Each round, the policy selects `plays` arms and
@@ -42,17 +38,21 @@ class Problem:
     instance.
 
     Args:
-        means: mu, the mean rewards of the arms: K numbers; J rows of K numbers, one row per instance; a table
-            `{"random": "uniform", "arms": K, "instances": J, "low": 0, "high": 1}` for means that are drawn with `key`;
-            or a table `{"conversions": path, "arms": K}` for means from a conversion log: counts scaled to [0, 1]
-            (merit paper, sec. 6).
+        means: mu, the mean rewards of the arms: K numbers; J rows of K numbers, one row per instance (not per round);
+            a table `{"random": "uniform", "arms": K, "instances": J, "low": 0, "high": 1}` for means that are drawn
+            with `key`; or a table `{"conversions": path, "arms": K}` for means from a conversion log: counts scaled to
+            [0, 1] (merit paper, sec. 6). Means that change are a table, too: `{"changes": [[1, [...]], [t, [...]],
+            ...]}`, where each row holds from its round until the next; `{"by_round": rows}`, T rows of K numbers, one
+            row per round; or `{"walk": {"start": [...], "sd": 0.02, "every": 100, "low": 0, "high": 1, "instances":
+            1}}`, a Gaussian step per arm every 100 rounds, reflected at the ends of [0, 1], drawn with `key`.
         plays: L, the number of arms that are selected per round, from 1 to K. Default: 1.
         reward: the distribution of rewards: a name ("bernoulli", "gaussian", "beta", "uniform", "constant"), a table
             `{"kind": name, parameter: value, ...}`, or a `Reward`. Default: "bernoulli".
         delay: the rounds between a selection and the arrival of its reward: a name ("none", "fixed", "geometric",
             "pareto", "packet-loss", "reward-dependent", "empirical"), a table, or a `Delay`. Default: "none".
         availability: the probability that an arm can be selected in a round (guarantees paper, sec. 5), from 0 to 1,
-            per arm. Default: 1.
+            per arm. Default: 1. Or a table `{"table": [[1, 0, 1], ...]}` of n rows of K entries 0 or 1: in round t, the
+            arms with a 1 in row (t - 1) mod n can be selected.
         fractions: tau, the fraction of rounds in which an arm is guaranteed to be selected, from 0 to 1, per arm; they
             sum to at most L. Decimal numbers are used exactly as written. Default: None, no guarantee.
         penalties: A, the penalty rate: the cost of a round that an arm misses, in units of reward, >= 0, per arm. In a
@@ -64,6 +64,12 @@ class Problem:
         opportunity: the fairness function f, where arm k is to be selected in a share f(mu)_k of the rounds
             (opportunities paper): a name ("zero", "uniform", "linear", "softmax", "power", "constant",
             "piecewise-linear"), a table, or an `Opportunity`. The means must lie in [0, 1]. Default: None.
+        groups: lists of arms, one list per group; an arm is in one group at most. Default: None.
+        group_fractions: phi, the fraction of the plays that each group is guaranteed, from 0 to 1: a number, or one
+            number per group; they sum to at most 1. Group g is owed phi_g L t plays in t rounds. Decimal numbers are
+            used exactly as written. Default: None, no guarantee.
+        group_penalties: the penalty rate of each group, >= 0: the cost of a play that a group misses, in units of
+            reward; a number, or one number per group. Default: None.
         key: the random key with which means are drawn: an integer, or a key of `jax.random`. Default: 0. In a table
             for `simulate` or a config, the default is the key of the simulation; a `key` of the table keeps the means
             the same for other keys of the simulation.
@@ -72,10 +78,13 @@ class Problem:
         arms: K.
         instances: J.
         plays: L.
-        means: float64 `[K, J]`.
+        means: float64 `[K, J]`; where means change, those of round 1.
+        changing: the means that change, or None; `means_at` returns the means of any round.
         fractions: exact ratios (`fractions.Fraction`), object array `[K, J]` or `[K, 1]`; or None.
         penalties: float64 `[K, J]` or `[K, 1]`; or None.
-        availability: float64 `[K, J]` or `[K, 1]`; None where every arm is always available.
+        availability: float64 `[K, J]` or `[K, 1]`; None where every arm is always available, or with a table.
+        availability_table: bool `[n, K]`; None without a table.
+        groups: the `Groups`, with `members`, `fractions` and `penalties`; or None.
         reward, delay: the `Reward` and the `Delay`, prepared for the means.
         merit, opportunity: the `Merit` and the `Opportunity`, prepared; or None.
 
@@ -91,7 +100,7 @@ class Problem:
 
     KEYS = (
         *("means", "plays", "reward", "delay", "availability", "fractions", "penalties", "merit", "opportunity"),
-        "key",
+        *("groups", "group_fractions", "group_penalties", "key"),
     )
 
     @suggest_keywords
@@ -101,28 +110,46 @@ class Problem:
         plays: int = 1,
         reward: str | Mapping[str, Any] | Reward = "bernoulli",
         delay: str | Mapping[str, Any] | Delay = "none",
-        availability: Numbers = 1.0,
+        availability: Numbers | Mapping[str, Any] = 1.0,
         fractions: Numbers | None = None,
         penalties: Numbers | Mapping[str, float] | None = None,
         merit: str | Mapping[str, Any] | Merit | None = None,
         opportunity: str | Mapping[str, Any] | Opportunity | None = None,
+        groups: Sequence[Sequence[int]] | None = None,
+        group_fractions: Numbers | None = None,
+        group_penalties: Numbers | None = None,
         key: object = 0,
     ):
-        self.means = mean_rewards.read_means(means, key)
+        self.changing = changing.read_changing(means, key) if isinstance(means, Mapping) else None
+        self.means = constant.read_means(means, key) if self.changing is None else self.changing.start()
         self._tables: dict[str, Any] = {}  # what is computed from other arguments, as it was given
         if isinstance(means, Mapping):
             self._tables["means"] = dict(means)
-            if "random" in means:
+            if changing.is_drawn(means):
                 self._tables["key"] = prng.key_as_integer(key)
         if isinstance(penalties, Mapping):
             self._tables["penalties"] = dict(penalties)
         self.arms, self.instances = self.means.shape
         self.plays = _plays(plays, self.arms)
-        self.fractions = self._fractions(fractions)
-        self.penalties = self._penalties(penalties)
-        self.availability = self._availability(availability)
+        self.fractions = read_fractions(fractions, self.arms, self.instances, self.plays)
+        self.penalties = read_penalties(penalties, self.means, self.changing is not None)
+        self.availability: np.ndarray | None = None
+        self.availability_table: np.ndarray | None = None
+        if isinstance(availability, Mapping):
+            self.availability_table = awake.read_table(availability, self.arms)
+        else:
+            self.availability = awake.read_probabilities(availability, self.arms, self.instances)
+        self.groups: Groups | None = read_groups(
+            groups, group_fractions, group_penalties, self.arms, self.instances, self.plays
+        )
+        if self.groups is not None and self.fractions is not None:
+            check_together(self.groups, self.fractions, self.plays)
         self._given: dict[str, Component] = {}  # components before they were prepared, as a config describes them
-        self.reward: Reward = self._component(Reward, reward, "reward").prepare(self.means)
+        given: Reward = self._component(Reward, reward, "reward")
+        if self.changing is not None:
+            for extreme in self.changing.extremes():
+                given.prepare(extreme)  # which refuses means that do not suit the rewards
+        self.reward: Reward = given.prepare(self.means)
         self.merit: Merit | None = None
         if merit is not None:
             self.merit = self._function_of_means(Merit, merit, "merit").prepare(self.arms, self.plays)
@@ -143,14 +170,14 @@ class Problem:
             if name not in cls.KEYS:
                 raise unknown_key(f"problem.{name}", table[name], cls.KEYS)
         if "means" not in table:
-            raise InputError("problem.means", None, mean_rewards.ALLOWED)
+            raise InputError("problem.means", None, constant.ALLOWED)
         own = {name: value for name, value in table.items() if name != "key"}
         return cls(**own, key=cls._own_key(table) if "key" in table else key)
 
     @staticmethod
     def _own_key(table: Mapping[str, Any]) -> int:
         """The `key` of a table, which has to have random means."""
-        if not (isinstance(table["means"], Mapping) and "random" in table["means"]):
+        if not changing.is_drawn(table["means"]):
             words = "must not be given: the means of the problem are not drawn (means = { random = ... } are)"
             raise InputError("problem.key", to_python(table["key"]), words)
         try:
@@ -167,7 +194,25 @@ class Problem:
         for name in ("availability", "penalties"):
             if (values := getattr(self, name)) is not None:
                 table[name] = _rows(values)
+        table |= self.tables()
+        if self.changing is not None and "key" in self._tables:
+            table["key"] = self._tables["key"]
         return table
+
+    def tables(self) -> dict[str, Any]:
+        """The arguments that are neither numbers per arm nor components, as they were given: by name."""
+        given: dict[str, Any] = {}
+        if self.changing is not None:
+            given["means"] = to_python(self._tables["means"])
+        if self.availability_table is not None:
+            given["availability"] = {"table": self.availability_table.astype(int).tolist()}
+        if self.groups is not None:
+            given["groups"] = [list(members) for members in self.groups.members]
+            if self.groups.fractions is not None:
+                given["group_fractions"] = shortest_decimals(_rows(self.groups.fractions), "problem.group_fractions")
+            if self.groups.penalties is not None:
+                given["group_penalties"] = _rows(self.groups.penalties)
+        return given
 
     def as_given_table(self) -> dict[str, Any]:
         """`as_table`, with what grids need as it was given.
@@ -199,13 +244,33 @@ class Problem:
         """The gaps max mu - mu_k, float64 `[K, J]`."""
         return self.means.max(axis=0) - self.means
 
-    def fair_chances(self) -> np.ndarray:
+    def means_at(self, rounds: ArrayLike) -> np.ndarray:
+        """The means in some rounds, float64 `[n, K, J]`.
+
+        Args:
+            rounds: the rounds, whole numbers >= 1, `[n]`.
+
+        Example:
+            >>> jb.Problem({"changes": [[1, [0.9, 0.1]], [5, [0.2, 0.8]]]}).means_at([4, 5])[:, :, 0].tolist()
+            [[0.9, 0.1], [0.2, 0.8]]
+        """
+        which = np.atleast_1d(np.asarray(rounds))
+        if which.ndim > 1 or which.dtype.kind not in "iu" or not len(which) or which.min() < 1:
+            raise InputError("rounds", rounds, "a list of rounds, whole numbers >= 1")
+        if self.changing is None:
+            return np.repeat(self.means[None], len(which), axis=0)
+        return self.changing.until(self.changing.length or max(int(which.max()), self.changing.last)).at(which)
+
+    def fair_chances(self, means: np.ndarray | None = None) -> np.ndarray:
         """p*_k = L f(mu_k) / sum_j f(mu_j), the chances of the optimal fair policy, float64 `[K, J]`.
 
         f is the problem's `merit` function, which must not be None. Source: merit paper, eq. 4.
+
+        Args:
+            means: mu, float64 `[K, J]`. Default: those of the problem.
         """
         assert self.merit is not None
-        merit = self.merit.values_at(self.means)
+        merit = self.merit.values_at(self.means if means is None else means)
         return self.plays * merit / merit.sum(axis=0)
 
     def opportunities(self) -> np.ndarray:
@@ -218,44 +283,36 @@ class Problem:
 
     def reward_support(self) -> tuple[float, float]:
         """The smallest interval that contains every possible reward, as (low, high)."""
-        return self.reward.support(self.means)
+        ends = [self.reward.at_means(means).support(means) for means in self.extreme_means()]
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
-    def __repr__(self) -> str:
-        texts = {name: _numbers_in_words(values, name != "means") for name, values in self._arrays().items()}
-        texts |= self._components()
-        if self.plays > 1:
-            texts["plays"] = str(self.plays)
-        parts = [self._size(), *(f"{name}={texts[name]}" for name in self.KEYS if name in texts)]
-        line = f"Problem({', '.join(parts)})"
-        return line if len(line) <= 120 else "Problem(\n    " + ",\n    ".join(parts) + ",\n)"
+    def reward_with(self, means: np.ndarray, spans: int) -> Reward:
+        """The rewards prepared for the means of several spans of rounds side by side, float64 `[K, spans J]`."""
+        given = self._given["reward"]
+        rows = {name: np.tile(value, (spans, 1)) for name, value in given.numbers().items() if np.ndim(value) == 2}
+        made: Reward = given.replace(**rows).prepare(means)  # type: ignore[attr-defined]
+        return made
 
-    def _repr_html_(self) -> str:
-        """For notebooks: a table with one row per arm of the first instance, and a line with the other arguments."""
-        columns = self._arrays()
-        if self.merit is not None:
-            columns["fair chance"] = self.fair_chances()
-        if self.opportunity is not None:
-            columns["opportunity"] = self.opportunities()
-        kinds = {"reward": "'bernoulli'", "delay": "'none'"} | self._components()
-        line = [self._size(), f"plays = {self.plays}", *(f"{name} = {text}" for name, text in kinds.items())]
-        if self.instances > 1:
-            line.append(f"the table shows instance 0 of {self.instances}")
-        return _html_table({name: values[:, 0] for name, values in columns.items()}, "; ".join(line))
+    def extreme_means(self) -> tuple[np.ndarray, ...]:
+        """The means, float64 `[K, J]`; where they change, the smallest and the largest mean of each arm."""
+        return (self.means,) if self.changing is None else self.changing.extremes()
 
-    def _size(self) -> str:
-        arms = f"{self.arms} arm{'s' * (self.arms > 1)}"
-        return arms if self.instances == 1 else f"{arms}, {self.instances} instances"
+    def has(self, key: str) -> bool:
+        """Whether an argument that can be left out was given."""
+        if key == "availability":
+            return self.sleeping
+        if key.startswith("group_"):
+            return self.groups is not None and getattr(self.groups, key.removeprefix("group_")) is not None
+        return getattr(self, key) is not None
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """The numbers per arm that differ from their defaults, `[K, J or 1]`."""
-        arrays = {name: getattr(self, name) for name in ("means", "availability", "fractions", "penalties")}
-        return {name: values for name, values in arrays.items() if values is not None}
+    @property
+    def sleeping(self) -> bool:
+        """Whether some arms cannot be selected in some rounds."""
+        return self.availability is not None or self.availability_table is not None
 
-    def _components(self) -> dict[str, str]:
-        """The reward, delay, merit and opportunity that differ from their defaults, as text."""
-        texts = {name: _table_in_words(component.as_table(), component) for name, component in self._given.items()}
-        defaults = {"reward": "'bernoulli'", "delay": "'none'"}
-        return {name: text for name, text in texts.items() if text != defaults.get(name)}
+    def components(self) -> Mapping[str, Component]:
+        """The reward, delay, merit and opportunity as they were given, before they were prepared, by name."""
+        return self._given
 
     def _component(self, family: type[Family], value: Any, name: str) -> Family:
         component = self._given[name] = family.from_spec(value, f"problem.{name}")
@@ -267,9 +324,10 @@ class Problem:
         Raises:
             InputError: a mean is outside [0, 1].
         """
-        if np.any((self.means < 0) | (self.means > 1)):
-            allowed = f"numbers from 0 to 1 in a problem with `{name}`"
-            raise InputError("problem.means", self.means.T.tolist(), allowed)
+        for means in self.extreme_means():
+            if np.any((means < 0) | (means > 1)):
+                allowed = f"numbers from 0 to 1 in a problem with `{name}`"
+                raise InputError("problem.means", means.T.tolist(), allowed)
         return self._component(family, value, name)
 
     def _delay(self, value: Any) -> Delay:
@@ -280,43 +338,6 @@ class Problem:
             reason = f"because the delay {delay.name!r} needs rewards of 0 and 1"
             raise InputError("problem.reward", self.reward.name, f"{allowed}, {reason}")
         return delay.prepare(self.means)
-
-    def _spread(self, numbers: np.ndarray, name: str, held: Any) -> np.ndarray:
-        """Numbers per arm as `[K, J or 1]`; `held` is the value as the user wrote it, for errors."""
-        rows = per_arm(numbers, self.arms, self.instances, f"problem.{name}", held, exact=name == "fractions")
-        return np.broadcast_to(rows, (self.arms, 1)) if rows.ndim == 0 else rows
-
-    def _fractions(self, value: Any) -> np.ndarray | None:
-        if value is None:
-            return None
-        key = "problem.fractions"
-        rows = self._spread(exact_fractions(value, key), "fractions", value)
-        if any(not 0 <= tau <= 1 for tau in rows.flat):
-            raise InputError(key, value, number_or_numbers(value, "from 0 to 1"))
-        sums = [sum(column, Fraction(0)) for column in rows.T]
-        if max(sums) > self.plays:
-            allowed = f"must sum to at most plays = {self.plays} (they sum to {float(max(sums)):g})"
-            raise InputError(key, value, allowed)
-        return rows
-
-    def _penalties(self, value: Any) -> np.ndarray | None:
-        if value is None:
-            return None
-        key = "problem.penalties"
-        if isinstance(value, Mapping):
-            if set(value) != {"gap_fraction"}:
-                raise InputError(key, dict(value), "numbers >= 0, or a table { gap_fraction = x }")
-            factor = finite_numbers(value["gap_fraction"], f"{key}.gap_fraction", "a number >= 0", low=0)
-            if factor.ndim:
-                raise InputError(f"{key}.gap_fraction", value["gap_fraction"], "a number >= 0")
-            return np.broadcast_to(factor * self.gaps.max(axis=0), self.means.shape).copy()
-        numbers = finite_numbers(value, key, number_or_numbers(value, ">= 0"), low=0)
-        return self._spread(numbers, "penalties", value)
-
-    def _availability(self, value: Any) -> np.ndarray | None:
-        allowed = number_or_numbers(value, "from 0 to 1")
-        numbers = finite_numbers(value, "problem.availability", allowed, low=0, high=1)
-        return None if np.all(numbers == 1) else self._spread(numbers, "availability", value)
 
 
 def problem_of(value: Any, key: object = 0) -> Problem:
@@ -355,46 +376,3 @@ def _plays(value: Any, arms: int) -> int:
     if not is_whole_number(number) or number > arms:
         raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
     return int(number)
-
-
-# Display
-
-
-def _numbers_in_words(values: np.ndarray, one_for_all: bool) -> str:
-    """Numbers `[K, J or 1]` as arguments of `Problem`, with 6 digits each and long lists cut.
-
-    Args:
-        one_for_all: show equal numbers as one number.
-    """
-    rows = values.T[:_ROWS_SHOWN].tolist()
-    exact = values.dtype == object
-    rows = shortest_decimals(rows, "") if exact else [[float(f"{value:.6g}") for value in row] for row in rows]
-    if values.shape[1] == 1:
-        return repr(rows[0][0]) if one_for_all and len({*rows[0]}) == 1 else _REPR.repr(rows[0])
-    return f"[{', '.join([*map(_REPR.repr, rows), *['...'] * (values.shape[1] > _ROWS_SHOWN)])}]"
-
-
-def _table_in_words(table: Mapping[str, Any], component: Component) -> str:
-    """The table of a component without the parameters that have their defaults; its name where none is left."""
-    shown = {}
-    for name, value in table.items():
-        field = component.parameters().get(name)
-        default = None if field is None else field.default
-        if value != (default.as_table() if isinstance(default, Component) else default):
-            part = getattr(component, name, None)
-            shown[name] = _table_in_words(value, part) if isinstance(part, Component) else _REPR.repr(value)
-    if len(shown) == 1:
-        return repr(component.name)
-    return "{" + ", ".join(f"{name!r}: {text}" for name, text in shown.items()) + "}"
-
-
-def _html_table(columns: Mapping[str, np.ndarray], line: str) -> str:
-    """A table with one row per arm and one column per array `[K]`, below a line of text."""
-    rows = [[str(k), *(f"{float(values[k]):.6g}" for values in columns.values())] for k in range(len(columns["means"]))]
-    if len(rows) > _ARMS_SHOWN:
-        rows[_ARMS_SHOWN - 2 : -1] = [["..."] * len(rows[0])]
-    headings = ["arm", *(_HEADINGS.get(name, name) for name in columns)]
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in headings)
-    body = "".join("<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>" for row in rows)
-    text = f"<p>Problem: {html.escape(line, quote=False)}</p>"
-    return f"<div>{text}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

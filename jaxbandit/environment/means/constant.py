@@ -1,4 +1,4 @@
-"""Mean rewards of a problem: given as numbers, drawn at random, or counted in a conversion log."""
+"""Constant mean rewards: given as numbers, drawn at random, or counted in a conversion log."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_pyth
 from jaxbandit.environment import conversion_log
 
 ALLOWED = (
-    "K numbers, rows of K numbers (one row per instance), a table { random = ..., arms = K, instances = J }, "
-    "or a table { conversions = path of a log, arms = K }"
+    "K numbers, rows of K numbers (one row per instance, not per round), a table { random = ..., arms = K, "
+    "instances = J }, a table { conversions = path of a log, arms = K }, or for means that change "
+    "{ changes = [[1, [...]], [t, [...]], ...] }, { walk = { start = [...], ... } } or { by_round = T rows }"
 )
 _MOST_DRAWN = 10**7  # arms x instances; more take over some seconds and 600 MiB
 

@@ -1,0 +1,1 @@
+"""Mean rewards of a problem, constant or changing."""
