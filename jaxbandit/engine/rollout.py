@@ -36,7 +36,7 @@ from jaxbandit.engine.rounds.running_sums import CHANCES, SUMS
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
-from jaxbandit.policies.round_view import Arrived, RoundView, deficit
+from jaxbandit.policies.round_view import Arrived, RoundView, deficit, group_sums, quotas_and_groups
 from jaxbandit.policies.selection.ties import tie_breaker
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
@@ -56,8 +56,8 @@ class State:
         offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
             available.
         sums: the requested sums of `SUMS`, by name, each a compensated sum of float `[1, *runs]`.
-        max_deficit_ever: the largest max_k (tau_k t - N_k(t)) so far, float `[1, *runs]`; None if it is
-            not needed.
+        deficits_ever: the largest max_k (tau_k t - N_k(t)) so far, and that of groups, float `[1, *runs]`; by the name
+            of the metric, empty if they are not needed.
         miscounted: the number of selected arms minus the number of allowed arms, in the first round where they differ;
             0 if there was none, int32 `[1, *runs]`; None for a policy of this package.
         misdelayed: the first delay that was below 0 or longer than the model's `longest`; 0 if there was none, int32
@@ -73,7 +73,7 @@ class State:
     policy: Any  # a pytree of the policy's choice
     offered: Array | None
     sums: dict[str, sums.CompensatedSum]
-    max_deficit_ever: Array | None
+    deficits_ever: dict[str, Array]
     miscounted: Array | None
     misdelayed: Array | None
     trace: Trace | None
@@ -100,7 +100,7 @@ def begin(
     policy: Policy,
     world: World,
     shape: tuple[int, ...],
-    max_deficit_ever: bool,
+    deficits_ever: bool,
     asked: tuple[str, ...] = (),
     traced: int = 0,
 ) -> State:
@@ -109,7 +109,7 @@ def begin(
     Args:
         policy, world: prepared.
         shape: (K, *runs).
-        max_deficit_ever: whether to keep the largest deficit over all rounds.
+        deficits_ever: whether to keep the largest deficits over all rounds.
         asked: the names of the `SUMS` to keep.
         traced: the number of rounds whose selections are kept, a power of 2 or 0.
     """
@@ -128,7 +128,7 @@ def begin(
         policy=checked_init(policy, world, shape),
         offered=counts[:1] if world.sleeping else None,
         sums={name: sums.zeros((1, *shape[1:])) for name in asked},
-        max_deficit_ever=jnp.full((1, *shape[1:]), -jnp.inf, totals.dtype) if max_deficit_ever else None,
+        deficits_ever=_no_deficits(world, shape, totals.dtype) if deficits_ever else {},
         miscounted=counts[:1] if policy.selection_is_users else None,
         misdelayed=counts[:1] if has_user_code(world.delay) else None,
         trace=empty_trace(traced, world.plays, shape[1:]) if traced else None,
@@ -162,13 +162,12 @@ def observe(
         squares=state.squares,
         centre=world.centre,
         available=everywhere,
-        quota_before=quota_before,
-        quota_now=quota_now,
         fractions=world.fractions,
         penalties=world.penalties,
         random=random,
         plays=world.plays,
         tie_breaker=tie_breaker(random, len(state.pulls)) if world.random_ties else None,
+        **quotas_and_groups(world, state.pulls, quota_before, quota_now),
     )
 
 
@@ -232,8 +231,8 @@ def settle(
         choice: the selected arms, all available, from `drawing_form`.
         chances: p_k(t), float `[K, *runs]`; None unless a sum of `CHANCES` is kept.
     """
-    t, horizon, quota_before, quota_now, random = now.t, now.horizon, now.quota_before, now.quota_now, now.random
-    sent = draw(world, choice, state.pulls, random)
+    t, horizon = now.t, now.horizon
+    sent = draw(world, choice, state.pulls, now.random)
     selected = choice
     if world.plays == 1:  # from `sent`: XLA sees that the draw reads counts first, and updates them in place
         selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
@@ -254,18 +253,28 @@ def settle(
             name: sums.add(total, SUMS[name](world, sent, selected, chances, now.available))
             for name, total in state.sums.items()
         },
-        max_deficit_ever=None
-        if state.max_deficit_ever is None
-        else _max_deficit_ever(state.max_deficit_ever, quota_now, pulls),
         misdelayed=misdelayed,
         trace=trace,
     )
-    after = observe(state, world, t, horizon, quota_before, quota_now, random)
+    after = _after(now, state, world)
+    state = dataclasses.replace(state, deficits_ever=_deficits_ever(state.deficits_ever, after))
     if policy.wants_arrived:
         total = arrived.rewards if uncentred else arrived.total
         after = dataclasses.replace(after, arrived=Arrived(arrived.count, total))
     state = dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
     return state, RoundEvents(selected, chances, sent, arrived)
+
+
+def _after(now: RoundView, state: State, world: World) -> RoundView:
+    """The view at the end of a round, `now` being that at its start."""
+    return dataclasses.replace(
+        now,
+        pulls=state.pulls,
+        received=state.pulls if state.received is None else state.received,
+        deviation=state.deviation,
+        squares=state.squares,
+        groups=now.groups and dataclasses.replace(now.groups, pulls=group_sums(state.pulls, world.groups)),
+    )
 
 
 def _uncentred(policy: Policy, world: World) -> bool:
@@ -278,25 +287,37 @@ def _offered(now: RoundView) -> Array:
     return jnp.minimum(available, now.plays)
 
 
-def _max_deficit_ever(max_deficit_ever: Array, quota_now: Quota, pulls: Array) -> Array:
-    return jnp.maximum(max_deficit_ever, jnp.max(deficit(quota_now, pulls), axis=0, keepdims=True))
+def _no_deficits(world: World, shape: tuple[int, ...], dtype: Any) -> dict[str, Array]:
+    guaranteed = {"max_deficit": world.fractions, "group_max_deficit": world.group_fractions}
+    least = jnp.full((1, *shape[1:]), -jnp.inf, dtype)
+    return {name: least for name, fractions in guaranteed.items() if fractions is not None}
+
+
+def _deficits_ever(before: dict[str, Array], after: RoundView) -> dict[str, Array]:
+    """The largest deficits up to the end of a round."""
+
+    def most(name: str) -> Array:
+        owed = (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
+        return jnp.max(deficit(*owed), axis=0, keepdims=True)
+
+    return {name: jnp.maximum(largest, most(name)) for name, largest in before.items()}
 
 
 def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-@functools.partial(jax.jit, static_argnames=("shape", "max_deficit_ever", "asked", "traced"))
+@functools.partial(jax.jit, static_argnames=("shape", "deficits_ever", "asked", "traced"))
 def start(
     policy: Policy,
     world: World,
     shape: tuple[int, ...],
-    max_deficit_ever: bool,
+    deficits_ever: bool,
     asked: tuple[str, ...] = (),
     traced: int = 0,
 ) -> State:
     """`begin`, compiled."""
-    return begin(policy, world, shape, max_deficit_ever, asked, traced)
+    return begin(policy, world, shape, deficits_ever, asked, traced)
 
 
 def play_on(
@@ -317,7 +338,8 @@ def play_on(
     Args:
         policy, world: prepared, their arrays `[K or 1, *runs]` broadcasting.
         key: the runs' key words, two uint32 arrays `[1, *runs]`.
-        quotas: tau s for s = origin, origin + 1, ..., arrays `[n, K, *runs]`; None without fractions.
+        quotas: tau s of the arms, then phi L s of the groups, for s = origin, origin + 1, ..., arrays `[n, K, *runs]`;
+            None where nothing is guaranteed.
         origin: the first round of the table, int32 scalar, at most `first`.
         horizon: T, int32 scalar.
         first: the last round played, int32 scalar.

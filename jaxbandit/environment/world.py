@@ -44,11 +44,13 @@ class World:
         reward, delay: the models, with parameters per arm.
         centre: the number that is subtracted from rewards before they are summed, float; None for 0.
         availability, fractions, penalties: float; None where the problem has none.
+        group_fractions, group_penalties: float `[G, *runs]`; None where the problem has none.
         fair: p*, the fair chances of the arms (merit paper, eq. 4), float; None without a merit function.
         availability_table: whether arms are available in n rounds, which repeat, int `[n K, *runs]`; None without one.
         changes: what changes with the means, of which the other attributes hold the values of round 1; None where means
             are constant.
         plays: L.
+        groups: the arms of each group.
         binarised: each reward r is replaced by a Bernoulli draw of mean r for the policy (Agrawal & Goyal 2012).
         zero_one: the policy receives rewards of 0 and 1.
         calendar_rounds: the length of the calendar of delayed feedback in rounds; 1 if no feedback is delayed.
@@ -62,14 +64,22 @@ class World:
     availability: Any
     fractions: Any
     penalties: Any
+    group_fractions: Any
+    group_penalties: Any
     fair: Any
     availability_table: Any
     changes: Any
     plays: int = static(1)
+    groups: tuple[tuple[int, ...], ...] = static(())
     binarised: bool = static(False)
     zero_one: bool = static(False)
     calendar_rounds: int = static(1)
     random_ties: bool = static(False)
+
+    def guarantees(self, arms: int) -> int:
+        """The number of arms and groups that are guaranteed plays, of K arms: the rows of a quota."""
+        count = 0 if self.fractions is None else arms
+        return count if self.group_fractions is None else count + len(self.groups)
 
     @property
     def sleeping(self) -> bool:
@@ -102,7 +112,7 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
     Raises:
         InputError: the problem's means were given for other rounds.
     """
-    tau, table = problem.fractions, problem.availability_table
+    tau, table, groups = problem.fractions, problem.availability_table, problem.groups
     centre = None
     if problem.reward.centred and not binary:
         ends = problem.extreme_means()
@@ -115,10 +125,13 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
         availability=problem.availability,
         fractions=None if tau is None else tau.astype(np.float64),
         penalties=problem.penalties,
+        group_fractions=None if groups is None or groups.fractions is None else groups.fractions.astype(np.float64),
+        group_penalties=None if groups is None else groups.penalties,
         fair=None if problem.merit is None else problem.fair_chances(),
         availability_table=None if table is None else table.astype(np.int32).reshape(-1, 1),
         changes=None,
         plays=problem.plays,
+        groups=() if groups is None else groups.members,
         binarised=binary and not problem.reward.zero_one,  # a Bernoulli draw of mean 0 or 1 changes nothing
         zero_one=binary or problem.reward.zero_one,
         calendar_rounds=calendar_length(problem.delay.longest(), horizon),

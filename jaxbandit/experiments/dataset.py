@@ -17,7 +17,7 @@ Variables:
         64 MiB together with its standard error.
     pulls_mean_stderr(policy, instance, arm, round): the standard error of this mean, float64; NaN for one seed.
     max_deficit_ever(policy, instance, seed): the maximum of `max_deficit` over rounds 1 to T, float64; only if
-        `max_deficit` is among the metrics.
+        `max_deficit` is among the metrics. Likewise group_max_deficit_ever, with `group_max_deficit`.
     phase_rounds(policy, instance, seed, phase): the number of rounds in each phase, int32; -1 for a phase that the
         policy does not have.
     arms(policy, instance, seed, t, play): the arms selected in round t in increasing order, int32; -1 in the last
@@ -136,11 +136,16 @@ def _metric_variables(plan: Plan, result: SimulationResult) -> dict[str, Variabl
         if name in plan.runs:
             curves = _of_runs(result, f"curve {name}")
             variables[f"{name}_runs"] = ((*_RUNS, "round"), curves, about)
-    if "max_deficit" in result.metrics:
-        about = {"long_name": "largest deficit over every round (rounds)"}
-        ever = _of_runs(result, "max_deficit_ever")
-        variables["max_deficit_ever"] = (_RUNS, ever, about)
+    for name, words in _DEFICITS.items():
+        if name in result.metrics:
+            variables[f"{name}_ever"] = (_RUNS, _of_runs(result, f"{name}_ever"), {"long_name": words})
     return variables
+
+
+_DEFICITS = {
+    "max_deficit": "largest deficit over every round (rounds)",
+    "group_max_deficit": "largest deficit of a group over every round (plays)",
+}
 
 
 def _of_metric(result: SimulationResult, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

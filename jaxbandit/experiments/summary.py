@@ -74,9 +74,10 @@ def _columns(last: xr.Dataset) -> dict[str, list[str]]:
         mean, error = (a.values for a in mean_over_instances(last, name))
         half = CONFIDENCE * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
         columns[" ≈ ".join(equal)] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
-    if "max_deficit" in last:
-        ever = last.max_deficit_ever.max(("instance", "seed")).values
-        columns["max_deficit_ever"] = [f"{value:.2f}" for value in ever]
+    for name in ("max_deficit_ever", "group_max_deficit_ever"):
+        if name in last:
+            ever = last[name].max(("instance", "seed")).values
+            columns[name] = [f"{value:.2f}" for value in ever]
     return columns
 
 

@@ -38,9 +38,14 @@ class ResultShape:
 
     def bytes_per_run(self) -> int:
         """Bytes of `BlockStatistics` per run, without the moments over seeds."""
-        max_deficit_ever = 8 if "max_deficit" in self.metrics else 0
+        deficits_ever = 8 * len(self.deficits)
         curves, trace = 8 * self.rounds * len(self.runs), (8 + _float_bytes()) * self.traced * self.plays
-        return 4 * self.arms + 8 * len(self.metrics) + max_deficit_ever + 4 * self.phases + curves + trace
+        return 4 * self.arms + 8 * len(self.metrics) + deficits_ever + 4 * self.phases + curves + trace
+
+    @property
+    def deficits(self) -> tuple[str, ...]:
+        """The metrics whose maximum over all rounds is kept, too."""
+        return tuple(name for name in ("max_deficit", "group_max_deficit") if name in self.metrics)
 
     @property
     def curves(self) -> int:
@@ -65,7 +70,8 @@ class BlockStatistics:
         runs: the arrays with an entry per run, `[row, seed, ...]`, by name:
             "pulls": N_k(T), int32 `[row, seed, arm]`.
             "final <metric>": its value at T, float64 `[row, seed]`.
-            "max_deficit_ever": the largest deficit over all rounds, float64 `[row, seed]`; with `max_deficit`.
+            "max_deficit_ever": the largest deficit over all rounds, float64 `[row, seed]`; with `max_deficit`. That of
+                groups is "group_max_deficit_ever".
             "phases": rounds spent in each phase, int32 `[row, seed, phase]`; for a policy with phases.
             "curve <metric>": its values at the recorded rounds, float64 `[row, seed, round]`.
             "arms", "rewards", "delays": every selection, its reward and its delay, `[row, seed, t, play]`.
@@ -84,8 +90,7 @@ class BlockStatistics:
         kept, real = result_shape, np.dtype(jnp.result_type(float))
         shapes: dict[str, tuple[tuple[int, ...], DTypeLike]] = {"pulls": ((kept.arms,), np.int32)}
         shapes |= {f"final {name}": ((), np.float64) for name in kept.metrics}
-        if "max_deficit" in kept.metrics:
-            shapes["max_deficit_ever"] = ((), np.float64)
+        shapes |= {f"{name}_ever": ((), np.float64) for name in kept.deficits}
         if kept.phases:
             shapes["phases"] = ((kept.phases,), np.int32)
         shapes |= {f"curve {name}": ((kept.rounds,), np.float64) for name in kept.runs}

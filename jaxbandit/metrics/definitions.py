@@ -1,195 +1,41 @@
-"""The metrics: functions of selection counts and of a few running sums, and the table `METRICS` that names them.
-
-Metrics are computed in float64, from counts, which are exact at any horizon, and from sums that the engine keeps. Sums
-over arms are taken in the order of the arms, and every product is rounded before it is added, so a metric has the same
-bits in blocks of any shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are
-not whole numbers.
-
-Notation: t is the round, T the horizon, K the number of arms, L the number of plays per round, mu_k the mean reward of
-arm k, gap_k = max_j mu_j - mu_k, N_k the number of times that arm k was selected in rounds 1 to t, tau_k its fraction
-and A_k its penalty rate. tau_k t is the quota of arm k. (x)+ is max(x, 0), and sum_k (...) adds the terms of all arms.
-"""
+"""The table of metrics, which of them a problem defines, and how they are computed for a block of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.core.rationals import Quota, reduce_in_order, rounded_product, sum_in_order
+from jaxbandit.core.rationals import Quota
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics import formulas
 from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span
-from jaxbandit.metrics.optimal_allocations import optimal_loss, optimal_utility
-
-
-def _combine_arms(
-    combine: Callable[[Array, Array], Array],
-    term: Callable[[Array, MetricInputs], Array],
-    counts: Array,
-    inputs: MetricInputs,
-) -> Array:
-    """`term` of each arm's counts `[R, C, S]` and inputs, combined (added, say) in the order of the arms."""
-
-    def of_arm(k: Array | int) -> Array:
-        count = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
-        return term(count.astype(jnp.result_type(float)), inputs.of_arm(k))
-
-    combined: Array = reduce_in_order(combine, of_arm, counts.shape[1])
-    return combined
-
-
-def regret(counts: Array, inputs: MetricInputs) -> Array:
-    """t (sum of the L largest mu_k) - sum_k mu_k N_k (guarantees paper, eq. 2).
-
-    The expected reward of always playing the L best arms, minus the expected reward of the arms that were played.
-    """
-    best_rewards = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
-    return rounded_product(inputs.t[:, 0], best_rewards) - expected_reward(counts, inputs)
-
-
-def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_{s<=t} (sum of the L largest mu_k of available arms - sum of the selected mu_k) (Kleinberg et al. 2010).
-
-    The expected reward of always playing the L best arms that are available in the round, minus the expected reward of
-    the arms that were played. Where fewer than L arms are available, the best are all of them.
-    """
-    return inputs.sums["awake_regret"]
-
-
-def expected_reward(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k mu_k N_k: the expected reward of the arms that were played."""
-    return _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.means, count), counts, inputs)
-
-
-def total_penalty(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k A_k (tau_k t - N_k)+: the penalties for missed rounds (penalties paper, eq. 3)."""
-    return _combine_arms(
-        jnp.add, lambda count, arm: rounded_product(arm.penalties, arm.deficit(count).clip(0.0)), counts, inputs
-    )
-
-
-def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k (gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t) (penalties paper, eq. 10).
-
-    The lost reward plus the penalties for missed rounds, minus the same two terms of the best allocation for known
-    means (the oracle).
-    """
-    lost = _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.gaps, count), counts, inputs)
-    paid = lost + total_penalty(counts, inputs)
-    assert inputs.penalties is not None
-    least = optimal_loss(*(part[..., 0] for part in (inputs.gaps, inputs.quota_in_rounds, inputs.penalties)))
-    return paid - least[..., None]
-
-
-def r_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k gap_k (N_k - tau_k t) (guarantees paper, eq. 3).
-
-    The regret against the best policy that gives every arm its quota; negative while arms are below their quotas.
-    """
-    return _combine_arms(jnp.add, lambda count, arm: rounded_product(-arm.gaps, arm.deficit(count)), counts, inputs)
-
-
-def c_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k ((mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))) (plays paper, eq. 7).
-
-    mu_(L) is the L-th largest mean. Rounds in which a better arm was not played count, and so do rounds in which a
-    worse arm was played beyond its quota.
-    """
-    last = jnp.sort(inputs.means, axis=0)[-inputs.plays]
-
-    def term(count: Array, arm: MetricInputs) -> Array:
-        assert arm.quota is not None
-        missed = rounded_product((arm.means - last).clip(0.0), arm.t - count)
-        return missed + rounded_product((last - arm.means).clip(0.0), count - arm.quota.floor)
-
-    return _combine_arms(jnp.add, term, counts, inputs)
-
-
-def unfairness(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k (tau_k t - N_k)+ (penalties paper, App. A).
-
-    The number of selections that all arms together lack to their quotas.
-    """
-    return _combine_arms(jnp.add, lambda count, arm: arm.deficit(count).clip(0.0), counts, inputs)
-
-
-def max_deficit(counts: Array, inputs: MetricInputs) -> Array:
-    """max_k (tau_k t - N_k) (plays paper, sec. 5).
-
-    The number of selections that the arm furthest behind lacks to its quota; negative if all arms are ahead of their
-    quotas. The dataset also has `max_deficit_ever`, one number per run: the largest `max_deficit` in rounds 1 to T,
-    whether they are recorded or not.
-    """
-    return _combine_arms(jnp.maximum, lambda count, arm: arm.deficit(count), counts, inputs)
-
-
-def reward_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_{s<=t} (sum_k (p*_k - p_k(s)) mu_k)+ (merit paper, eq. 5).
-
-    The expected reward that is lost against the fair selection probabilities p*, which are in proportion to the true
-    merit; p_k(s) is the probability with which the policy selects arm k in round s.
-    """
-    return inputs.sums["reward_regret"]
-
-
-def fairness_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_{s<=t} sum_k |p*_k - p_k(s)| (merit paper, eq. 6).
-
-    The distance of the policy's selection probabilities p_k(s) from the fair ones p*, which are in proportion to the
-    true merit.
-    """
-    return inputs.sums["fairness_regret"]
-
-
-def utility(counts: Array, inputs: MetricInputs) -> Array:
-    """(sum of the drawn rewards) - sum_k A_k (t f(mu)_k - N_k)+ (opportunities paper, eq. 1).
-
-    The rewards minus the transfer costs of withheld opportunities; f is the fairness function.
-    """
-    return inputs.sums["reward"] - _transfer_costs(counts, inputs)
-
-
-def utility_regret(counts: Array, inputs: MetricInputs) -> Array:
-    """U*(t) - sum_k (mu_k N_k - A_k (t f(mu)_k - N_k)+) (opportunities paper, eq. 2 and Lemma 1).
-
-    U*(t) is the expected utility of the best allocation of t rounds for known means (the oracle); the sum is the
-    expected utility of the policy's selections; f is the fairness function.
-    """
-    assert inputs.optimal_utility is not None
-    return inputs.optimal_utility - (expected_reward(counts, inputs) - _transfer_costs(counts, inputs))
-
-
-def _transfer_costs(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k A_k (t f(mu)_k - N_k)+: the cost of the opportunities that were withheld."""
-
-    def term(count: Array, arm: MetricInputs) -> Array:
-        return rounded_product(arm.penalties, (rounded_product(arm.t, arm.opportunities) - count).clip(0.0))
-
-    return _combine_arms(jnp.add, term, counts, inputs)
-
+from jaxbandit.metrics.optimal_allocations import optimal_utility
 
 METRICS.update(
     {
-        "regret": Formula(regret, "regret (reward)", adds_up=True),
+        "regret": Formula(formulas.regret, "regret (reward)", adds_up=True),
         "awake_regret": Formula(
-            awake_regret, "regret against the available arms (reward)", ("availability",), ("awake_regret",)
+            formulas.awake_regret, "regret against the available arms (reward)", ("availability",), ("awake_regret",)
         ),
         "penalized_regret": Formula(
-            penalized_regret, "penalized regret (reward)", ("fractions", "penalties"), constant_means=True
+            formulas.penalized_regret, "penalized regret (reward)", ("fractions", "penalties"), constant_means=True
         ),
-        "r_regret": Formula(r_regret, "r-regret (reward)", ("fractions",), adds_up=True),
-        "c_regret": Formula(c_regret, "c-regret (reward)", ("fractions",), constant_means=True),
-        "reward_regret": Formula(reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
-        "fairness_regret": Formula(fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)),
+        "r_regret": Formula(formulas.r_regret, "r-regret (reward)", ("fractions",), adds_up=True),
+        "c_regret": Formula(formulas.c_regret, "c-regret (reward)", ("fractions",), constant_means=True),
+        "reward_regret": Formula(formulas.reward_regret, "reward regret (reward)", ("merit",), ("reward_regret",)),
+        "fairness_regret": Formula(
+            formulas.fairness_regret, "fairness regret (selections)", ("merit",), ("fairness_regret",)
+        ),
         "utility": Formula(
-            utility,
+            formulas.utility,
             "utility (reward)",
             ("opportunity", "penalties"),
             ("reward",),
@@ -197,10 +43,16 @@ METRICS.update(
             constant_means=True,
         ),
         "utility_regret": Formula(
-            utility_regret, "utility regret (reward)", ("opportunity", "penalties"), constant_means=True
+            formulas.utility_regret, "utility regret (reward)", ("opportunity", "penalties"), constant_means=True
         ),
-        "unfairness": Formula(unfairness, "unfairness (missed rounds)", ("fractions",)),
-        "max_deficit": Formula(max_deficit, "largest deficit (rounds)", ("fractions",)),
+        "unfairness": Formula(formulas.unfairness, "unfairness (missed rounds)", ("fractions",)),
+        "max_deficit": Formula(formulas.max_deficit, "largest deficit (rounds)", ("fractions",)),
+        "group_unfairness": Formula(
+            formulas.group_unfairness, "unfairness to groups (missed plays)", ("group_fractions",)
+        ),
+        "group_max_deficit": Formula(
+            formulas.group_max_deficit, "largest deficit of a group (plays)", ("group_fractions",)
+        ),
     }
 )
 """The metrics by name: unit, formula, source and the keys of `[problem]` that they need.
@@ -229,6 +81,10 @@ gap_k = max_j mu_j - mu_k, N_k the number of selections in rounds 1 to t, tau_k 
 - `unfairness` (rounds): sum_k (tau_k t - N_k)+; penalties paper, App. A; needs `fractions`.
 - `max_deficit` (rounds): max_k (tau_k t - N_k), with `max_deficit_ever`, its maximum over rounds 1 to T; plays paper,
   sec. 5; needs `fractions`.
+- `group_unfairness` (plays): sum_g (phi_g L t - N_g)+, where N_g is the number of selections of the arms of group g,
+  and phi_g its fraction of the plays; needs `groups` and `group_fractions`.
+- `group_max_deficit` (plays): max_g (phi_g L t - N_g), with `group_max_deficit_ever`, its maximum over rounds 1 to T;
+  needs `groups` and `group_fractions`.
 
 Where means change, `reward_regret` and `fairness_regret` take mu and p* of each round; `penalized_regret`, `c_regret`,
 `utility` and `utility_regret` are not defined.
@@ -287,6 +143,11 @@ def caveats(names: Sequence[str], problem: Problem) -> list[str]:
     ]
 
 
+def keeps_deficits(names: Sequence[str]) -> bool:
+    """Whether the engine must keep the largest deficits over all rounds for some metrics."""
+    return "max_deficit" in names or "group_max_deficit" in names
+
+
 def required_sums(names: Sequence[str]) -> tuple[str, ...]:
     """The running sums that the engine must keep for some metrics, names of `jaxbandit.engine.rounds.running_sums`."""
     return tuple(dict.fromkeys(sum_name for name in names for sum_name in METRICS[name].sums))
@@ -334,9 +195,10 @@ def metric_inputs(
         names: names of `METRICS`.
         rounds: the R recorded rounds, int.
         ground_truth: of C instances.
-        quota: tau_k t in those rounds, arrays `[R, K, C or 1]`; None without fractions.
+        quota: tau_k t of the arms, then phi_g L t of the groups in those rounds, arrays `[R, n, C or 1]`; None where
+            nothing is guaranteed.
         sums: the running sums that the metrics need (`required_sums`), by name, float `[R, C, S]`.
-        before: where means change, the stop before the first of the rounds, and the quota there, arrays `[K, C or 1]`;
+        before: where means change, the stop before the first of the rounds, and the quota there, arrays `[n, C or 1]`;
             None for round 0. Means must be constant between two stops.
     """
     means, penalties, opportunities = ground_truth.means, ground_truth.penalties, ground_truth.opportunities
@@ -352,21 +214,32 @@ def metric_inputs(
         "optimal_utility": best,
         "sums": sums or {},
     }
-    exact = None if quota is None else Quota(quota.floor[..., None], quota.fraction[..., None], None)
-    span = None if ground_truth.path is None else _span(rounds, ground_truth.path, quota, before)
-    return MetricInputs(**arrays, quota=exact, span=span, plays=ground_truth.plays)
+    arms = 0 if ground_truth.fractions is None else len(means)
+    exact = _quota_rows(quota, 0, arms) if arms else None
+    of_groups = _quota_rows(quota, arms, None) if ground_truth.groups else None
+    span = None if ground_truth.path is None else _span(rounds, ground_truth.path, quota, before, arms)
+    arrays |= {"quota": exact, "group_quota": of_groups, "span": span}
+    return MetricInputs(**arrays, plays=ground_truth.plays, groups=ground_truth.groups)
 
 
-def _span(rounds: np.ndarray, path: MeanPath, quota: Quota | None, before: tuple[int, Quota | None] | None) -> Span:
+def _quota_rows(quota: Quota | None, start: int, stop: int | None) -> Quota:
+    """The quotas of some arms or groups, arrays `[R, n, C or 1, 1]`."""
+    assert quota is not None
+    return Quota(quota.floor[:, start:stop, :, None], quota.fraction[:, start:stop, :, None], None)
+
+
+def _span(
+    rounds: np.ndarray, path: MeanPath, quota: Quota | None, before: tuple[int, Quota | None] | None, arms: int
+) -> Span:
     """The spans of rounds that end with each of some rounds."""
     first, owed = (0, None) if before is None else before
     lengths = np.diff(rounds, prepend=first).astype(np.float64).reshape(-1, 1, 1, 1)
     growth: Any = None
-    if quota is not None:
+    if quota is not None and arms:
         old = Quota(np.zeros_like(quota.floor[0]), np.zeros_like(quota.fraction[0]), None) if owed is None else owed
         floor = np.diff(quota.floor, axis=0, prepend=old.floor[None])
         fraction = np.diff(quota.fraction, axis=0, prepend=old.fraction[None])
-        growth = Quota(floor[..., None], fraction[..., None], None)
+        growth = _quota_rows(Quota(floor, fraction, None), 0, arms)
     means: Any = path.at(rounds)[..., None]
     spans: Any = lengths
     return Span(spans, means, growth)

@@ -46,6 +46,7 @@ class MetricInputs:
         means: mu_k, `[K, C, 1]`.
         gaps: max_j mu_j - mu_k, `[K, C, 1]`.
         quota: tau_k t as a `Quota` (its floor and its fraction), arrays `[R, K, C or 1, 1]`; None without fractions.
+        group_quota: phi_g L t as a `Quota`, arrays `[R, G, C or 1, 1]`; None without groups that are guaranteed plays.
         penalties: A_k, `[K, C or 1, 1]`; None without penalties.
         opportunities: f(mu)_k, `[K, C, 1]`; None without a fairness function.
         optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
@@ -54,18 +55,21 @@ class MetricInputs:
         span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
             round 1 until `at_round` picks a stop.
         plays: L.
+        groups: the arms of each group that is guaranteed plays.
     """
 
     t: Array
     means: Array
     gaps: Array
     quota: Quota | None
+    group_quota: Quota | None
     penalties: Array | None
     opportunities: Array | None
     optimal_utility: Array | None
     sums: Mapping[str, Array]
     span: Span | None
     plays: int = static(1)
+    groups: tuple[tuple[int, ...], ...] = static(())
 
     def at_round(self, place: Array | int) -> MetricInputs:
         """The inputs of one recorded round, given by its position: R = 1."""
@@ -73,7 +77,9 @@ class MetricInputs:
         def row(part: Tree) -> Tree:
             return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
 
-        rows = {name: row(getattr(self, name)) for name in ("t", "quota", "optimal_utility", "sums", "span")}
+        rows = {
+            name: row(getattr(self, name)) for name in ("t", "quota", "group_quota", "optimal_utility", "sums", "span")
+        }
         made = dataclasses.replace(self, **rows)
         return made if made.span is None else made.with_means(made.span.means[0])
 

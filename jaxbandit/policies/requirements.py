@@ -26,6 +26,16 @@ def fractions(problem: Problem, policy: str) -> np.ndarray:
     return problem.fractions
 
 
+def fractions_or_groups(problem: Problem, policy: str) -> None:
+    """Check that arms or groups are guaranteed plays.
+
+    Raises:
+        InputError: neither are.
+    """
+    if not problem.has("group_fractions"):
+        fractions(problem, policy)
+
+
 def penalties(problem: Problem, policy: str, given: object) -> np.ndarray:
     """The penalty rates that the policy is given, else the problem's; a scalar, `[K, 1]` or `[K, J]`.
 
@@ -38,6 +48,17 @@ def penalties(problem: Problem, policy: str, given: object) -> np.ndarray:
         words = f"must be given (a number or one number per arm), here or as `penalties` of {policy}, which needs it"
         raise InputError("problem.penalties", None, words)
     return problem.penalties
+
+
+def group_penalties(problem: Problem, policy: str) -> None:
+    """Check that groups that are guaranteed plays have penalty rates.
+
+    Raises:
+        InputError: they have none.
+    """
+    if problem.has("group_fractions") and not problem.has("group_penalties"):
+        words = f"must be given (a number or one number per group); {policy} needs it with group_fractions"
+        raise InputError("problem.group_penalties", None, words)
 
 
 def rewards_in_unit_interval(problem: Problem, policy: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxbandit.core.prng import Stream
@@ -16,6 +18,8 @@ from jaxbandit.core.xla.fusion import without_fusion
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from jaxbandit.environment.world import World
 
 
 @struct
@@ -29,6 +33,67 @@ class Arrived:
 
     count: Array
     total: Array
+
+
+@struct
+class GroupView:
+    """What a policy sees of the groups of arms. Arrays have one row per group, `[G, *runs]`, where run axes broadcast.
+
+    Attributes:
+        pulls: how often the arms of each group were selected, all together; int32.
+        quota_before, quota_now: the quota of each group before and after the round, phi_g L (t - 1) and phi_g L t,
+            `Quota`s; None if the problem has no `group_fractions`.
+        penalties: A_g, the penalty rate of each group; float. None if the problem has none.
+        members: the arms of each group.
+    """
+
+    pulls: Array
+    quota_before: Quota | Any
+    quota_now: Quota | Any
+    penalties: Array | Any
+    members: tuple[tuple[int, ...], ...] = static(())
+
+    def of_arms(self, values: Array, arms: int, other: float) -> Array:
+        """The value of each arm's group, `[K, *runs]`; `other` for an arm in no group.
+
+        Args:
+            values: a value per group, `[G, *runs]`.
+            arms: K.
+            other: of the type of `values`.
+        """
+        number = np.full(arms, len(self.members))
+        for group, members in enumerate(self.members):
+            number[list(members)] = group
+        return jnp.concatenate([values, jnp.full_like(values[:1], other)])[number]
+
+
+def group_sums(values: Array, groups: tuple[tuple[int, ...], ...]) -> Array:
+    """The sum over the arms of each group of values `[K, *runs]`, `[G, *runs]`."""
+    return jnp.stack([functools.reduce(jnp.add, [values[arm] for arm in members]) for members in groups])
+
+
+def quotas_and_groups(world: World, pulls: Array, before: Quota | None, now: Quota | None) -> dict[str, Any]:
+    """The arguments `quota_before`, `quota_now` and `groups` of a `RoundView`.
+
+    Args:
+        world: the problem.
+        pulls: N_k, `[K, *runs]`.
+        before, now: the quotas of the arms, then of the groups, before and after the round; None if nothing is
+            guaranteed.
+    """
+    if not world.groups:
+        return {"quota_before": before, "quota_now": now, "groups": None}
+    arms = 0 if world.fractions is None else len(pulls)
+
+    def rows(quota: Quota | None, of_arms: bool) -> Quota | None:
+        if quota is None or (of_arms and not arms) or (not of_arms and world.group_fractions is None):
+            return None
+        part: Quota = jax.tree.map(lambda leaf: leaf[:arms] if of_arms else leaf[arms:], quota)
+        return part
+
+    own = rows(before, False), rows(now, False)
+    groups = GroupView(group_sums(pulls, world.groups), *own, world.group_penalties, world.groups)
+    return {"quota_before": rows(before, True), "quota_now": rows(now, True), "groups": groups}
 
 
 @struct
@@ -74,6 +139,7 @@ class RoundView:
             `random.normal(n)` return `[n, *runs]`, and `random.beta(a, b)` an array of the shape of `a`. Equal calls in
             a round return equal numbers; `random.t` is the round.
         plays: L, the number of arms to select; int.
+        groups: the groups of arms, a `GroupView`; None if the problem has no `groups`.
         tie_breaker: a number per arm, drawn anew in each round; among arms that are equal otherwise, those with larger
             numbers go first; int32. None where ties go to the lowest arm. A policy of yours that overrides `select` or
             `choose` should use it.
@@ -102,6 +168,7 @@ class RoundView:
     penalties: Array | Any
     random: Stream
     plays: int = static(1)
+    groups: GroupView | Any = None
     tie_breaker: Array | None = None
     arrived: Arrived | Any = None
 
@@ -144,13 +211,14 @@ class RoundView:
         """
         return jnp.maximum(self.squares / self.samples - (self.deviation / self.samples) ** 2, 0.0)
 
-    def below_quota(self, quota: Quota) -> Array:
+    def below_quota(self, quota: Quota, pulls: Array | None = None) -> Array:
         """Whether arms are below a quota: 1 where N_k < tau_k s, decided exactly, else 0; float `[K, *runs]`.
 
         Args:
-            quota: `quota_before` or `quota_now`.
+            quota: `quota_before` or `quota_now`; or one of `groups`, with the counts of the groups as `pulls`.
+            pulls: N_k. Default: those of the arms.
         """
-        return is_below(quota, self.pulls).astype(self.deviation.dtype)
+        return is_below(quota, self.pulls if pulls is None else pulls).astype(self.deviation.dtype)
 
     def log(self, offset: Array | float = 0.0) -> Array:
         """log(max(t - offset, 1)), float, of the shape of `t` and `offset`."""

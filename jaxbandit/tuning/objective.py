@@ -12,6 +12,7 @@ from jaxbandit.core.errors import InputError, unknown_key, unknown_name
 from jaxbandit.core.input_values import finite_numbers
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions as metrics
+from jaxbandit.metrics import formulas
 from jaxbandit.metrics.definitions import METRICS, MetricInputs
 
 
@@ -99,7 +100,7 @@ class PenalizedReward(Objective, name="penalized_reward"):
         return ["penalized_regret"]  # because it needs the same keys of the problem
 
     def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
-        return metrics.expected_reward(counts, inputs) - metrics.total_penalty(counts, inputs)  # eq. 4
+        return formulas.expected_reward(counts, inputs) - formulas.total_penalty(counts, inputs)  # eq. 4
 
 
 class Reward(Objective, name="reward"):
@@ -114,7 +115,7 @@ class Reward(Objective, name="reward"):
     label: ClassVar[str] = "expected reward"
 
     def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
-        return metrics.expected_reward(counts, inputs)
+        return formulas.expected_reward(counts, inputs)
 
 
 class MetricObjective(Objective, name="metric"):

@@ -42,7 +42,8 @@ class Chunk:
         stops: `rounds`, padded with `last` to `STOPS` places, int64 `[STOPS]`.
         counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
         sums: the sums that metrics need beside the counts, by name, float `[STOPS, cells, lanes]`, on the device.
-        quota: tau_k t at the stops, arrays `[STOPS, K, the block's rows or 1]`; None without fractions.
+        quota: tau_k t of the arms and phi_g L t of the groups at the stops, arrays `[STOPS, n, the block's rows or 1]`;
+            None where nothing is guaranteed.
         faults: the largest fault of any run, by name of `rollout.FAULTS`; 0 for none.
         state: the state at the end of round `last`. The next chunk reuses its memory, so only the state of the last
             chunk may be read. None for a chunk that was not played.
@@ -73,9 +74,9 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
         for name in definitions.required_sums(names)
     }
     counts, sums = sharding.spread((counts, sums), block, over)
-    fractions, quota = stack.ground_truth.fractions, None
-    if fractions is not None:
-        rows = QuotaTable(instance_columns(fractions, block.numbers()), 1).rows(0, 1)
+    guarantees, quota = stack.ground_truth.guarantees, None
+    if guarantees is not None:
+        rows = QuotaTable(instance_columns(guarantees, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
     return Chunk(0, 0, stops[:1], np.ones(1, bool), stops, counts, sums, quota, {}, None)
 
@@ -100,11 +101,13 @@ def chunks_of(
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
-        state = rollout.start(policy, world, shape, "max_deficit" in names, definitions.required_sums(names), traced)
+        state = rollout.start(
+            policy, world, shape, definitions.keeps_deficits(names), definitions.required_sums(names), traced
+        )
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)
-    fractions = stack.ground_truth.fractions
-    quotas = _quotas(None if fractions is None else instance_columns(fractions, block.numbers()), most + 1, block)
+    guarantees = stack.ground_truth.guarantees
+    quotas = _quotas(None if guarantees is None else instance_columns(guarantees, block.numbers()), most + 1, block)
     path, every = stack.ground_truth.path, rounds
     if path is not None:
         changes = path.rounds[1:] - 1

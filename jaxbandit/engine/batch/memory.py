@@ -48,7 +48,7 @@ def runs_a_block(
     Raises:
         InputError: one vector of runs does not fit.
     """
-    state, calendar = _bytes_a_run(stack, "max_deficit" in result_shape.metrics, sums, result_shape.traced > 0)
+    state, calendar = _bytes_a_run(stack, bool(result_shape.deficits), sums, result_shape.traced > 0)
     # The state and its copies in a round; the records of this chunk and the next; the metrics
     need = 3 * state + 2 * 4 * STOPS * (stack.arms + len(sums)) + 16 * len(result_shape.metrics)
     room = device_bytes() * devices // (2 * at_once)
@@ -70,20 +70,20 @@ def runs_a_block(
 
 def _quotas(stack: Stack, rows: int) -> int:
     """The peak bytes of a block's quota table, where each of its rows has its own."""
-    fractions = stack.ground_truth.fractions
-    if fractions is None or fractions.shape[1] == 1:
+    guarantees = stack.ground_truth.guarantees
+    if guarantees is None or guarantees.shape[1] == 1:
         return 0
-    return _QUOTA * rounds_per_call(stack.arms, rows) * stack.arms * rows
+    return _QUOTA * rounds_per_call(stack.arms, rows) * len(guarantees) * rows
 
 
-def _bytes_a_run(stack: Stack, max_deficit_ever: bool, sums: tuple[str, ...], trace: bool) -> tuple[int, int]:
+def _bytes_a_run(stack: Stack, deficits_ever: bool, sums: tuple[str, ...], trace: bool) -> tuple[int, int]:
     """The bytes of one run's state, and of the calendar of delayed feedback in it."""
     rows = np.zeros(1, np.int64)
     policy, world = on_device((stack.policy, stack.world), rows)
     begin = functools.partial(
         rollout.begin,
         shape=(stack.arms, 1, LANES),
-        max_deficit_ever=max_deficit_ever,
+        deficits_ever=deficits_ever,
         asked=sums,
         traced=TRACED if trace else 0,
     )

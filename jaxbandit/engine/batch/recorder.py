@@ -48,7 +48,7 @@ class Recorder:
         self._recorded = 0
         self._values: Array | None = None
         self._before: Chunk | None = None  # the last chunk with a stop, where means change
-        self._max_deficit_ever: Array | np.ndarray | None = None
+        self._deficits_ever: dict[str, Array | np.ndarray] = {}
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk; chunks come in the order of rounds.
@@ -74,11 +74,11 @@ class Recorder:
     def _take_metrics(self, chunk: Chunk, counts: Array, counted: np.ndarray) -> None:
         """Compute the metrics of a chunk, and keep their sums; of some, every value."""
         stops, here, kept = len(chunk.rounds), chunk.recorded, self._result_shape
-        if self._max_deficit_ever is None and "max_deficit" in kept.metrics:
-            self._max_deficit_ever = np.full(chunk.counts.shape[2:], -np.inf)
+        if not self._deficits_ever:
+            self._deficits_ever = {name: np.full(chunk.counts.shape[2:], -np.inf) for name in kept.deficits}
         inputs, before = self._inputs(chunk), self._stop_before(chunk)
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
-            sums, self._values, self._max_deficit_ever, curves = _metrics_at(
+            sums, self._values, self._deficits_ever, curves = _metrics_at(
                 kept.metrics,
                 kept.runs,
                 self._parts,
@@ -86,7 +86,7 @@ class Recorder:
                 inputs,
                 counted,
                 np.int64(stops),
-                self._max_deficit_ever,
+                self._deficits_ever,
                 before,
             )
         self._before = chunk
@@ -151,10 +151,10 @@ class Recorder:
             with PROGRAM(self._stack.program):
                 spent = _spent(on_device(self._stack.policy, block.cells()), last.state.policy, np.int32(last.last))
             made.runs["phases"][...] = _runs_first(block.unpack(np.asarray(spent)))
-        if "max_deficit_ever" in made.runs:
+        for name, recorded in self._deficits_ever.items():
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
-            every = block.unpack(np.asarray(last.state.max_deficit_ever, np.float64)[0])
-            made.runs["max_deficit_ever"][...] = np.maximum(every, block.unpack(np.asarray(self._max_deficit_ever)))
+            every = block.unpack(np.asarray(last.state.deficits_ever[name], np.float64)[0])
+            made.runs[f"{name}_ever"][...] = np.maximum(every, block.unpack(np.asarray(recorded)))
         return made
 
     def _check_rewards(self, deviation: Array, last: int) -> None:
@@ -227,7 +227,7 @@ def _counts_at(parts: int, bits: int, counts: Array, counted: np.ndarray, record
     return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
 
 
-@functools.partial(jax.jit, static_argnames=("names", "kept", "parts"), donate_argnames="max_deficit_ever")
+@functools.partial(jax.jit, static_argnames=("names", "kept", "parts"), donate_argnames="deficits_ever")
 def _metrics_at(
     names: tuple[str, ...],
     kept: tuple[str, ...],
@@ -236,9 +236,9 @@ def _metrics_at(
     inputs: MetricInputs,
     counted: np.ndarray,
     recorded: np.int64,
-    max_deficit_ever: Array | np.ndarray | None,
+    deficits_ever: dict[str, Array | np.ndarray],
     stop_before: tuple[Array, Array | np.ndarray] | None,
-) -> tuple[Array, Array, Array | None, Array | None]:
+) -> tuple[Array, Array, dict[str, Array | np.ndarray], Array | None]:
     """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
     Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that
@@ -252,28 +252,30 @@ def _metrics_at(
     """
 
     def judge(place: Any, carry: Any) -> Any:
-        sums, values, max_deficit_ever, curves = carry
+        sums, values, deficits_ever, curves = carry
         before = integer_parts(values, counted, parts)[:, :, None]
         last = jnp.maximum(place - 1, 0)
         sums = lax.dynamic_update_slice(sums, before, (0, 0, last, 0, 0))
         if kept:
             own = jnp.stack([values[names.index(name)] for name in kept])
             curves = lax.dynamic_update_slice(curves, own[:, None], (0, last, 0, 0))
-        if max_deficit_ever is not None:
-            own = values[names.index("max_deficit")]
-            max_deficit_ever = jnp.where(place > 0, jnp.maximum(max_deficit_ever, own), max_deficit_ever)
+        last_values = {name: values[names.index(name)] for name in deficits_ever}
+        deficits_ever = {
+            name: jnp.where(place > 0, jnp.maximum(ever, last_values[name]), ever)
+            for name, ever in deficits_ever.items()
+        }
         own = lax.dynamic_slice_in_dim(counts, place, 1)
         if stop_before is None:
             judged = definitions.compute_metrics(names, own, inputs.at_round(place))
-            return sums, jnp.concatenate([judged[name] for name in names]), max_deficit_ever, curves
+            return sums, jnp.concatenate([judged[name] for name in names]), deficits_ever, curves
         old = jnp.where(place > 0, lax.dynamic_slice_in_dim(counts, last, 1), stop_before[0])
         totals = {name: values[number][None] for number, name in enumerate(names)}
         judged = definitions.compute_metrics(names, own, inputs.at_round(place), (old, totals))
         made = jnp.concatenate([judged[name] for name in names])
-        return sums, jnp.where(place < recorded, made, values), max_deficit_ever, curves  # no stop twice
+        return sums, jnp.where(place < recorded, made, values), deficits_ever, curves  # no stop twice
 
     stops, _, cells, lanes = counts.shape
     sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
     values = jnp.zeros((len(names), cells, lanes), jnp.float64) if stop_before is None else stop_before[1]
     curves = jnp.zeros((len(kept), stops, cells, lanes), jnp.float64) if kept else None
-    return lax.fori_loop(0, recorded + 1, judge, (sums, values, max_deficit_ever, curves))
+    return lax.fori_loop(0, recorded + 1, judge, (sums, values, deficits_ever, curves))

@@ -123,7 +123,9 @@ def _all_facts(ground_truth: list[GroundTruth], instances: int) -> GroundTruth:
         beside([one.fractions for one in ground_truth]),
         beside([one.penalties for one in ground_truth]),
         beside([one.opportunities for one in ground_truth]),
+        beside([one.guarantees for one in ground_truth]),
         first.plays,
+        first.groups,
         first.path and _paths_beside([one.path for one in ground_truth], instances),
     )
 

@@ -72,8 +72,8 @@ def metrics_digest(ground_truth: GroundTruth, names: Sequence[str]) -> str | Non
         return None
     truth, lanes = ground_truth.at_rows(np.zeros(1, np.int64)), 7 if len(ground_truth.means) != 7 else 11
     quota = None
-    if truth.fractions is not None:
-        rows = QuotaTable(truth.fractions, 1).rows(0, 1)
+    if truth.guarantees is not None:
+        rows = QuotaTable(truth.guarantees, 1).rows(0, 1)
         quota = Quota(rows.floor, rows.fraction, rows.fraction_rank)
     sums = {name: np.zeros((1, 1, lanes)) for name in definitions.required_sums(own)}
     inputs = definitions.metric_inputs(own, np.ones(1, np.int64), truth, quota, sums)
@@ -97,9 +97,9 @@ def digest_of(stack: Stack, names: list[str]) -> str:
 
 
 def _shape(stack: Stack, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
-    fractions = stack.ground_truth.fractions
-    columns = None if fractions is None else fractions.shape[1]
-    return stack.arms, columns, "max_deficit" in names, definitions.required_sums(names)
+    guarantees = stack.ground_truth.guarantees
+    columns = None if guarantees is None else guarantees.shape[1]
+    return stack.arms, columns, definitions.keeps_deficits(names), definitions.required_sums(names)
 
 
 def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:
@@ -125,7 +125,7 @@ def digest(
     world: World,
     arms: int,
     columns: int | None,
-    max_deficit_ever: bool = False,
+    deficits_ever: bool = False,
     asked: tuple[str, ...] = (),
 ) -> str:
     """The digest of what the rounds of a policy in a world compute.
@@ -134,7 +134,7 @@ def digest(
         policy, world: prepared, on the host: arrays `[K or 1, W]`.
         arms: K.
         columns: the number of columns of the fractions; None without fractions.
-        max_deficit_ever, asked: as for `rollout.begin`.
+        deficits_ever, asked: as for `rollout.begin`.
 
     Raises:
         program_digest.OpaqueError, ReturnedError: as `digest_of`.
@@ -145,20 +145,20 @@ def digest(
     leaves, structure = jax.tree.flatten(placed)
     signature = (
         *(structure, tuple((one.shape, one.dtype, one.weak_type) for one in leaves)),
-        *(arms, world.plays, columns, max_deficit_ever, asked, jnp.result_type(float), jax.default_backend()),
+        *(arms, world.plays, columns, deficits_ever, asked, jnp.result_type(float), jax.default_backend()),
     )
     if not mine and signature in _DIGESTS:
         return _DIGESTS[signature]
     key = tuple(jnp.zeros((1, cells, lanes), jnp.uint32) for _ in range(2))
     quota = None
     if columns is not None:
-        shape = (arms, 1 if columns == 1 else cells, 1)
+        shape = (world.guarantees(arms), 1 if columns == 1 else cells, 1)
         quota = Quota(jnp.zeros(shape, jnp.int32), jnp.zeros(shape), jnp.zeros(shape, jnp.int32))
 
     def rounds(
         policy: Policy, world: World, key: rollout.Keys, quota: Quota | None, t: Array, horizon: Array
     ) -> object:
-        state = rollout.begin(policy, world, (arms, cells, lanes), max_deficit_ever, asked)
+        state = rollout.begin(policy, world, (arms, cells, lanes), deficits_ever, asked)
         state, _ = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
         return state, policy.phase_rounds(state.policy, t) if policy.phases else None
 

@@ -41,7 +41,9 @@ def digest(plan: Plan) -> str:
     for stack in plan.stacks:
         made.update(_program(stack, plan.metrics).encode())
         truth = stack.ground_truth  # which holds what metrics need beyond the world
-        arrays = [truth.means, truth.fractions, truth.penalties, truth.opportunities, truth.plays]
+        arrays = [truth.means, truth.guarantees, truth.penalties, truth.opportunities, truth.plays]
+        if truth.path is not None:
+            arrays += [truth.path.rounds, truth.path.means]
         for part in (*jax.tree.leaves((stack.policy, stack.world)), *arrays):
             made.update(program_digest.array_bytes(part))
     return made.hexdigest()

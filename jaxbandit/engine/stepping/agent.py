@@ -22,7 +22,7 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies import base
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
-from jaxbandit.policies.round_view import Arrived, RoundView
+from jaxbandit.policies.round_view import Arrived, RoundView, quotas_and_groups
 from jaxbandit.policies.selection.arm_indices import selected_arms
 from jaxbandit.policies.selection.ties import tie_breaker
 
@@ -88,7 +88,8 @@ class Agent:
         policy: a name ("ucb1"), a table (`{"kind": "lfg", "eta": 10.0}`), a `Policy` or its class.
         arms: K, the number of arms.
         plays: L, the number of arms to select in a round. Default: 1.
-        fractions, penalties, merit, opportunity: the fairness requirements, as for `Problem`. Default: None.
+        fractions, penalties, merit, opportunity, groups, group_fractions, group_penalties: the fairness requirements,
+            as for `Problem`. Default: None.
         reward: the kind of rewards, as for `Problem`. Default: "bernoulli", rewards of 0 and 1.
         horizon: T, the number of rounds. Only policies that use T need it. Default: None.
         ties: where ties between equal arms go, "lowest" (default) or "random", as for `jb.simulate`.
@@ -117,6 +118,9 @@ class Agent:
         penalties: Any = None,
         merit: Any = None,
         opportunity: Any = None,
+        groups: Any = None,
+        group_fractions: Any = None,
+        group_penalties: Any = None,
         reward: Any = "bernoulli",
         horizon: int | None = None,
         ties: str = "lowest",
@@ -131,6 +135,7 @@ class Agent:
             self._problem = Problem(
                 [0.5] * self.arms, plays=plays, reward=reward, delay={"kind": "fixed", "d": 1},
                 fractions=fractions, penalties=penalties, merit=merit, opportunity=opportunity,
+                groups=groups, group_fractions=group_fractions, group_penalties=group_penalties,
             )  # fmt: skip
             if self.horizon is None:
                 check_horizon_is_not_used(self.policy, self._problem)
@@ -142,7 +147,7 @@ class Agent:
         self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None)))
         supports = {self._problem.reward.support(np.full((self.arms, 1), mean)) for mean in (0.25, 0.75)}
         self._in_unit_interval = self._world.binarised or supports == {(0.0, 1.0)}
-        exact = self._problem.fractions
+        exact = self._problem.guarantees()
         self._quotas = None if exact is None else quota_schedule(exact, self.horizon)
         self._rounds = np.int32(rounds)
         self._select, self._observe = jax.jit(self._selected), jax.jit(self._observed)
@@ -266,13 +271,12 @@ class Agent:
             squares=state.squares,
             centre=None,
             available=available,
-            quota_before=before,
-            quota_now=now,
             fractions=self._world.fractions,
             penalties=self._world.penalties,
             random=random,
             plays=self.plays,
             tie_breaker=tie_breaker(random, self.arms) if self._world.random_ties else None,
+            **quotas_and_groups(self._world, state.counts, before, now),
         )
 
     def _selected(self, state: AgentState, available: Array) -> tuple[AgentState, Array, Array]:

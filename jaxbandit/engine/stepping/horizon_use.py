@@ -14,7 +14,7 @@ from jaxbandit.core.rationals import Quota
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_update
-from jaxbandit.policies.round_view import Arrived, RoundView
+from jaxbandit.policies.round_view import Arrived, RoundView, quotas_and_groups
 
 
 def check_horizon_is_not_used(policy: Policy, problem: Problem) -> None:
@@ -37,15 +37,16 @@ def uses_horizon(policy: Policy, problem: Problem) -> bool:
     world = jax.tree.map(np.asarray, world_of(problem, one.wants_binary_feedback, 10_000))
     state = jax.tree.map(jnp.asarray, checked_init(one, world, shape))
     counts, sums = jnp.ones(shape, jnp.int32), jnp.ones(shape)
-    quota = None if problem.fractions is None else Quota(counts, sums, counts)
+    rows = jnp.ones((world.guarantees(problem.arms), 1), jnp.int32)
+    quota = Quota(rows, rows.astype(sums.dtype), rows) if len(rows) else None
 
     def round_of(horizon: jax.Array, t: jax.Array) -> object:
         key = jnp.zeros((1, 1), jnp.uint32), jnp.zeros((1, 1), jnp.uint32)
         view = RoundView(
             t=t, horizon=horizon, pulls=counts, received=counts, deviation=sums,
             squares=sums if one.wants_squares else None, centre=None, available=jnp.ones(shape, bool),
-            quota_before=quota, quota_now=quota, fractions=world.fractions, penalties=world.penalties,
-            random=Stream(key, t.astype(jnp.uint32), POLICY), plays=problem.plays,
+            fractions=world.fractions, penalties=world.penalties, random=Stream(key, t.astype(jnp.uint32), POLICY),
+            plays=problem.plays, **quotas_and_groups(world, counts, quota, quota),
         )  # fmt: skip
         mask, chances = checked_choose(one, state, view)
         after = dataclasses.replace(view, arrived=Arrived(counts, sums) if one.wants_arrived else None)

@@ -168,8 +168,8 @@ class Simulator:
         prepared = self.policy.prepare(self.problem, self.horizon)
         world = world_of(self.problem, prepared.wants_binary_feedback, self.horizon, ties)
         self._policy, self._world = on_device((prepared, world))
-        fractions = self.problem.fractions
-        self._quotas = None if fractions is None else quota_schedule(fractions, self.horizon)
+        owed = self.problem.guarantees()
+        self._quotas = None if owed is None else quota_schedule(owed, self.horizon)
         self._relax(relaxed)
 
     def _relax(self, relaxed: Mapping[str, Any] | None) -> None:

@@ -297,6 +297,18 @@ class Problem(ProblemDisplay):
         """The means, float64 `[K, J]`; where they change, the smallest and the largest mean of each arm."""
         return (self.means,) if self.changing is None else self.changing.extremes()
 
+    def guarantees(self) -> np.ndarray | None:
+        """The plays per round that arms, then groups, are guaranteed: tau_k, then phi_g L, exact, `[n, J or 1]`.
+
+        None where nothing is guaranteed.
+        """
+        shares = None if self.groups is None or self.groups.fractions is None else self.groups.fractions * self.plays
+        parts = [part for part in (self.fractions, shares) if part is not None]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        columns = max(part.shape[1] for part in parts)
+        return np.concatenate([np.broadcast_to(part, (len(part), columns)) for part in parts])
+
     def has(self, key: str) -> bool:
         """Whether an argument that can be left out was given."""
         if key == "availability":

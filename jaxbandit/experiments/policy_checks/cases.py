@@ -135,8 +135,8 @@ class Case:
 
     @property
     def _columns(self) -> int | None:
-        fractions = self.problem.fractions
-        return None if fractions is None else fractions.shape[1]
+        owed = self.problem.guarantees()
+        return None if owed is None else owed.shape[1]
 
     @functools.cached_property
     def key_of_program(self) -> Hashable:
@@ -153,8 +153,8 @@ class Case:
         cells = np.arange(self.problem.instances)
         keys = prng.run_keys(0, np.zeros((len(cells), 1), int), np.arange(SEEDS))
         quotas = None
-        if self.problem.fractions is not None:
-            quotas = quota_on_device(QuotaTable(self.problem.fractions, HORIZON + 1).rows(0, HORIZON + 1), cells)
+        if (owed := self.problem.guarantees()) is not None:
+            quotas = quota_on_device(QuotaTable(owed, HORIZON + 1).rows(0, HORIZON + 1), cells)
         placed = on_device((self.prepared, self.world), cells)
         shape = (self.problem.arms, len(cells), SEEDS)
         with PROGRAM(self.key_of_program):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number, per_arm
@@ -13,8 +14,8 @@ from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
-from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import Keys, deficit_first_keys, top_available
+from jaxbandit.policies.round_view import GroupView, RoundView, group_sums
+from jaxbandit.policies.selection.top_arms import Keys, deficit_first_keys, top_arms, top_available
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -26,13 +27,19 @@ class FairLearn(Rule, name="fair-learn"):
     The deficit of arm k in round t is d_k = tau_k (t-1) - N_k(t-1): its quota minus the number of rounds before t in
     which it was selected. It is compared with alpha exactly. With several plays per round, the arms with d_k > alpha
     come first, in order of their deficits, then the others, in order of their indices. The problem needs `fractions`,
-    the tau_k. `fucb` is the name of the policy with the base ucb1, and `f-ts` with the base thompson.
+    the tau_k, or `group_fractions`, or both. `fucb` is the name of the policy with the base ucb1, and `f-ts` with the
+    base thompson.
+
+    The deficit of a group in round t is phi_g L (t-1), its fraction of the plays before, minus the number of selections
+    of its arms before, minus the plays that it has got in round t so far. Each of its arms has this deficit, or its own
+    if that is larger. Among the arms of one group that have the largest deficit because of their group, the index
+    decides; between equal deficits otherwise, the lowest arm.
 
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), Alg. 3 and sec. 5; penalties paper, sec. 5.
 
     Raises:
-        InputError: when the simulation starts, if the problem has no fractions.
+        InputError: when the simulation starts, if neither arms nor groups are guaranteed plays.
 
     Example:
         >>> jb.policy("fair-learn", base="moss", alpha=2)
@@ -46,24 +53,66 @@ class FairLearn(Rule, name="fair-learn"):
     alpha_fraction: Array = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        requirements.fractions(problem, self.name)
+        requirements.fractions_or_groups(problem, self.name)
         exact = exact_fractions(self.alpha, "policies.alpha")
         alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", self.alpha, exact=True)
-        floor, fraction = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon))  # no deficit is larger
+        floor, fraction = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon * problem.plays))
         prepared = super().prepare(problem, horizon)
         return prepared.replace(
             alpha_floor=np.asarray(floor, np.int32), alpha_fraction=np.asarray(fraction, np.float64)
         )
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
+        if now.groups is not None and now.groups.quota_before is not None:
+            return self._select_by_groups(now, now.groups, self.index(state, now))
         quota = now.quota_before
 
         def keys() -> Keys:
-            extra = quota.floor - now.pulls - self.alpha_floor  # d_k > alpha, exactly: floors decide, then fractions
-            behind = (extra >= 1) | ((extra == 0) & (quota.fraction > self.alpha_fraction))
+            behind = self._is_behind(quota.floor - now.pulls, quota.fraction)
             return deficit_first_keys(behind, quota, now.pulls, self.index(state, now))  # A(t) of Alg. 3 first
 
         return top_available(keys, now, now.tie_breaker)
+
+    def _is_behind(self, floor: Array, fraction: Array) -> Array:
+        """Whether a deficit floor + fraction exceeds alpha, decided exactly: floors decide, then fractions."""
+        extra = floor - self.alpha_floor
+        return (extra >= 1) | ((extra == 0) & (fraction > self.alpha_fraction))
+
+    def _select_by_groups(self, now: RoundView, groups: GroupView, index: Array) -> Array:
+        """The selected arms where groups are guaranteed plays: one play after the other is given to an arm."""
+        arms, ranks = len(now.pulls), len(now.pulls) + len(groups.members)
+        quota = groups.quota_before
+        fraction, rank = (groups.of_arms(part, arms, 0) for part in (quota.fraction, quota.fraction_rank))
+        grouped = groups.of_arms(jnp.ones((len(groups.members), *(1,) * (now.pulls.ndim - 1)), bool), arms, False)
+        arm = lax.broadcasted_iota(jnp.int32, now.pulls.shape, 0)
+        number = groups.of_arms(jnp.arange(len(groups.members)).reshape(-1, *(1,) * (now.pulls.ndim - 1)), arms, 0)
+
+        def deficit(floor: Array, fraction: Array, rank: Array) -> Array:
+            """Deficits in their exact order, >= 0 for those above alpha; else -1."""
+            rounds = jnp.minimum(floor, (1 << 31) // ranks - 1)
+            return jnp.where(self._is_behind(floor, fraction), rounds * ranks + rank, -1)
+
+        own = jnp.full(now.pulls.shape, -1, jnp.int32)
+        if now.quota_before is not None:
+            mine = now.quota_before
+            own = deficit(mine.floor - now.pulls, mine.fraction, mine.fraction_rank)
+
+        def give(_: Array | int, selected: Array) -> Array:
+            given = group_sums(selected.astype(jnp.int32), groups.members)
+            floor = groups.of_arms(quota.floor - groups.pulls - given, arms, 0)
+            of_group = jnp.where(grouped, deficit(floor, fraction, rank), -1)
+            largest, candidates = jnp.maximum(own, of_group), now.available & ~selected
+            most = jnp.max(jnp.where(candidates, largest, -1), axis=0, keepdims=True)
+            tied = candidates & (largest == most)
+            holder = jnp.where(grouped & (of_group == most), number, len(groups.members) + arm)
+            first = jnp.min(jnp.where(tied, holder, ranks), axis=0, keepdims=True)
+            last = jnp.max(jnp.where(tied, holder, -1), axis=0, keepdims=True)
+            by_index = (most < 0) | (first == last)  # nobody is behind, or the arms of one group alone
+            keys = largest, jnp.where(by_index, index, 0.0)
+            return selected | top_arms(keys, 1, 1, candidates, now.tie_breaker)
+
+        nothing = jnp.zeros(now.pulls.shape, bool)
+        return give(0, nothing) if now.plays == 1 else lax.fori_loop(0, now.plays, give, nothing)
 
 
 Alias("fucb", FairLearn, "fair-learn with the base ucb1 (guarantees paper, Alg. 3)", base="ucb1")

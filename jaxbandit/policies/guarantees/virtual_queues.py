@@ -25,11 +25,12 @@ class Queue:
 
 @struct
 class Growth:
-    """tau_k = numerator / denominator, by which a queue grows per round; int32 `[K, J or 1]`, on the device
-    `[K, *runs]`."""
+    """tau_k = whole + numerator / denominator, by which a queue grows per round; int32 `[K, J or 1]`, on the device
+    `[K, *runs]`. `whole` is None where all are 0."""
 
     numerator: Array | np.ndarray
     denominator: Array | np.ndarray
+    whole: Array | np.ndarray | None = None
 
 
 def growth(tau: np.ndarray) -> Growth:
@@ -38,8 +39,11 @@ def growth(tau: np.ndarray) -> Growth:
     int32 holds the ratio of every decimal number of up to 9 places; longer ones are approximated to within 2^-60.
     """
     ratios = [[value.limit_denominator(10**9) for value in row] for row in tau]
-    numerator = np.array([[value.numerator for value in row] for row in ratios], np.int32)
-    return Growth(numerator, np.array([[value.denominator for value in row] for row in ratios], np.int32))
+    denominator = np.array([[value.denominator for value in row] for row in ratios], np.int32)
+    if max(max(row) for row in ratios) <= 1:
+        return Growth(np.array([[value.numerator for value in row] for row in ratios], np.int32), denominator)
+    rest = np.array([[value.numerator % value.denominator for value in row] for row in ratios], np.int32)
+    return Growth(rest, denominator, np.array([[int(value) for value in row] for row in ratios], np.int32))
 
 
 def empty(shape: tuple[int, ...]) -> Queue:
@@ -48,10 +52,12 @@ def empty(shape: tuple[int, ...]) -> Queue:
 
 
 def grown(queue: Queue, by: Growth, selected: Array) -> Queue:
-    """Q + tau, less 1 for selected arms; it may be below 0."""
+    """Q + tau, less 1 for selected arms, or less the number of selections of a group; it may be below 0."""
     room = by.denominator - by.numerator  # a carry without a sum that could overflow
     carry = queue.numerator >= room
     rounds = queue.rounds + carry.astype(queue.rounds.dtype) - selected.astype(queue.rounds.dtype)
+    if by.whole is not None:
+        rounds = rounds + by.whole.astype(rounds.dtype)
     return Queue(rounds, jnp.where(carry, queue.numerator - room, queue.numerator + by.numerator))
 
 

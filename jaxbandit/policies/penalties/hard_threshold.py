@@ -23,7 +23,8 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
     The bonus of arm k in round t is its penalty rate A_k if N_k(t-1) < tau_k t, else 0. N_k(t-1) is the number of
     rounds before t in which the arm was selected, and tau_k its fraction. First each arm is played once, whatever the
     base (penalties paper, Alg. 1, line 5). The problem needs `fractions`, and `penalties` unless the policy has its
-    own.
+    own; or `group_fractions` and `group_penalties`; or both. The bonus of a group in round t is its penalty rate A_g if
+    its arms were selected fewer than phi_g L t times before; each of its arms gets it, beside the bonus of its own.
 
     Source: penalties paper (anonymous, under review), "A new look at fairness in stochastic multi-armed bandit
     problems", eq. 12 and Alg. 1.
@@ -44,9 +45,18 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
     )
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
-        requirements.fractions(problem, self.name)
-        rates = requirements.penalties(problem, self.name, self.penalties)
-        return super().prepare(problem, horizon).replace(penalties=rates)
+        requirements.fractions_or_groups(problem, self.name)
+        requirements.group_penalties(problem, self.name)
+        prepared = super().prepare(problem, horizon)
+        if problem.fractions is None:
+            return prepared
+        return prepared.replace(penalties=requirements.penalties(problem, self.name, self.penalties))
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
-        return self.index(state, now) + self.penalties * now.below_quota(now.quota_now)  # penalties paper, eq. 12
+        index, groups = self.index(state, now), now.groups
+        if groups is not None and groups.quota_now is not None:
+            bonus = groups.penalties * now.below_quota(groups.quota_now, groups.pulls)
+            index = index + groups.of_arms(bonus, len(now.pulls), 0.0)
+        if now.quota_now is None:
+            return index
+        return index + self.penalties * now.below_quota(now.quota_now)  # penalties paper, eq. 12

@@ -106,8 +106,8 @@ class GradientProgram:
         self._place_on_device()
 
     def _check_size(self) -> None:
-        cells = self.problem.means.size
-        if self.problem.fractions is not None and (self.horizon + 1) * cells > _MAX_QUOTAS:
+        cells, owed = self.problem.means.size, self.problem.guarantees()
+        if owed is not None and (self.horizon + 1) * cells > _MAX_QUOTAS:
             words = f"at most {_MAX_QUOTAS // cells - 1} rounds for tuning with {self.problem.arms} arms"
             raise InputError("horizon", self.horizon, f"{words} and {self.problem.instances} instance(s)")
 
@@ -116,7 +116,8 @@ class GradientProgram:
         problem, horizon = self.problem, self.horizon
         self._cells = np.arange(problem.instances)
         world = world_of(problem, self.prepared.wants_binary_feedback, horizon)
-        columns = None if problem.fractions is None else problem.fractions.shape[1]
+        owed = problem.guarantees()
+        columns = None if owed is None else owed.shape[1]
         truth = ground_truth_of(problem, horizon)
         recorder = recorder_kept_by(truth, self.objective.metrics())
         self._program: Hashable = (kept_by(self.prepared, world, problem.arms, columns), recorder)
@@ -126,8 +127,8 @@ class GradientProgram:
         self._placed = on_device(self.prepared, self._cells)
         self._quotas: Quota | None = None
         quota = None
-        if problem.fractions is not None:
-            rows = QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1)
+        if owed is not None:
+            rows = QuotaTable(owed, horizon + 1).rows(0, horizon + 1)
             self._quotas = quota_on_device(rows, self._cells)
             quota = jax.tree.map(lambda part: part[-1:], rows)
         names = self.objective.metrics()

@@ -78,9 +78,8 @@ class Evaluator:
         self.rounds = self.simulated = self._calls = 0
         self.refusals: list[str] = []
         self.checkpoint: Checkpoint | None = None
-        quota = None
-        if problem.fractions is not None:
-            quota = QuotaTable(problem.fractions, 1).rows(horizon, 1)
+        owed = problem.guarantees()
+        quota = None if owed is None else QuotaTable(owed, 1).rows(horizon, 1)
         names = goal.objective.metrics()
         self._inputs = metrics.metric_inputs(names, np.array([horizon]), ground_truth_of(problem, horizon), quota, {})
         self._counts_matter = not isinstance(goal.objective, MetricObjective | WeightedSum)

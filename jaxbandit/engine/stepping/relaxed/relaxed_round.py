@@ -47,13 +47,13 @@ class RelaxedRoundView(RoundView):
         """m_k + sqrt(w_k / max(M_k, 1)), float."""
         return self.mean + safe_sqrt(weight / self.samples)
 
-    def below_quota(self, quota: Quota) -> Array:
+    def below_quota(self, quota: Quota, pulls: Array | None = None) -> Array:
         """[N_k < tau_k s], softened: a sigmoid around the middle between the last count that is below and the next.
 
         Every whole count is on its side of the middle, at least half a round away, whatever tau s is.
         """
         enough = quota.floor + (quota.fraction > 0).astype(quota.fraction.dtype)  # the smallest count not below
-        return jax.nn.sigmoid((enough - 0.5 - self.pulls) / self.width)
+        return jax.nn.sigmoid((enough - 0.5 - (self.pulls if pulls is None else pulls)) / self.width)
 
 
 @struct

@@ -1,0 +1,198 @@
+"""The formulas of the built-in metrics: functions of selection counts and of a few running sums.
+
+Metrics are computed in float64, from counts, which are exact at any horizon, and from sums that the engine keeps. Sums
+over arms are taken in the order of the arms, and every product is rounded before it is added, so a metric has the same
+bits in blocks of any shape and on any device. `jaxbandit.tuning` differentiates the same functions at counts that are
+not whole numbers.
+
+Notation: t is the round, T the horizon, K the number of arms, L the number of plays per round, mu_k the mean reward of
+arm k, gap_k = max_j mu_j - mu_k, N_k the number of times that arm k was selected in rounds 1 to t, tau_k its fraction
+and A_k its penalty rate. tau_k t is the quota of arm k. (x)+ is max(x, 0), and sum_k (...) adds the terms of all arms.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbandit.core.rationals import reduce_in_order, rounded_product, sum_in_order
+from jaxbandit.metrics.metric import MetricInputs
+from jaxbandit.metrics.optimal_allocations import optimal_loss
+
+
+def _combine_arms(
+    combine: Callable[[Array, Array], Array],
+    term: Callable[[Array, MetricInputs], Array],
+    counts: Array,
+    inputs: MetricInputs,
+) -> Array:
+    """`term` of each arm's counts `[R, C, S]` and inputs, combined (added, say) in the order of the arms."""
+
+    def of_arm(k: Array | int) -> Array:
+        count = lax.dynamic_index_in_dim(counts, k, 1, keepdims=False)
+        return term(count.astype(jnp.result_type(float)), inputs.of_arm(k))
+
+    combined: Array = reduce_in_order(combine, of_arm, counts.shape[1])
+    return combined
+
+
+def regret(counts: Array, inputs: MetricInputs) -> Array:
+    """t (sum of the L largest mu_k) - sum_k mu_k N_k (guarantees paper, eq. 2).
+
+    The expected reward of always playing the L best arms, minus the expected reward of the arms that were played.
+    """
+    best_rewards = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
+    return rounded_product(inputs.t[:, 0], best_rewards) - expected_reward(counts, inputs)
+
+
+def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_{s<=t} (sum of the L largest mu_k of available arms - sum of the selected mu_k) (Kleinberg et al. 2010).
+
+    The expected reward of always playing the L best arms that are available in the round, minus the expected reward of
+    the arms that were played. Where fewer than L arms are available, the best are all of them.
+    """
+    return inputs.sums["awake_regret"]
+
+
+def expected_reward(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k mu_k N_k: the expected reward of the arms that were played."""
+    return _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.means, count), counts, inputs)
+
+
+def total_penalty(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k A_k (tau_k t - N_k)+: the penalties for missed rounds (penalties paper, eq. 3)."""
+    return _combine_arms(
+        jnp.add, lambda count, arm: rounded_product(arm.penalties, arm.deficit(count).clip(0.0)), counts, inputs
+    )
+
+
+def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k (gap_k N_k + A_k (tau_k t - N_k)+ - min(gap_k, A_k) tau_k t) (penalties paper, eq. 10).
+
+    The lost reward plus the penalties for missed rounds, minus the same two terms of the best allocation for known
+    means (the oracle).
+    """
+    lost = _combine_arms(jnp.add, lambda count, arm: rounded_product(arm.gaps, count), counts, inputs)
+    paid = lost + total_penalty(counts, inputs)
+    assert inputs.penalties is not None
+    least = optimal_loss(*(part[..., 0] for part in (inputs.gaps, inputs.quota_in_rounds, inputs.penalties)))
+    return paid - least[..., None]
+
+
+def r_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k gap_k (N_k - tau_k t) (guarantees paper, eq. 3).
+
+    The regret against the best policy that gives every arm its quota; negative while arms are below their quotas.
+    """
+    return _combine_arms(jnp.add, lambda count, arm: rounded_product(-arm.gaps, arm.deficit(count)), counts, inputs)
+
+
+def c_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k ((mu_k - mu_(L))+ (t - N_k) + (mu_(L) - mu_k)+ (N_k - floor(tau_k t))) (plays paper, eq. 7).
+
+    mu_(L) is the L-th largest mean. Rounds in which a better arm was not played count, and so do rounds in which a
+    worse arm was played beyond its quota.
+    """
+    last = jnp.sort(inputs.means, axis=0)[-inputs.plays]
+
+    def term(count: Array, arm: MetricInputs) -> Array:
+        assert arm.quota is not None
+        missed = rounded_product((arm.means - last).clip(0.0), arm.t - count)
+        return missed + rounded_product((last - arm.means).clip(0.0), count - arm.quota.floor)
+
+    return _combine_arms(jnp.add, term, counts, inputs)
+
+
+def unfairness(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k (tau_k t - N_k)+ (penalties paper, App. A).
+
+    The number of selections that all arms together lack to their quotas.
+    """
+    return _combine_arms(jnp.add, lambda count, arm: arm.deficit(count).clip(0.0), counts, inputs)
+
+
+def max_deficit(counts: Array, inputs: MetricInputs) -> Array:
+    """max_k (tau_k t - N_k) (plays paper, sec. 5).
+
+    The number of selections that the arm furthest behind lacks to its quota; negative if all arms are ahead of their
+    quotas. The dataset also has `max_deficit_ever`, one number per run: the largest `max_deficit` in rounds 1 to T,
+    whether they are recorded or not.
+    """
+    return _combine_arms(jnp.maximum, lambda count, arm: arm.deficit(count), counts, inputs)
+
+
+def group_unfairness(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_g (phi_g L t - N_g)+, where N_g is the number of selections of the arms of group g (penalties paper, App. A).
+
+    The number of selections that all groups together lack to their quotas.
+    """
+    deficits = _group_deficits(counts, inputs)
+    return functools.reduce(jnp.add, [deficit.clip(0.0) for deficit in deficits])
+
+
+def group_max_deficit(counts: Array, inputs: MetricInputs) -> Array:
+    """max_g (phi_g L t - N_g), where N_g is the number of selections of the arms of group g (plays paper, sec. 5).
+
+    The number of selections that the group furthest behind lacks to its quota; negative if all groups are ahead of
+    their quotas. The dataset also has `group_max_deficit_ever`, one number per run: its largest value in rounds 1 to T.
+    """
+    return functools.reduce(jnp.maximum, _group_deficits(counts, inputs))
+
+
+def _group_deficits(counts: Array, inputs: MetricInputs) -> list[Array]:
+    """phi_g L t - N_g of each group, `[R, C, S]`."""
+    assert inputs.group_quota is not None
+    made = []
+    for group, members in enumerate(inputs.groups):
+        count = functools.reduce(jnp.add, [counts[:, arm] for arm in members]).astype(jnp.result_type(float))
+        floor, rest = inputs.group_quota.floor[:, group], inputs.group_quota.fraction[:, group]
+        made.append((floor - count) + rest)
+    return made
+
+
+def reward_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_{s<=t} (sum_k (p*_k - p_k(s)) mu_k)+ (merit paper, eq. 5).
+
+    The expected reward that is lost against the fair selection probabilities p*, which are in proportion to the true
+    merit; p_k(s) is the probability with which the policy selects arm k in round s.
+    """
+    return inputs.sums["reward_regret"]
+
+
+def fairness_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_{s<=t} sum_k |p*_k - p_k(s)| (merit paper, eq. 6).
+
+    The distance of the policy's selection probabilities p_k(s) from the fair ones p*, which are in proportion to the
+    true merit.
+    """
+    return inputs.sums["fairness_regret"]
+
+
+def utility(counts: Array, inputs: MetricInputs) -> Array:
+    """(sum of the drawn rewards) - sum_k A_k (t f(mu)_k - N_k)+ (opportunities paper, eq. 1).
+
+    The rewards minus the transfer costs of withheld opportunities; f is the fairness function.
+    """
+    return inputs.sums["reward"] - _transfer_costs(counts, inputs)
+
+
+def utility_regret(counts: Array, inputs: MetricInputs) -> Array:
+    """U*(t) - sum_k (mu_k N_k - A_k (t f(mu)_k - N_k)+) (opportunities paper, eq. 2 and Lemma 1).
+
+    U*(t) is the expected utility of the best allocation of t rounds for known means (the oracle); the sum is the
+    expected utility of the policy's selections; f is the fairness function.
+    """
+    assert inputs.optimal_utility is not None
+    return inputs.optimal_utility - (expected_reward(counts, inputs) - _transfer_costs(counts, inputs))
+
+
+def _transfer_costs(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k A_k (t f(mu)_k - N_k)+: the cost of the opportunities that were withheld."""
+
+    def term(count: Array, arm: MetricInputs) -> Array:
+        return rounded_product(arm.penalties, (rounded_product(arm.t, arm.opportunities) - count).clip(0.0))
+
+    return _combine_arms(jnp.add, term, counts, inputs)
