@@ -22,6 +22,7 @@ from jaxbandit.engine.stopping import StoppingRule, stopping_rule
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions, exact_range
 from jaxbandit.metrics.block_statistics import ResultShape
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Policy
 
 _MOST_BLOCKS = 10**6
@@ -80,6 +81,11 @@ class Plan:
     sizes: tuple[Size, ...] = ()
 
     @property
+    def instance_numbers(self) -> list[str]:
+        """The names of the numbers per instance that were asked for."""
+        return [name for name in INSTANCE_NUMBERS if name in (self.settings.metrics or [])]
+
+    @property
     def shards(self) -> int:
         """The number of devices that a block is spread over."""
         return 1 if self.mesh is None else self.mesh.size
@@ -95,6 +101,7 @@ class Plan:
             self.pulls_mean,
             self.settings.horizon if self.settings.trace else 0,
             stack.world.plays,
+            self.settings.p_mean if "p_mean_regret" in self.metrics else None,
         )
 
     @property

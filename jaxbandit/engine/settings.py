@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError, short_repr
-from jaxbandit.core.input_values import boolean, is_whole_number, to_python
+from jaxbandit.core.input_values import boolean, finite_numbers, is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.metric import Metric
 from jaxbandit.metrics.moments import MOST_RUNS
@@ -60,6 +60,7 @@ class SimulationSettings:
             MiB in the dataset.
         until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
         ties: where ties between arms go: "lowest", to the lowest arm, or "random".
+        p_mean: the exponent of the metric `p_mean_regret`; None where it is not computed.
         first_seed: the number of the first run; the runs are `first_seed`, `first_seed` + 1, ...
     """
 
@@ -75,10 +76,14 @@ class SimulationSettings:
     trace: bool = False
     pulls_mean: bool | None = None
     ties: str = "lowest"
+    p_mean: float | None = None
 
     def __post_init__(self) -> None:
         # NumPy's and JAX's numbers among them
-        numbers, others = ("horizon", "seeds", "first_seed", "block"), ("record", "trace", "pulls_mean", "ties")
+        numbers, others = (
+            ("horizon", "seeds", "first_seed", "block"),
+            ("record", "trace", "pulls_mean", "ties", "p_mean"),
+        )
         for name in (*numbers, *others, "metrics", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
         for name in ("metrics", "runs"):
@@ -117,6 +122,10 @@ class SimulationSettings:
             check_names(self.metrics, "simulation.metrics")
         check_names(self.runs, "simulation.runs")
         boolean(self.trace, "simulation.trace")
+        if self.p_mean is not None and finite_numbers(self.p_mean, "simulation.p_mean", "a number").ndim:
+            raise InputError("simulation.p_mean", self.p_mean, "a number")
+        if "p_mean_regret" in [*(self.metrics or []), *self.runs] and self.p_mean is None:
+            raise InputError("simulation.p_mean", None, "given for p_mean_regret, as its exponent (0 is Nash regret)")
         if self.pulls_mean is not None:
             boolean(self.pulls_mean, "simulation.pulls_mean")
 

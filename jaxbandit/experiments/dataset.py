@@ -29,6 +29,9 @@ Variables:
     means_of_round(instance, round, arm): the mean rewards in the recorded rounds, float64; only where means change.
     fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, if the problem has them.
 
+    price_of_fairness(instance): the share of the best reward that the fractions cost, float64; only if it is named in
+        `metrics`.
+
     If a grid varies `means` or one of the last three, its first dimension is `policy`.
 
 Coordinates along `policy`:
@@ -75,6 +78,7 @@ from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import kind_of
 
 # A variable or coordinate as xarray takes it: dimensions, values and attributes.
@@ -219,6 +223,16 @@ def _problem_variables(plan: Plan) -> dict[str, Variable]:
             variables[name] = (("instance", "arm"), given[0], {})
         else:
             variables[name] = (("policy", "instance", "arm"), np.stack(given), {})
+    for name in plan.instance_numbers:
+        compute, label = INSTANCE_NUMBERS[name]
+        numbers = {which: compute(problem) for which, problem in problems.items()}
+        each = np.stack([numbers[id(problem)] for problem in plan.problems])
+        one = len(problems) == 1
+        variables[name] = (
+            (("instance",), each[0], {"long_name": label})
+            if one
+            else (("policy", "instance"), each, {"long_name": label})
+        )
     if any(known.path is not None for known in ground_truths.values()):
         variables["means"][2]["long_name"] = "mean rewards, averaged over rounds 1 to T"
         dimensions, about = ("instance", "round", "arm"), {"long_name": "mean rewards in the recorded rounds"}

@@ -56,6 +56,7 @@ def simulate(
     trace: bool = False,
     pulls_mean: bool | None = None,
     ties: str = "lowest",
+    p_mean: float | None = None,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -95,6 +96,7 @@ def simulate(
         ties: where ties between equal arms go: "lowest", to the arm of lowest number, or "random", by an order of the
             arms that is drawn anew in each round of each run. With "lowest", a problem that lists its best arms first
             helps policies whose indices are often equal. Arms that are played in turn keep their order.
+        p_mean: p, the exponent of the metric `p_mean_regret`; 0 is Nash regret. Needed by this metric alone.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
             interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
             call with other arguments, or with edited code of your classes, is refused.
@@ -144,6 +146,7 @@ def simulate(
         block=block,
         until=until,
         ties=ties,
+        p_mean=p_mean,
         first_seed=first_seed,
         **recorded,  # type: ignore[arg-type]
     )

@@ -25,6 +25,7 @@ class ResultShape:
         pulls_mean: whether the moments of N_k are kept at the recorded rounds.
         traced: the number of rounds whose selections are kept: T or 0.
         plays: L.
+        p_mean: the exponent of `p_mean_regret`; None if it is not among the metrics.
     """
 
     arms: int
@@ -35,6 +36,7 @@ class ResultShape:
     pulls_mean: bool = False
     traced: int = 0
     plays: int = 1
+    p_mean: float | None = None
 
     def bytes_per_run(self) -> int:
         """Bytes of `BlockStatistics` per run, without the moments over seeds."""

@@ -18,6 +18,7 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import formulas
 from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span
 from jaxbandit.metrics.optimal_allocations import optimal_utility
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS, WELFARE, number_refusal
 
 METRICS.update(
     {
@@ -54,6 +55,7 @@ METRICS.update(
             formulas.group_max_deficit, "largest deficit of a group (plays)", ("group_fractions",)
         ),
     }
+    | WELFARE
 )
 """The metrics by name: unit, formula, source and the keys of `[problem]` that they need.
 
@@ -85,27 +87,30 @@ gap_k = max_j mu_j - mu_k, N_k the number of selections in rounds 1 to t, tau_k 
   and phi_g its fraction of the plays; needs `groups` and `group_fractions`.
 - `group_max_deficit` (plays): max_g (phi_g L t - N_g), with `group_max_deficit_ever`, its maximum over rounds 1 to T;
   needs `groups` and `group_fractions`.
+- `nash_regret` (reward, per round): max mu - exp(sum_k N_k log mu_k / t); Barman et al. (2022); when it is named.
+- `p_mean_regret` (reward, per round): max mu - (sum_k N_k mu_k^p / t)^(1/p) with p = `simulation.p_mean`; Barman et al.
+  (2022); when it is named. Both are for one play per round and means >= 0. They are computed per run, so their means
+  over runs are at least those of Barman et al., who take the expectation of each round's reward first.
+- `price_of_fairness`, one number per instance, when it is named: (best without - best with) / best without, where best
+  without is the sum of the L largest mu_k, and best with the largest sum_k mu_k y_k with tau_k <= y_k <= 1 and
+  sum_k y_k = L; needs `fractions`.
 
 Where means change, `reward_regret` and `fairness_regret` take mu and p* of each round; `penalized_regret`, `c_regret`,
-`utility` and `utility_regret` are not defined.
+`utility`, `utility_regret` and the last three are not defined.
 """
 
 
 def defined_metrics(problem: Problem) -> list[str]:
-    """The names of the metrics for which the problem has all keys, in the order of `METRICS`."""
-    changing = problem.changing is not None
-    return [
-        name
-        for name, metric in METRICS.items()
-        if all(map(problem.has, metric.needs)) and not (changing and metric.constant_means)
-    ]
+    """The metrics of a problem by default: those for which it has all keys, in the order of `METRICS`."""
+    return [name for name, metric in METRICS.items() if not (metric.when_named or metric.refusal(problem))]
 
 
 def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "simulation.metrics") -> list[str]:
     """The metrics to compute: those that are named, or all that the problem defines.
 
     Args:
-        names: names of `METRICS`. `max_deficit_ever` is accepted for `max_deficit`, which it comes with.
+        names: names of `METRICS`, or of `INSTANCE_NUMBERS`, which are checked and left out. `max_deficit_ever` is
+            accepted for `max_deficit`, which it comes with; likewise that of groups.
         problem: the problem.
         key: the config key of the names, for errors.
 
@@ -115,17 +120,17 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "s
     defined = defined_metrics(problem)
     if names is None:
         return defined
-    names = ["max_deficit" if name == "max_deficit_ever" else name for name in names]
+    names = [name.removesuffix("_ever") if name.endswith("max_deficit_ever") else name for name in names]
     for name in names:
+        if name in INSTANCE_NUMBERS and key == "simulation.metrics":
+            if words := number_refusal(name, problem):
+                raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} {words}")
+            continue
         if name not in METRICS:
-            raise unknown_name(key, name, METRICS)
-        if name not in defined and METRICS[name].constant_means and problem.changing is not None:
-            words = f"one of {', '.join(sorted(defined))}; {name} is not defined where means change"
-            raise InputError(key, name, words)
-        if name not in defined:
-            needs = " and ".join(f"problem.{key}" for key in METRICS[name].needs)
-            raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} needs {needs}")
-    return list(dict.fromkeys(names))
+            raise unknown_name(key, name, [*METRICS, *INSTANCE_NUMBERS])
+        if words := METRICS[name].refusal(problem):
+            raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} {words}")
+    return [name for name in dict.fromkeys(names) if name not in INSTANCE_NUMBERS]
 
 
 def caveats(names: Sequence[str], problem: Problem) -> list[str]:
@@ -188,6 +193,7 @@ def metric_inputs(
     quota: Quota | None,
     sums: Mapping[str, np.ndarray] | None = None,
     before: tuple[int, Quota | None] | None = None,
+    p_mean: float | None = None,
 ) -> MetricInputs:
     """The `MetricInputs` of some metrics, on the host.
 
@@ -200,6 +206,7 @@ def metric_inputs(
         sums: the running sums that the metrics need (`required_sums`), by name, float `[R, C, S]`.
         before: where means change, the stop before the first of the rounds, and the quota there, arrays `[n, C or 1]`;
             None for round 0. Means must be constant between two stops.
+        p_mean: the exponent of `p_mean_regret`; None if no metric needs it.
     """
     means, penalties, opportunities = ground_truth.means, ground_truth.penalties, ground_truth.opportunities
     best = None
@@ -218,6 +225,7 @@ def metric_inputs(
     exact = _quota_rows(quota, 0, arms) if arms else None
     of_groups = _quota_rows(quota, arms, None) if ground_truth.groups else None
     span = None if ground_truth.path is None else _span(rounds, ground_truth.path, quota, before, arms)
+    arrays["p_mean"] = None if p_mean is None else np.full((1, 1, 1, 1), p_mean)
     arrays |= {"quota": exact, "group_quota": of_groups, "span": span}
     return MetricInputs(**arrays, plays=ground_truth.plays, groups=ground_truth.groups)
 

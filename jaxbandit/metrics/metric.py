@@ -16,6 +16,7 @@ from jaxbandit.core.component import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import static, struct
+from jaxbandit.environment.problem import Problem
 
 Tree = TypeVar("Tree")
 
@@ -52,6 +53,7 @@ class MetricInputs:
         optimal_utility: the expected utility of the oracle's allocation (opportunities paper, Lemma 1), `[R, C, 1]`;
             None where no metric needs it.
         sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
+        p_mean: the exponent of `p_mean_regret`, `[1, 1, 1, 1]`; None if no metric needs it.
         span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
             round 1 until `at_round` picks a stop.
         plays: L.
@@ -67,6 +69,7 @@ class MetricInputs:
     opportunities: Array | None
     optimal_utility: Array | None
     sums: Mapping[str, Array]
+    p_mean: Array | None
     span: Span | None
     plays: int = static(1)
     groups: tuple[tuple[int, ...], ...] = static(())
@@ -183,6 +186,7 @@ class Metric:
     needs: tuple[str, ...] = ()
     needs_rewards: bool = False
     larger_is_better: bool = False
+    when_named: bool = False  # it is not computed by default
     constant_means: bool = False  # it is not defined where means change
     adds_up: bool = False  # where means change, it is the sum of its values over the spans of constant means
 
@@ -193,6 +197,14 @@ class Metric:
         if cls.value is not Metric.value:
             _check_name(cls, override)
             METRICS[cls.name] = cls()
+
+    def refusal(self, problem: Problem) -> str:
+        """Why the metric is not defined for a problem, as words after its name; empty if it is."""
+        if self.constant_means and problem.changing is not None:
+            return "is not defined where means change"
+        if all(map(problem.has, self.needs)):
+            return ""
+        return f"needs {' and '.join(f'problem.{key}' for key in self.needs)}"
 
     @property
     def sums(self) -> tuple[str, ...]:

@@ -21,8 +21,9 @@ from jaxbandit.metrics.definitions import METRICS, defined_metrics, required_sum
 
 def test_every_metric_has_an_exact_reference():
     assert set(ALL) <= set(METRICS)
-    elsewhere = {"merit", "opportunity", "availability"}  # tested with their policies, and in `test_dynamic_regret.py`
-    counted = {name for name, metric in METRICS.items() if not elsewhere & set(metric.needs)}
+    # Tested with the policies of their papers, in `test_dynamic_regret.py`, `test_groups.py` and `test_welfare.py`
+    elsewhere = {"merit", "opportunity", "availability", "group_fractions"}
+    counted = {name for name, metric in METRICS.items() if not elsewhere & set(metric.needs) and not metric.when_named}
     assert counted == set(exact([0], 1, [Fraction(1)], [Fraction(0)], [Fraction(0)], 1))
 
 
@@ -215,7 +216,7 @@ def test_other_metrics_are_refused(given, names, message):
 def test_every_metric_says_its_formula_and_source():
     for name, metric in METRICS.items():
         assert re.search(r"paper, |et al\. \d{4}\)", metric.summary), name
-        assert metric.label.endswith(("(reward)", "(rounds)", "(missed rounds)", "(selections)")), name
+        assert metric.label.endswith(("(reward)", "(rounds)", "(missed rounds)", "(selections)", "plays)")), name
     assert [name for name, metric in METRICS.items() if metric.larger_is_better] == ["utility"]
 
 

@@ -13,9 +13,9 @@ def _metrics_at(names, counts, truth):
     return definitions.compute_metrics(names, counts, truth)
 
 
-def judge(names, counts, rounds, facts, quota=None, sums=None):
+def judge(names, counts, rounds, facts, quota=None, sums=None, p_mean=None):
     """The metrics of counts `[R, K, C, S]` by name, float64 `[R, C, S]`. See `definitions.metric_inputs`."""
-    truth = definitions.metric_inputs(names, rounds, facts, quota, sums)
+    truth = definitions.metric_inputs(names, rounds, facts, quota, sums, p_mean=p_mean)
     with jax.enable_x64(True):
         judged = _metrics_at(tuple(names), counts, truth)
     return {name: np.asarray(values) for name, values in judged.items()}

@@ -173,7 +173,9 @@ class Recorder:
             owed = None if quota is None else Quota(quota.floor[place], quota.fraction[place], None)
             before = int(last.rounds[-1]), owed
         names, truth = self._result_shape.metrics, self._ground_truth
-        inputs = definitions.metric_inputs(names, chunk.stops, truth, chunk.quota, before=before)
+        inputs = definitions.metric_inputs(
+            names, chunk.stops, truth, chunk.quota, None, before, self._result_shape.p_mean
+        )
         if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
             places = self._block.places()
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)

@@ -28,7 +28,15 @@ def digest(plan: Plan) -> str:
     """
     settings, asked = (
         plan.settings,
-        (plan.stopping_rule, plan.metrics, plan.rounds.tolist(), plan.runs, plan.settings.trace, plan.pulls_mean),
+        (
+            plan.stopping_rule,
+            plan.metrics,
+            plan.rounds.tolist(),
+            plan.runs,
+            plan.settings.trace,
+            plan.pulls_mean,
+            plan.settings.p_mean,
+        ),
     )
     labels = [one.label for one in plan.configurations]
     about = (

@@ -27,6 +27,7 @@ from jaxbandit.policies.base import Policy, policy
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
 SIMULATION = (
     *("horizon", "seeds", "first_seed", "key", "record", "metrics", "runs", "trace", "pulls_mean", "ties"),
+    "p_mean",
     *("block", "until"),
 )
 _LONGEST = 1 << 26  # bytes of a config

@@ -50,7 +50,7 @@ def config_of(
     """
     settings = plan.settings
     simulation: Table = {name: getattr(settings, name) for name in ("horizon", "seeds", "key", "record")}
-    simulation["metrics"] = plan.metrics
+    simulation["metrics"] = [*plan.metrics, *plan.instance_numbers]
     if plan.runs:
         simulation["runs"] = plan.runs
     if settings.trace:
@@ -59,6 +59,8 @@ def config_of(
         simulation["pulls_mean"] = settings.pulls_mean
     if settings.ties != "lowest":
         simulation["ties"] = settings.ties
+    if settings.p_mean is not None:
+        simulation["p_mean"] = settings.p_mean
     if settings.until is not None:
         simulation["until"] = settings.until
     if settings.first_seed:
