@@ -68,7 +68,8 @@ from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.policies import indices
-from jaxbandit.policies.base import Index, Policy, Rule, policy
+from jaxbandit.policies.base import Index, Policy, Rule
+from jaxbandit.policies.make_policy import policy
 from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:

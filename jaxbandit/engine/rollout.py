@@ -115,13 +115,14 @@ def begin(
     """
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     squares = totals if policy.wants_squares else None
+    rewards = totals if _uncentred(policy, world) else None
     return State(
         pulls=counts,
         received=None if world.delay.immediate else counts,
         deviation=totals,
         squares=squares,
         under_way=empty_calendar(
-            Feedback(counts, totals, squares, totals if _uncentred(policy, world) else None),
+            Feedback(counts, totals, squares, rewards, totals if policy.wants_losses else None),
             world.calendar_rounds,
             world.zero_one,
         ),
@@ -189,7 +190,7 @@ def play(
     """
     random = Stream(key, t.astype(jnp.uint32), POLICY)
     now = observe(state, world, t, horizon, quota_before, quota_now, random)
-    needs_chances = with_chances or bool(CHANCES.intersection(state.sums))
+    needs_chances = with_chances or policy.wants_losses or bool(CHANCES.intersection(state.sums))
 
     def choose() -> tuple[Array, Array | None, Array | None]:
         if needs_chances:
@@ -229,7 +230,7 @@ def settle(
     Args:
         now: what the policy saw when it selected.
         choice: the selected arms, all available, from `drawing_form`.
-        chances: p_k(t), float `[K, *runs]`; None unless a sum of `CHANCES` is kept.
+        chances: p_k(t), float `[K, *runs]`; None unless a sum of `CHANCES` is kept or the policy needs losses.
     """
     t, horizon = now.t, now.horizon
     sent = draw(world, choice, state.pulls, now.random)
@@ -238,7 +239,8 @@ def settle(
         selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
     uncentred = _uncentred(policy, world)
-    under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None, uncentred)
+    weights = chances if policy.wants_losses else None
+    under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None, uncentred, weights)
     trace = state.trace and with_round(state.trace, t, selections(sent, selected, world.plays))
     pulls = state.pulls + selected.astype(jnp.int32)
     state = dataclasses.replace(
@@ -260,7 +262,7 @@ def settle(
     state = dataclasses.replace(state, deficits_ever=_deficits_ever(state.deficits_ever, after))
     if policy.wants_arrived:
         total = arrived.rewards if uncentred else arrived.total
-        after = dataclasses.replace(after, arrived=Arrived(arrived.count, total))
+        after = dataclasses.replace(after, arrived=Arrived(arrived.count, total, arrived.losses))
     state = dataclasses.replace(state, policy=checked_update(policy, state.policy, after, selected))
     return state, RoundEvents(selected, chances, sent, arrived)
 

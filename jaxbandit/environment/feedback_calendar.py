@@ -21,12 +21,14 @@ class Feedback:
         total: the sum of the rewards, each less the centre of the reward distribution, float.
         squares: the sum of the squares of these differences, float; None unless the policy needs it.
         rewards: the sum of the rewards themselves, float; None where `total` is that sum, or where no policy reads it.
+        losses: the sum of the importance-weighted losses (1 - r) / p, float; None unless the policy needs it.
     """
 
     count: Array
     total: Array
     squares: Any = None  # an array, or None
     rewards: Any = None  # an array, or None
+    losses: Any = None  # an array, or None
 
 
 def calendar_length(longest: float, horizon: int) -> int:
@@ -67,7 +69,8 @@ def empty_calendar(sent: Feedback, length: int, zero_one: bool = False) -> Calen
     if length == 1:
         return None
     fits = length < _HALF // 2  # of each earlier round in the calendar, at most one reward arrives in one round
-    pages: Calendar = PackedFeedback(sent.count) if zero_one and fits and sent.squares is sent.rewards is None else sent
+    packed = zero_one and fits and sent.squares is sent.rewards is sent.losses is None
+    pages: Calendar = PackedFeedback(sent.count) if packed else sent
     return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
 
 

@@ -29,7 +29,8 @@ from jaxbandit.experiments.configs.description import (
 )
 from jaxbandit.experiments.configs.grid import Table
 from jaxbandit.experiments.dataset import dataset
-from jaxbandit.policies.base import Policy, policy
+from jaxbandit.policies.base import Policy
+from jaxbandit.policies.make_policy import policy
 
 if TYPE_CHECKING:
     import xarray as xr

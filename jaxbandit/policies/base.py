@@ -1,4 +1,4 @@
-"""The classes that policies are made of, and `policy`, which makes a policy from its name.
+"""The classes that policies are made of.
 
 A `Policy` is a pure state transition:
 
@@ -10,8 +10,6 @@ with every index, and every policy with every delay model.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import jax.numpy as jnp
@@ -19,11 +17,12 @@ from jax import Array
 
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, is_user_defined, parameter
-from jaxbandit.core.errors import InputError, unknown_key, unknown_name
+from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import per_arm
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.sampling import available_chances, sample_arm
 from jaxbandit.policies.selection.top_arms import top_available
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ class Policy(Component):
         binary_feedback: a reward r in [0, 1] reaches the policy as 1 with probability r, else as 0 (Agrawal & Goyal
             2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
+        needs_losses: the policy reads `after.arrived.losses` in `update`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
         equal_at_first: at first the indices of many arms are equal, so that ties decide much. Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
@@ -67,11 +67,13 @@ class Policy(Component):
     source: ClassVar[str] = ""
     binary_feedback: ClassVar[bool] = False
     needs_squares: ClassVar[bool] = False
+    needs_losses: ClassVar[bool] = False
     many_plays: ClassVar[bool] = True
     equal_at_first: ClassVar[bool] = False
     real_counts: ClassVar[bool] = False
     phases: ClassVar[tuple[str, ...]] = ()
     needs_arrived: ClassVar[bool] = False  # `update` reads `after.arrived`, which that of a user always gets
+    base_is_any_policy: ClassVar[bool] = False  # the parameter `base` is any policy, not an index
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         """The policy for a problem and a horizon: parameters checked and spread over arms, constants computed.
@@ -161,6 +163,11 @@ class Policy(Component):
         return any(part.needs_squares for part in self.nested_policies())
 
     @property
+    def wants_losses(self) -> bool:
+        """Whether the engine sums importance-weighted losses: the policy, or one that it wraps, asks for it."""
+        return any(part.needs_losses for part in self.nested_policies())
+
+    @property
     def wants_arrived(self) -> bool:
         """Whether `update` gets `after.arrived`: it reads it or is a user's, here or in a wrapped policy."""
         return any(part.needs_arrived or is_user_defined(type(part).update) for part in self.nested_policies())
@@ -176,6 +183,38 @@ class Policy(Component):
         for value in vars(self).values():
             if isinstance(value, Policy):
                 yield from value.nested_policies()
+
+
+class ChancePolicy(Policy):
+    """A policy that draws one arm per round, with chances that it states. A subclass implements `chances`.
+
+    The draw is restricted to the available arms, whose chances are rescaled; they are equally likely where all have
+    chance 0.
+
+    Example:
+        >>> class Softmax(jb.policies.ChancePolicy):
+        ...     beta: float = jb.parameter(5.0, low=0, doc="how much better arms are preferred")
+        ...
+        ...     def chances(self, state, now):
+        ...         return jax.nn.softmax(self.beta * now.mean, axis=0)
+        >>> jb.policy(Softmax, beta=2.0)
+        Softmax(beta=2.0)
+    """
+
+    many_plays: ClassVar[bool] = False
+
+    def chances(self, state: PolicyState, now: RoundView) -> Array:
+        """The chances of the arms, >= 0, in proportion; float `[K, *runs]`."""
+        raise TypeError(f"{type(self).__name__} has no chances")
+
+    def select(self, state: PolicyState, now: RoundView) -> Array:
+        return self.choose(state, now)[0]
+
+    def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
+        stated = self.chances(state, now)
+        own = contracts.broadcast_floats(self, "chances", stated, now.pulls.shape, "a chance per arm")
+        chances = available_chances(own, now.available)
+        return sample_arm(chances, now.random.uniform(), now.available), chances
 
 
 class Index(Policy):
@@ -294,107 +333,3 @@ def kind_of(policy: Policy) -> str:
     """The coordinate `kind` of results: a policy's name, then, unless it is "ucb1", the name of its index."""
     names = [part.name for part in policy.nested_policies()]
     return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])
-
-
-def policy(kind: str | Mapping[str, object] | type[Policy] | Policy, **parameters: object) -> Policy:
-    """Make a policy.
-
-    Args:
-        kind: a name that `jaxbandit policies` prints, a `Policy` class, a table `{"kind": name, ...}` of a name and
-            parameters, or a `Policy` object, which is returned as it is.
-        **parameters: the parameters of the policy. A rule takes its index as `base`; `self-regulated` and
-            `constant-opportunity` take it as `black_box`. Both accept a name, a class, an object or a table. The
-            parameters of the index are given beside those of the policy.
-
-    Returns:
-        The policy, its parameters checked.
-
-    Raises:
-        InputError: an unknown name or parameter, or a value out of range.
-
-    Example:
-        >>> jb.policy("ucb1", exploration=1.5)
-        UCB1(exploration=1.5, log_offset=0.0)
-        >>> jb.policy("fair-learn", base="thompson", alpha=2.0).base
-        Thompson(sd=None)
-    """
-    made = _build(kind, parameters, "policies")
-    made.check("policies")
-    return made
-
-
-def _build(kind: object, given: Mapping[str, object], key: str) -> Policy:
-    """The policy of a kind, with the parameters given; `key` is the key of the policy, for errors."""
-    if isinstance(kind, Policy):
-        if given:
-            name, value = next(iter(given.items()))
-            words = f"must not be given with a `Policy` object, which has its own; `replace({name}=...)` changes it"
-            raise InputError(f"{key}.{name}", value, words)
-        _check_that_it_selects(type(kind), kind, key)
-        return kind
-    if isinstance(kind, Mapping):
-        given = {**{name: value for name, value in kind.items() if name not in ("kind", "label")}, **given}
-        kind = kind.get("kind")
-    if isinstance(kind, str) and kind not in Policy.registry:
-        raise unknown_name(f"{key}.kind", kind, Policy.registry)
-    cls: object = Policy.registry[kind] if isinstance(kind, str) else kind
-    if isinstance(cls, Alias):
-        for name in cls.preset:
-            if name in given:
-                words = f"must not be given: the name {cls.name!r} sets it to {cls.preset[name]!r}"
-                raise InputError(f"{key}.{name}", given[name], words)
-        given, cls = {**cls.preset, **given}, cls.policy
-    if not (inspect.isclass(cls) and issubclass(cls, Policy)):
-        raise InputError(f"{key}.kind", kind, "the name of a policy, a `Policy` class or a `Policy` object")
-    _check_that_it_selects(cls, kind, key)
-    fields = cls.parameters()
-    slot = next((name for name in _SLOTS if name in fields), None)
-    if slot is None:
-        return cls.from_parameters(_known(given, fields, key), key)
-    fits, default = _SLOTS[slot], fields[slot].default
-    base = given.get(slot, default)
-    if isinstance(base, Mapping):  # its parameters in a table of its own
-        base = _build(base, {}, f"{key}.{slot}")
-    named = Policy.registry.get(base) if isinstance(base, str) else base
-    inner_cls: Any = type(base) if isinstance(base, Policy) else named
-    if not fits(inner_cls):
-        allowed = [name for name, known in Policy.registry.items() if fits(known)]
-        raise unknown_name(f"{key}.{slot}", base, allowed)
-    own = {name: value for name, value in given.items() if name in fields and name != slot}
-    others = {name: value for name, value in given.items() if name not in fields}
-    _known(others, {**fields, **inner_cls.parameters()}, key)
-    inner = base.replace(**others) if isinstance(base, Policy) else _build(base, others, key)
-    return cls.from_parameters({slot: inner, **own}, key)
-
-
-def _check_that_it_selects(cls: type[Policy], kind: object, key: str) -> None:
-    """Refuse a class that does not say how arms are chosen, as `Policy`, `Index` and `Rule` themselves."""
-    if cls.prepare is not Policy.prepare:  # which may make a policy of another class, as that of `thompson` does
-        return
-    if cls.select is Policy.select and cls.choose is Policy.choose:
-        raise InputError(f"{key}.kind", kind, "a class with a method `select` or `choose`, or an object of one")
-    if not issubclass(cls, Index):
-        return
-    if cls.select is Index.select and cls.score is Index.score and cls.value is Index.value:
-        raise InputError(f"{key}.kind", kind, "a class with a method `value` or `select`, or an object of one")
-
-
-def _has_index(candidate: object) -> bool:
-    """Whether it is a class that scores arms; a rule with a `select` of its own has no index for another rule."""
-    return inspect.isclass(candidate) and issubclass(candidate, Index) and candidate.select is Index.select
-
-
-def is_plain_index(candidate: object) -> bool:
-    """Whether it is the class of an index but not of a rule; quotas count all rounds, a black box only its own."""
-    return _has_index(candidate) and not issubclass(candidate, Rule)  # type: ignore[arg-type]
-
-
-# The parameters that hold an index, whose parameters are given beside the policy's, and which classes fit there
-_SLOTS = {"base": _has_index, "black_box": is_plain_index}
-
-
-def _known(given: Mapping[str, object], fields: Mapping[str, object], key: str) -> Mapping[str, object]:
-    for name in given:
-        if name not in fields:
-            raise unknown_key(f"{key}.{name}", given[name], [*fields, "kind", "label"])
-    return given

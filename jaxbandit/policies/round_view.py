@@ -29,10 +29,14 @@ class Arrived:
     Attributes:
         count: their number per arm, int32 `[K, *runs]`.
         total: their sum per arm, float `[K, *runs]`. Where one reward of an arm arrived, it is exactly this reward.
+        losses: the sum of their importance-weighted losses (1 - r) / p per arm, where p is the chance with which the
+            arm was selected for the reward r, as drawn; float `[K, *runs]`. None unless the policy sets
+            `needs_losses = True`.
     """
 
     count: Array
     total: Array
+    losses: Array | Any = None
 
 
 @struct
@@ -143,8 +147,8 @@ class RoundView:
         tie_breaker: a number per arm, drawn anew in each round; among arms that are equal otherwise, those with larger
             numbers go first; int32. None where ties go to the lowest arm. A policy of yours that overrides `select` or
             `choose` should use it.
-        arrived: the rewards that arrived at the end of this round, `arrived.count` and `arrived.total` per arm; only in
-            `update`, None elsewhere.
+        arrived: the rewards that arrived at the end of this round, `arrived.count`, `arrived.total` and
+            `arrived.losses` per arm; only in `update`, None elsewhere.
 
     Example:
         >>> class Optimist(jb.Index):

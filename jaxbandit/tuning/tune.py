@@ -16,7 +16,7 @@ from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget, kept_in_
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.base import policy as policy_of
+from jaxbandit.policies.make_policy import policy as policy_of
 from jaxbandit.tuning.estimators.gradient_program import softness_of
 from jaxbandit.tuning.goal import Goal, make_goal
 from jaxbandit.tuning.objective import Objective

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from jaxbandit.policies.base import Policy, policy
+from jaxbandit.policies.base import Policy
+from jaxbandit.policies.make_policy import policy
 
 BY_INDEX = (
     *("ucb1", "kl-ucb", "thompson", "moss", "ucb-v", "explore-then-commit", "successive-elimination", "opse"),

@@ -16,7 +16,8 @@ from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import Policy, policy
+from jaxbandit.policies.base import Policy
+from jaxbandit.policies.make_policy import policy
 
 # K, L, instances, seeds
 SHAPES = [

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.policies.base import Alias, Index, Policy, Rule, policy
+from jaxbandit.policies.base import Alias, Index, Policy, Rule
+from jaxbandit.policies.make_policy import policy
 from jaxbandit.policies.round_view import RoundView
 
 CLASSES = [

@@ -16,7 +16,7 @@ import jaxbandit as jb
 from jaxbandit import tuning
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.environment.ground_truth import ground_truth_of
-from jaxbandit.metrics import definitions
+from jaxbandit.metrics import definitions, formulas
 from jaxbandit.tuning import Goal, Limit
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -269,7 +269,7 @@ def test_rewards_are_those_of_the_counts():
     inputs = definitions.metric_inputs(["penalized_regret"], np.array([64]), ground_truth_of(SMALL, 64), quota)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         counts, inputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), (counts, inputs))
-        regret = np.asarray(definitions.penalized_regret(counts, inputs))
+        regret = np.asarray(formulas.penalized_regret(counts, inputs))
         value = tuning.PenalizedReward().value(counts, inputs, {})
         reward = tuning.Reward().value(counts, inputs, {})
     np.testing.assert_allclose(value, 0.9 * 64 - 12.8 * (0.3 + 0.3) - regret, rtol=1e-12)

@@ -100,7 +100,13 @@ def _of_few(world: World, arms: int) -> bool:
 
 
 def arrivals(
-    under_way: Calendar | None, sent: Sent, selected: Array, t: Array, squares: bool, uncentred: bool
+    under_way: Calendar | None,
+    sent: Sent,
+    selected: Array,
+    t: Array,
+    squares: bool,
+    uncentred: bool,
+    chances: Array | None = None,
 ) -> tuple[Calendar | None, Feedback]:
     """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`.
 
@@ -111,6 +117,7 @@ def arrivals(
         t: the round.
         squares: whether to sum the squares of the rewards' deviations, too.
         uncentred: whether to sum the rewards themselves, too.
+        chances: the chance of each arm, `[K, *runs]`, to sum importance-weighted losses, too; else None.
     """
     here = sent.here
     if under_way is None and sent.rounds is not None:
@@ -118,10 +125,19 @@ def arrivals(
     total = jnp.where(here, sent.deviation, 0.0)
     squared = jnp.where(here, sent.deviation**2, 0.0) if squares else None
     rewards = jnp.where(here, sent.reward, 0.0) if uncentred else None
-    feedback = Feedback(here.astype(jnp.int32), total, squared, rewards)
+    losses = None
+    if chances is not None:
+        chance = jnp.where(here, _of_sent(chances, sent.arm), 1.0)
+        losses = jnp.where(here, (1.0 - sent.reward) / chance, 0.0)
+    feedback = Feedback(here.astype(jnp.int32), total, squared, rewards, losses)
     if under_way is None:
         return None, _of_all(feedback, sent.arm, selected)
     return deliver(under_way, feedback, sent.arm, sent.rounds, t)
+
+
+def _of_sent(values: Array, arm: Array) -> Array:
+    """The values `[K, *runs]` of the arms whose rewards are sent, `[n, *runs]`; those of arm K are arbitrary."""
+    return values if len(arm) == len(values) else take_arms((values,), arm, len(values))[0]
 
 
 def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:

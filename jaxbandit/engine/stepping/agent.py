@@ -20,7 +20,7 @@ from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffer
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
-from jaxbandit.policies import base
+from jaxbandit.policies import make_policy
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView, quotas_and_groups
 from jaxbandit.policies.selection.arm_indices import selected_arms
@@ -42,6 +42,7 @@ class AgentState:
             policy does not use it.
         selected, available: the arms that were selected and available in round t, bool `[K, 1]`.
         arrived: the rewards that came back since round t was selected; None where the policy does not use them.
+        chances: the chance of the last selection of each arm, float `[K, 1]`; None where the policy does not use it.
         policy: the policy's state at the end of round t - 1.
     """
 
@@ -54,6 +55,7 @@ class AgentState:
     selected: Array
     available: Array
     arrived: Arrived | None
+    chances: Array | None
     policy: Any  # a pytree of the policy's choice
 
     @property
@@ -128,7 +130,10 @@ class Agent:
         if ties not in TIES:
             raise InputError("ties", ties, '"lowest" or "random"')
         self.arms, self.ties = whole_number(arms, "arms"), ties
-        self.policy, self.horizon = base.policy(policy), None if horizon is None else whole_number(horizon, "horizon")
+        self.policy, self.horizon = (
+            make_policy.policy(policy),
+            None if horizon is None else whole_number(horizon, "horizon"),
+        )
         rounds = _NO_HORIZON if self.horizon is None else self.horizon
         try:
             # No policy sees the means, which are not known. With a delay, received rewards have their own count.
@@ -169,6 +174,7 @@ class Agent:
         zero, shape = jnp.zeros((), jnp.int32), (self.arms, 1)
         counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
         everywhere = jnp.ones(shape, bool)
+        weighted = sums if self._policy.wants_losses else None
         state = AgentState(
             t=zero,
             key=jnp.stack(run_keys(key, zero, zero)),
@@ -178,7 +184,8 @@ class Agent:
             squares=sums if self._policy.wants_squares else None,
             selected=~everywhere,
             available=everywhere,
-            arrived=Arrived(counts, sums) if self._policy.wants_arrived else None,
+            arrived=Arrived(counts, sums, weighted) if self._policy.wants_arrived else None,
+            chances=weighted,
             policy=checked_init(self._policy, self._world, shape),
         )
         return own_buffers(state)
@@ -212,8 +219,8 @@ class Agent:
             state: the state that `init`, `select` or `observe` returned.
             arms: the arms that the rewards belong to: any number of arms, or one arm; -1 for none.
             rewards: the reward of each of these arms.
-            chances: the probabilities that `select` returned when it selected these arms. They are not used: a policy
-                that weighs rewards by chances keeps the chances in its state.
+            chances: the probabilities that `select` returned when it selected these arms, K numbers. Policies that
+                weigh rewards by chances, as `exp3` does, use them. Default: those of the last selection of each arm.
 
         Returns:
             The state with these rewards. The next `select` uses them.
@@ -222,12 +229,16 @@ class Agent:
             InputError: arms that do not exist, or rewards that are not those of the agent's kind of rewards. Values
                 that are traced are not checked.
         """
+        if chances is None:
+            chances = jnp.ones(self.arms) if state.chances is None else state.chances[:, 0]
+        elif jnp.shape(chances) != (self.arms,):
+            raise InputError("chances", chances, f"{self.arms} numbers, one per arm")
         if is_traced((arms, rewards)):
             arms, rewards = jnp.atleast_1d(arms), jnp.atleast_1d(rewards)
             self._check_shapes(arms, rewards)
         else:
             arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
-        return self._observe(state, arms, rewards)
+        return self._observe(state, arms, rewards, chances)
 
     @property
     def _allowed_arms(self) -> str:
@@ -290,12 +301,13 @@ class Agent:
         mask, chances = checked_choose(policy, own, now)
         mask = mask & now.available
         counts, none = state.counts + mask.astype(jnp.int32), jax.tree.map(jnp.zeros_like, state.arrived)
+        last = None if state.chances is None else jnp.where(mask, chances, state.chances)
         state = dataclasses.replace(
-            state, t=t, counts=counts, selected=mask, available=now.available, arrived=none, policy=own
+            state, chances=last, t=t, counts=counts, selected=mask, available=now.available, arrived=none, policy=own
         )
         return state, selected_arms(mask, self.plays)[:, 0], chances[:, 0]
 
-    def _observed(self, state: AgentState, arms: Array, rewards: Array) -> AgentState:
+    def _observed(self, state: AgentState, arms: Array, rewards: Array, chances: Array) -> AgentState:
         real = state.sums.dtype
         arm, reward = jnp.asarray(arms, jnp.int32), jnp.asarray(rewards).astype(real)
         if self._world.binarised:  # Agrawal & Goyal 2012, Alg. 2
@@ -310,12 +322,17 @@ class Agent:
             return total.at[place, 0].add(values, mode="drop")
 
         ones, arrived = jnp.ones(len(arm), jnp.int32), state.arrived
+        if arrived is not None:
+            losses = arrived.losses
+            if losses is not None:
+                losses = add(losses, (1.0 - jnp.asarray(rewards).astype(real)) / jnp.asarray(chances, real)[arm])
+            arrived = Arrived(add(arrived.count, ones), add(arrived.total, reward), losses)
         return dataclasses.replace(
             state,
             received_counts=add(state.received_counts, ones),
             sums=add(state.sums, reward),
             squares=None if state.squares is None else add(state.squares, reward**2),
-            arrived=arrived and Arrived(add(arrived.count, ones), add(arrived.total, reward)),
+            arrived=arrived,
         )
 
 

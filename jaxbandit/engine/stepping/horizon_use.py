@@ -49,7 +49,7 @@ def uses_horizon(policy: Policy, problem: Problem) -> bool:
             plays=problem.plays, **quotas_and_groups(world, counts, quota, quota),
         )  # fmt: skip
         mask, chances = checked_choose(one, state, view)
-        after = dataclasses.replace(view, arrived=Arrived(counts, sums) if one.wants_arrived else None)
+        after = dataclasses.replace(view, arrived=Arrived(counts, sums, sums) if one.wants_arrived else None)
         return mask, chances, checked_update(one, state, after, mask)
 
     traced = jax.make_jaxpr(round_of)(jnp.int32(9), jnp.int32(9)).jaxpr

@@ -28,7 +28,7 @@ from jaxbandit.engine.stepping.replacement import check_names, with_numbers, wit
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
-from jaxbandit.policies import base
+from jaxbandit.policies import make_policy
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import Arrived
 
@@ -162,7 +162,7 @@ class Simulator:
         except InputError as error:
             raise error.with_key(error.key.removeprefix("simulation.")) from None
         self.problem = problem_of(problem, 0)
-        self.policy: Policy = base.policy(policy)
+        self.policy: Policy = make_policy.policy(policy)
         self.horizon, self.ties = int(to_python(horizon)), ties
         check_exact_range(self.problem, self.horizon, True)
         prepared = self.policy.prepare(self.problem, self.horizon)

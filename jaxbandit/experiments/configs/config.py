@@ -22,7 +22,8 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
 from jaxbandit.experiments.configs.installed_configs import installed_file, near_name
 from jaxbandit.experiments.configs.recorded_config import recorded_config
-from jaxbandit.policies.base import Policy, policy
+from jaxbandit.policies.base import Policy
+from jaxbandit.policies.make_policy import policy
 
 SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxbandit tune` reads the last
 SIMULATION = (

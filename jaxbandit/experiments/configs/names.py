@@ -11,7 +11,8 @@ from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.experiments.configs import installed_configs
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import Alias, Policy, is_plain_index
+from jaxbandit.policies.base import Alias, Policy
+from jaxbandit.policies.make_policy import is_plain_index
 
 
 def list_policies() -> list[str]:

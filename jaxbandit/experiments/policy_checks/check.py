@@ -15,7 +15,7 @@ from jaxbandit.experiments.policy_checks.cases import PROBLEM
 from jaxbandit.experiments.policy_checks.report import CheckResult, PolicyReport
 from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, NotApplicableError, Subject
 from jaxbandit.experiments.policy_checks.users_code import error_in_words
-from jaxbandit.policies import base
+from jaxbandit.policies import make_policy
 from jaxbandit.policies.base import Index, Policy, Rule
 
 
@@ -200,7 +200,7 @@ def _check_that_it_is_a_policy(given: object) -> None:
     if not isinstance(given, str | Mapping):
         raise InputError("policy", given, "a `Policy` class, a `Policy`, a table or a name")
     try:
-        base.policy(given)
+        make_policy.policy(given)
     except InputError as error:
         raise error.with_key(error.key.replace("policies", "policy", 1)) from None
 

@@ -23,7 +23,7 @@ from jaxbandit.engine.stepping.simulator import Simulator
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.policy_checks import cases
 from jaxbandit.experiments.policy_checks.cases import HORIZON, Case
-from jaxbandit.policies import base
+from jaxbandit.policies import make_policy
 from jaxbandit.policies.base import Policy
 
 RUNS = 3  # runs per instance in the simulations of the checks
@@ -52,7 +52,7 @@ class Subject:
     @functools.cached_property
     def policy(self) -> Policy:
         """The policy with its parameters."""
-        return base.policy(self.given)
+        return make_policy.policy(self.given)
 
     @functools.cached_property
     def plain(self) -> Case:

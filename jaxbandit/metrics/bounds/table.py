@@ -52,7 +52,7 @@ from jaxbandit.metrics.bounds.plays import fair_mmab_kl_ucb_regret as fair_mmab_
 from jaxbandit.metrics.bounds.plays import fair_mmab_ucb1_regret as fair_mmab_ucb1_regret
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.policies.base import Policy, kind_of
-from jaxbandit.policies.base import policy as policy_of
+from jaxbandit.policies.make_policy import policy as policy_of
 
 
 @dataclass(frozen=True, repr=False)

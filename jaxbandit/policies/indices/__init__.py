@@ -8,6 +8,8 @@ class says otherwise, an arm that was never selected has index +infinity.
 There is one file per algorithm; a new one adds its line here.
 """
 
+from jaxbandit.policies.indices.adversarial.exp3 import Exp3
+from jaxbandit.policies.indices.adversarial.tsallis_inf import TsallisINF
 from jaxbandit.policies.indices.epsilon_greedy import EpsilonGreedy
 from jaxbandit.policies.indices.explore_then_commit import ExploreThenCommit
 from jaxbandit.policies.indices.kl_ucb import KLUCB
@@ -29,10 +31,12 @@ __all__ = [
     "DiscountedThompson",
     "DiscountedUCB",
     "EpsilonGreedy",
+    "Exp3",
     "ExploreThenCommit",
     "SlidingWindowUCB",
     "SuccessiveElimination",
     "Thompson",
+    "TsallisINF",
     "UniformRandom",
 ]
 

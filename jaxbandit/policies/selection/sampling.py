@@ -11,6 +11,19 @@ from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.selection.top_arms import MAX_UNROLLED_ARMS, lowest_arm, one_hot
 
 
+def available_chances(weights: Array, available: Array) -> Array:
+    """The chances of the available arms, in proportion to weights, float `[K, *runs]`; all 0 where none is available.
+
+    Args:
+        weights: >= 0, float `[K, *runs]`; available arms whose weights are all 0 are equally likely.
+        available: bool `[K, *runs]`.
+    """
+    weights = jnp.where(available, weights, 0.0)
+    weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, available.astype(weights.dtype))
+    total = jnp.sum(weights, axis=0, keepdims=True)
+    return weights / jnp.where(total > 0, total, 1.0)
+
+
 def sample_arm(weights: Array, uniform: Array, candidates: Array) -> Array:
     """One candidate with probability in proportion to its weight, as a mask, bool `[K, *runs]`.
 

@@ -33,7 +33,7 @@ from jaxbandit.environment.world import world_of
 from jaxbandit.metrics import definitions as metrics
 from jaxbandit.metrics.definitions import MetricInputs
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.base import policy as policy_of
+from jaxbandit.policies.make_policy import policy as policy_of
 from jaxbandit.tuning.estimators import soft_rollouts
 from jaxbandit.tuning.goal import make_objective_only
 from jaxbandit.tuning.objective import Objective

@@ -42,7 +42,7 @@ from jaxbandit.core.input_values import whole_number
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.policies.base import Policy
-from jaxbandit.policies.base import policy as policy_of
+from jaxbandit.policies.make_policy import policy as policy_of
 from jaxbandit.tuning.estimators.gradient_program import GradientProgram, RunGradients, softness_of
 from jaxbandit.tuning.estimators.perturbation import SPREAD, checked_spread, perturbed_runs
 from jaxbandit.tuning.goal import Goal, make_objective_only

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.core.errors import InputError
-from jaxbandit.core.input_values import Number, number_or_numbers
+from jaxbandit.core.input_values import Number, check_positive, number_or_numbers
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index
@@ -40,9 +38,7 @@ class DiscountedIndex(Index):
 
     def check(self, key: str) -> None:
         super().check(key)
-        if not np.all(np.asarray(self.discount) > 0):
-            words = number_or_numbers(self.discount, "above 0 and at most 1")
-            raise InputError(f"{key}.discount", self.discount, words)
+        check_positive(self.discount, f"{key}.discount", number_or_numbers(self.discount, "above 0 and at most 1"))
 
     def init(self, world: World, shape: tuple[int, ...]) -> DiscountedSums:
         zeros = jnp.zeros(shape, jnp.result_type(float))

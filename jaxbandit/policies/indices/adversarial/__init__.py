@@ -1,0 +1,1 @@
+"""Policies for rewards of an adversary: they draw an arm, with chances that importance-weighted losses decide."""
