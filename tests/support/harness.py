@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import reference
+import reference_beyond
 import reference_merit
 import reference_plays  # noqa: F401  registers the policies of the plays paper
 import reference_transfer
@@ -20,7 +21,7 @@ from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.environment.world import world_of
-from jaxbandit.policies.base import Alias, Policy
+from jaxbandit.policies.base import Alias, Index, Policy
 
 ALL = list(Policy.registry)
 # The policies that the aliases of the merit paper stand for
@@ -31,10 +32,17 @@ PROPORTIONAL = [kind for kind in MERIT if kind not in ("cucb-d", "mp-ts-d", "ops
 DISTINCT = [kind for kind in ALL if not isinstance(Policy.registry[kind], Alias)]  # an alias runs another's program
 TRANSFER = reference_transfer.TRANSFER  # of the opportunities paper: need `problem.opportunity`
 PLAIN = [kind for kind in DISTINCT if kind not in (*MERIT, *TRANSFER)]
-ONE_PLAY = ["naive", "fair-random", *TRANSFER]
-BINARY = ("thompson", "f-ts", "fcts-d", "op-fcts-d", "mp-ts-d", "fairx-ts")
+ONE_PLAY = ["naive", "fair-random", *TRANSFER, *reference_beyond.CHANCES[:-1]]
+BINARY = (
+    *("thompson", "f-ts", "fcts-d", "op-fcts-d", "mp-ts-d", "fairx-ts"),
+    *("discounted-thompson", "calibrated-thompson"),
+)
 RULES = [n for n, p in Policy.registry.items() if not isinstance(p, Alias) and "base" in p.parameters()]
-INDICES = [n for n in ALL if n not in RULES and Policy.registry[n].__module__.startswith("jaxbandit.policies.indices")]
+INDICES = [
+    n
+    for n, p in Policy.registry.items()
+    if n not in RULES and p.__module__.startswith("jaxbandit.policies.indices") and issubclass(p, Index)
+]
 
 
 def trajectory(problem, policy, horizon, seeds, key=0):
@@ -56,8 +64,8 @@ def trajectory_and_sums(problem, policy, horizon, seeds, key=0, asked=()):
     keys = tuple(jnp.asarray(w) for w in prng.run_keys(key, cells[:, None], np.arange(lanes)))
     state = rollout.start(placed, world, (problem.arms, problem.instances, lanes), False, asked)
     quotas = None
-    if problem.fractions is not None:
-        quotas = quota_on_device(QuotaTable(problem.fractions, horizon + 1).rows(0, horizon + 1), cells)
+    if (owed := problem.guarantees()) is not None:
+        quotas = quota_on_device(QuotaTable(owed, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
     _, pulls, sums, _ = rollout.advance(
@@ -126,6 +134,9 @@ class _World:
 
     def available(self):
         K = self.problem.arms
+        if self.problem.availability_table is not None:
+            rows = self.problem.availability_table
+            return rows[(self.numbers.t - 1) % len(rows)].tolist()
         if self.problem.availability is None:
             return [True] * K
         u = self.numbers.uniform(K, depth=prng.AVAILABILITY - prng.POLICY)
@@ -187,7 +198,8 @@ def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=No
         parameters["merit"] = plain_merit(problem.merit)
     if kind in TRANSFER:
         parameters["opportunity"] = plain_opportunity(problem.opportunity, problem.arms)
-    binary = not gaussian and (kind in BINARY or "thompson" in (parameters.get("base"), parameters.get("black_box")))
+    inner = parameters.get("base"), parameters.get("black_box")
+    binary = not gaussian and (kind in BINARY or any(name in BINARY for name in inner))
     policy = reference.make(
         MERIT_ALIASES.get(kind, kind),
         K=problem.arms,
@@ -199,14 +211,22 @@ def reference_rounds(problem, kind, horizon, seed, key=0, instance=0, chances=No
         plays=problem.plays,
         **parameters,
     )
+    if problem.groups is not None:
+        policy.game.groups, policy.game.group_penalties = (
+            problem.groups.members,
+            problem.groups.penalties[:, 0].tolist(),
+        )
+        policy.game.phi = [Fraction(f) for f in problem.groups.fractions[:, 0]]
     world = _World(problem, numbers, binary)
     under_way: dict[int, list] = {}
     for t in range(1, horizon + 1):
         numbers.t = t
         selected = policy.select(t, world.available())
         for arm, reward, delay in world.rewards(selected, instance):
-            under_way.setdefault(t + delay, []).append((arm, reward))
-        policy.receive(t, selected, under_way.pop(t, []))
+            under_way.setdefault(t + delay, []).append((arm, reward, t))
+        arrived = under_way.pop(t, [])
+        policy.arrived_from = [s for *_, s in arrived]  # for importance weights
+        policy.receive(t, selected, [(arm, reward) for arm, reward, _ in arrived])
         if chances is not None:
             chances.append(policy.chances)
         if phases is not None:

@@ -111,9 +111,11 @@ def program(policy, key, horizon, tables, fractions, penalties, plays):
     shape, real = tables[0].shape[1:], jnp.result_type(float)
     counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, real)
     none_waiting = jnp.zeros((LONGEST, *shape), jnp.int32)
-    state = checked_init(policy, SimpleNamespace(delay=SimpleNamespace(immediate=False), random_ties=False), shape)
+    state = checked_init(
+        policy, SimpleNamespace(delay=SimpleNamespace(immediate=False), random_ties=False, groups=()), shape
+    )
     squares = sums if policy.wants_squares else None
-    waiting = none_waiting, none_waiting.astype(real), none_waiting.astype(real)
+    waiting = (none_waiting, *[none_waiting.astype(real)] * 3)
 
     def step(carry, now):
         pulls, (received, total, squares), waiting, state = carry
@@ -128,9 +130,10 @@ def program(policy, key, horizon, tables, fractions, penalties, plays):
         pulls = pulls + selected.astype(jnp.int32)
         places = jnp.arange(LONGEST, dtype=jnp.int32).reshape((-1,) + (1,) * len(shape))
         here = selected[None] & (places == delay[None])
-        terms = jnp.ones((1, *shape), jnp.int32), reward[None], reward[None] ** 2
+        weighted = (1.0 - reward) / jnp.where(selected, chances, 1.0)
+        terms = jnp.ones((1, *shape), jnp.int32), reward[None], reward[None] ** 2, weighted[None]
         waiting = [old + jnp.where(here, term, jnp.zeros_like(term)) for old, term in zip(waiting, terms, strict=True)]
-        arrived = Arrived(waiting[0][0], waiting[1][0])
+        arrived = Arrived(waiting[0][0], waiting[1][0], waiting[3][0])
         received, total = received + arrived.count, total + arrived.total
         squares = None if squares is None else squares + waiting[2][0]
         waiting = tuple(jnp.concatenate([old[1:], jnp.zeros_like(old[:1])]) for old in waiting)
@@ -244,8 +247,10 @@ def reference_rounds(kind, script, cell, run, key=0, horizon=None, sd=None, **pa
         selected = policy.select(t, available)
         for k in selected:
             if delays[k] < LONGEST:
-                waiting.setdefault(t + delays[k], []).append((k, rewards[k]))
-        policy.receive(t, selected, waiting.pop(t, []))
+                waiting.setdefault(t + delays[k], []).append((k, rewards[k], t))
+        arrived = waiting.pop(t, [])
+        policy.arrived_from = [s for *_, s in arrived]  # for importance weights
+        policy.receive(t, selected, [(k, reward) for k, reward, _ in arrived])
         yield sorted(selected), policy
 
 
@@ -262,7 +267,7 @@ def compare(kind, script, runs, key=0, horizon=None, rounds=None, **parameters):
         for t, (arms, policy) in zip(range(rounds or len(selected)), theirs, strict=False):
             mine = np.flatnonzero(selected[t]).tolist()
             assert mine == arms, f"instance {cell}, run {run}, round {t + 1}: {mine}, not {arms}"
-            expected.append(policy.chances if kind in PROPORTIONAL else selected[t])
+            expected.append(policy.chances if kind in PROPORTIONAL else getattr(policy, "stated", selected[t]))
         np.testing.assert_allclose(chances[: len(expected)], expected, atol=2e-5)
         if ours[2] is not None:
             assert ours[2][:, cell, run].tolist() == policy.phase_rounds
@@ -272,4 +277,5 @@ def compare(kind, script, runs, key=0, horizon=None, rounds=None, **parameters):
 def is_binary(kind, parameters):
     """Whether a policy wants rewards of 0 and 1."""
     gaussian = parameters.get("sd") is not None
-    return not gaussian and (kind in BINARY or "thompson" in (parameters.get("base"), parameters.get("black_box")))
+    inner = parameters.get("base"), parameters.get("black_box")
+    return not gaussian and (kind in BINARY or any(name in BINARY for name in inner))

@@ -20,6 +20,7 @@ from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.policies.base import Policy
 
 SEVERAL = 2
+AWAKE = [(world.STEADY, 0), (world.STEADY, 1), (world.LATE, 0), (world.TIED, 0)]  # for a policy that needs all arms
 EVERY_RUN = [(world.STEADY, 0), (world.STEADY, 1), *((cell, 0) for cell in range(1, 5))]
 FEW_RUNS = [(world.STEADY, 0), (world.MIXED, 0), (world.MIXED, 1)]  # for references that take long
 BOXED = ("fcucb-d", "op-fcucb-d")  # each of their rounds searches a box on a grid
@@ -30,6 +31,10 @@ GIVEN = {
     "ucb-pllp": {"eps": 0.2137},
     "self-regulated": {"alpha": 0.2, "beta": 0.3},
     "fairness-aware-etc": {"rounds_per_arm": 6},
+    "sliding-window-ucb": {"window": 20},
+    "discounted-ucb": {"discount": 0.93},
+    "discounted-thompson": {"discount": 0.93},
+    "min-probability": {"floor": 0.07},
 }
 KINDS = [*DISTINCT, "f-ts"]  # thompson, too, draws from a stream of its own where it is a base
 ONE = [kind for kind in KINDS if kind not in ("fair-mmab", *TRANSFER)]  # fair-mmab needs fractions below L/K
@@ -49,6 +54,8 @@ def world_of(kind, plays=1, **parameters):
 def check(kind, plays=1, **parameters):
     proportional = isinstance(Policy.registry[kind], type) and "merit" in Policy.registry[kind].parameters()
     runs = FEW_RUNS[: 2 if kind in BOXED else 3] if proportional else EVERY_RUN
+    if kind == "min-probability":
+        runs = AWAKE
     return compare(kind, world_of(kind, plays, **parameters), runs, **parameters)
 
 
@@ -100,6 +107,14 @@ PARAMETERS = [
     ("ucb-pllp", {"alpha": 3.1, "eps": 0.0}),
     ("ucb-pllp", {"alpha": 0.2, "eps": 0.9137, "exploration": 0.05}),
     ("fgreedy-d", {"eps": 0.6, "decay": 0.25}),
+    ("discounted-ucb", {"discount": 0.8, "exploration": 0.3}),
+    ("discounted-ucb", {"discount": 1.0}),
+    ("exp3", {"eta": 0.1, "mix": 0.2}),
+    ("fair-bandits", {"delta": 0.9}),
+    ("min-probability", {"floor": 0.2, "base": "thompson"}),
+    ("min-probability", {"floor": 0.05, "base": "exp3", "eta": 0.05}),
+    ("min-probability", {"floor": 0.1, "base": "tsallis-inf"}),
+    ("min-probability", {"floor": 0.1, "base": "fair-bandits"}),
     ("self-regulated", {"alpha": 0.4, "beta": 0.4, "exploration": 0.3}),
     ("constant-opportunity", {"exploration": 0.3}),
 ]

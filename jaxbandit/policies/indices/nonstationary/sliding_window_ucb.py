@@ -72,6 +72,7 @@ class SlidingWindowUCB(Index, name="sliding-window-ucb"):
         return jnp.where((state.count == 0) & long_ago, jnp.inf, index)
 
     def update(self, state: Window, after: RoundView, selected: Array) -> Window:
+        arrived = Arrived(after.arrived.count, after.arrived.total)
         t = after.random.t.astype(jnp.int32)  # the round of the simulation, the same for all runs
         length = len(state.rounds.count)
 
@@ -79,10 +80,10 @@ class SlidingWindowUCB(Index, name="sliding-window-ucb"):
             return lax.dynamic_update_index_in_dim(kept, new.astype(kept.dtype), t % length, 0)
 
         # The rounds that leave are read after this round is written, so that XLA updates the arrays in place.
-        rounds = jax.tree.map(put, state.rounds, after.arrived)
+        rounds = jax.tree.map(put, state.rounds, arrived)
         oldest = (t + 1) % length  # round t - w
         left = jax.tree.map(lambda kept: lax.dynamic_index_in_dim(kept, oldest, keepdims=False), rounds)
-        count = state.count + after.arrived.count - left.count
-        total = sums.add(sums.add(state.total, after.arrived.total), -left.total)
+        count = state.count + arrived.count - left.count
+        total = sums.add(sums.add(state.total, arrived.total), -left.total)
         total = jax.tree.map(lambda part: jnp.where(count == 0, 0.0, part), total)  # no rounding stays behind
         return Window(rounds, count, total, jnp.where(selected, t, state.last_selected))
