@@ -91,13 +91,22 @@ class World:
         changes = self.changes
         if changes is None:
             return self
-        span = jnp.searchsorted(changes.first_rounds, t, side="right").astype(jnp.int32) - 1
+        span = _last_at_most(changes.first_rounds, t)
         leaves, structure = jax.tree.flatten(dataclasses.replace(self, changes=None))
         for place, rows in zip(changes.places, changes.leaves, strict=True):
             arms = len(rows) // len(changes.first_rounds)
             leaves[place] = lax.dynamic_slice_in_dim(rows, span * arms, arms)
         world: World = jax.tree.unflatten(structure, leaves)
         return world
+
+
+def _last_at_most(increasing: Array, t: Array) -> Array:
+    """The place of the last number that is at most t, or 0, int32; by bisection, in operations that kernels contain."""
+    place, count = jnp.zeros((), jnp.int32), len(increasing)
+    for step in reversed([1 << bit for bit in range(count.bit_length())]):
+        further = jnp.minimum(place + step, count - 1)
+        place = jnp.where(lax.dynamic_index_in_dim(increasing, further, keepdims=False) <= t, further, place)
+    return place
 
 
 def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest") -> World:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -61,11 +61,11 @@ class Recorder:
         stops, here = len(chunk.rounds), chunk.recorded
         if not stops:
             return
-        counted, counts = self._block.counted(), _in_float64(chunk.counts)
+        counted, counts, kept = self._block.counted(), _in_float64(chunk.counts), self._kept_stops(chunk)
         if self._result_shape.pulls_mean:
             with jax.enable_x64(True):
                 bits = count_bits(chunk.last)
-                parts = _counts_at(self._parts, bits, counts, counted, np.int64(stops))
+                parts = _counts_at(self._parts, bits, counts, counted, np.int64(stops), kept)
             self._pulls.append(self._block.summed(np.asarray(parts)[:, :stops][:, here]))
         if self._result_shape.metrics:
             self._take_metrics(chunk, counts, counted)
@@ -88,6 +88,7 @@ class Recorder:
                 np.int64(stops),
                 self._deficits_ever,
                 before,
+                self._kept_stops(chunk),
             )
         self._before = chunk
         made = self._block.summed(np.asarray(sums)[:, :, :stops][:, :, here])
@@ -181,6 +182,12 @@ class Recorder:
             inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
         return dataclasses.replace(inputs, sums={name: _in_float64(values) for name, values in chunk.sums.items()})
 
+    def _kept_stops(self, chunk: Chunk) -> np.ndarray | None:
+        """Which stops are recorded, bool `[STOPS]`, where means change; None where all are."""
+        if self._ground_truth.path is None:
+            return None
+        return np.append(chunk.recorded, np.zeros(len(chunk.stops) - len(chunk.recorded), bool))
+
     def _stop_before(self, chunk: Chunk) -> tuple[Array, Array | np.ndarray] | None:
         """The counts and the metrics at the stop before a chunk, where means change; else None."""
         if self._ground_truth.path is None:
@@ -208,6 +215,15 @@ def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
     return policy.phase_rounds(state, rounds)
 
 
+def _if_kept(place: Array, kept_stops: Array | np.ndarray | None, compute: Callable[[], Array]) -> Array:
+    """What a stop adds to moments; zeros at a stop that is not recorded."""
+    if kept_stops is None:
+        return compute()
+    made = jax.eval_shape(compute)
+    kept = lax.dynamic_index_in_dim(jnp.asarray(kept_stops), place, keepdims=False)
+    return lax.cond(kept, compute, lambda: jnp.zeros(made.shape, made.dtype))
+
+
 def _in_float64(values: Array) -> Array:
     """The values on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
     if all(device.platform in _EXACT for device in values.devices()):
@@ -219,11 +235,19 @@ _EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
 
 
 @functools.partial(jax.jit, static_argnames=("parts", "bits"))
-def _counts_at(parts: int, bits: int, counts: Array, counted: np.ndarray, recorded: np.int64) -> Array:
-    """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`."""
+def _counts_at(
+    parts: int,
+    bits: int,
+    counts: Array,
+    counted: np.ndarray,
+    recorded: np.int64,
+    kept_stops: np.ndarray | None,
+) -> Array:
+    """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`; 0 at stops that are not kept."""
 
     def count(place: Array, sums: Array) -> Array:
-        made = count_parts(lax.dynamic_slice_in_dim(counts, place, 1), counted, parts, bits)
+        one = lax.dynamic_slice_in_dim(counts, place, 1)
+        made = _if_kept(place, kept_stops, lambda: count_parts(one, counted, parts, bits))
         return lax.dynamic_update_slice(sums, made, (0, place, 0, 0, 0))
 
     return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
@@ -240,6 +264,7 @@ def _metrics_at(
     recorded: np.int64,
     deficits_ever: dict[str, Array | np.ndarray],
     stop_before: tuple[Array, Array | np.ndarray] | None,
+    kept_stops: np.ndarray | None,
 ) -> tuple[Array, Array, dict[str, Array | np.ndarray], Array | None]:
     """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
@@ -255,8 +280,8 @@ def _metrics_at(
 
     def judge(place: Any, carry: Any) -> Any:
         sums, values, deficits_ever, curves = carry
-        before = integer_parts(values, counted, parts)[:, :, None]
         last = jnp.maximum(place - 1, 0)
+        before = _if_kept(last, kept_stops, lambda: integer_parts(values, counted, parts)[:, :, None])
         sums = lax.dynamic_update_slice(sums, before, (0, 0, last, 0, 0))
         if kept:
             own = jnp.stack([values[names.index(name)] for name in kept])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -114,6 +114,8 @@ class Walk:
         every: the number of rounds between two steps; the first step is in round 1 + every.
         low, high: the ends of the interval.
         key: the key with which steps are drawn.
+        last, length: as in `ChangingMeans`.
+        paths: the path that was drawn last, by T.
     """
 
     first: np.ndarray
@@ -124,8 +126,15 @@ class Walk:
     key: Any
     last: int = 1
     length: None = None
+    paths: dict[int, MeanPath] = field(default_factory=dict, compare=False, repr=False)  # drawn before, by T
 
     def until(self, horizon: int) -> MeanPath:
+        if horizon not in self.paths:
+            self.paths.clear()
+            self.paths[horizon] = self._drawn(horizon)
+        return self.paths[horizon]
+
+    def _drawn(self, horizon: int) -> MeanPath:
         from scipy.special import ndtri  # late: `import jaxbandit` does not need it
 
         arms, instances = self.first.shape

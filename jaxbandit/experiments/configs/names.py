@@ -11,6 +11,7 @@ from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.experiments.configs import installed_configs
 from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Alias, Policy
 from jaxbandit.policies.make_policy import is_plain_index
 
@@ -82,7 +83,7 @@ def list_metrics() -> list[str]:
         >>> "unfairness" in jb.list_metrics()
         True
     """
-    return list(METRICS)
+    return [*METRICS, *INSTANCE_NUMBERS]
 
 
 def list_configs() -> list[str]:
@@ -125,6 +126,8 @@ def in_a_line(kind: str, name: str) -> str:
     if kind == "configs":
         return installed_configs.about_config(name)
     if kind == "metrics":
+        if name in INSTANCE_NUMBERS:
+            return (INSTANCE_NUMBERS[name][0].__doc__ or "").partition("\n")[0]
         return METRICS[name].summary
     found = _REGISTRIES[kind][name]
     text = found.summary if isinstance(found, Alias) else found.own_docstring()

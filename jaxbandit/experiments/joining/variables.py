@@ -24,7 +24,7 @@ def check_same_problem(first: xr.Dataset, second: xr.Dataset) -> None:
     for name in first.dims:
         if name not in _CHECKED and name in second.dims:
             _check_equal(first[name], second[name], "simulation.record" if name == "round" else str(name))
-    for name in ("means", "fractions", "penalties", "opportunities"):
+    for name in ("means", "means_of_round", "fractions", "penalties", "opportunities"):
         if name in first and name in second and "policy" not in (*first[name].dims, *second[name].dims):
             _check_equal(first[name], second[name], f"problem.{name}")
 

@@ -115,7 +115,7 @@ def test_an_agent_runs_in_programs_of_ones_own():
 # Some of their defaults or of their scores depend on T.
 NEED_THE_HORIZON = (
     *("explore-then-commit", "moss", "successive-elimination", "opse", "naive", "t-fucb", "fcucb-d", "op-fcucb-d"),
-    *("constant-opportunity", "fairness-aware-etc", "self-regulated"),
+    *("constant-opportunity", "fairness-aware-etc", "self-regulated", "exp3"),
 )
 
 
