@@ -38,5 +38,7 @@ def test_links_and_configs_exist(page):
 @pytest.mark.parametrize("name", ["changing-means", "groups", "welfare", "chances"])
 def test_configs_run(name, tmp_path):
     config = DOCS.parent / "configs" / "beyond" / f"{name}.toml"
-    assert main(["run", str(config), "--out", str(tmp_path), "--set", "simulation.seeds=2", "--quiet", "--no-html"]) == 0
+    assert (
+        main(["run", str(config), "--out", str(tmp_path), "--set", "simulation.seeds=2", "--quiet", "--no-html"]) == 0
+    )
     assert list(tmp_path.rglob("*.png"))

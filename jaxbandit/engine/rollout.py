@@ -357,14 +357,15 @@ def play_on(
     def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, dict[str, Array]]]:
         before, state = carry
 
-        def one_round(before: Array, carry: tuple[World, State]) -> tuple[World, State]:
-            (now, state), quota_before, quota_now = carry, None, None
+        now = world.in_round(stop)
+
+        def one_round(before: Array, state: State) -> State:
+            quota_before = quota_now = None
             if quotas is not None:
                 quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
-            return now, play(policy, now, state, before + 1, horizon, quota_before, quota_now, key)[0]
+            return play(policy, now, state, before + 1, horizon, quota_before, quota_now, key)[0]
 
-        # The world is carried along, so that what changes in it is computed once per stop, not in each round.
-        _, state = lax.fori_loop(before, stop, one_round, (world.in_round(stop), state))
+        state = lax.fori_loop(before, stop, one_round, state)
         return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
 
     (_, state), (pulls, recorded) = lax.scan(chunk, (first, state), stops)

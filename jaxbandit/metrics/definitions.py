@@ -158,32 +158,21 @@ def required_sums(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sum_name for name in names for sum_name in METRICS[name].sums))
 
 
-def compute_metrics(
-    names: Sequence[str], counts: Array, inputs: MetricInputs, before: tuple[Array, Mapping[str, Array]] | None = None
-) -> dict[str, Array]:
+def compute_metrics(names: Sequence[str], counts: Array, inputs: MetricInputs) -> dict[str, Array]:
     """Metrics of a block of runs. Traceable; in float64 where 64-bit types are enabled.
 
     Args:
         names: names of `METRICS`.
         counts: N_k, `[R, K, C, S]`.
         inputs: of the block's C instances and the R rounds at which runs were counted.
-        before: where means change, R is 1: the counts at the stop before, and the metrics there; None at round 0.
 
     Returns:
         By name, float `[R, C, S]`.
     """
     counts, inputs = jnp.asarray(counts), jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), inputs)
     with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
-        made = {}
-        for name in names:
-            metric = METRICS[name]
-            if inputs.span is None or not metric.adds_up:
-                made[name] = metric.compute(counts, inputs)
-            elif before is None:
-                made[name] = metric.compute(counts, inputs.of_span())
-            else:
-                made[name] = before[1][name] + metric.compute(counts - before[0], inputs.of_span())
-        return made
+        known = inputs.totals
+        return {name: known[name] if name in known else METRICS[name].compute(counts, inputs) for name in names}
 
 
 def metric_inputs(
@@ -220,6 +209,7 @@ def metric_inputs(
         "opportunities": None if opportunities is None else opportunities[..., None],
         "optimal_utility": best,
         "sums": sums or {},
+        "totals": {},
     }
     arms = 0 if ground_truth.fractions is None else len(means)
     exact = _quota_rows(quota, 0, arms) if arms else None

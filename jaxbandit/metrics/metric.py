@@ -54,6 +54,7 @@ class MetricInputs:
             None where no metric needs it.
         sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
         p_mean: the exponent of `p_mean_regret`, `[1, 1, 1, 1]`; None if no metric needs it.
+        totals: where means change, the metrics that add up spans, by name, `[R, C, S]`.
         span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
             round 1 until `at_round` picks a stop.
         plays: L.
@@ -70,6 +71,7 @@ class MetricInputs:
     optimal_utility: Array | None
     sums: Mapping[str, Array]
     p_mean: Array | None
+    totals: Mapping[str, Array]
     span: Span | None
     plays: int = static(1)
     groups: tuple[tuple[int, ...], ...] = static(())
@@ -81,7 +83,8 @@ class MetricInputs:
             return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
 
         rows = {
-            name: row(getattr(self, name)) for name in ("t", "quota", "group_quota", "optimal_utility", "sums", "span")
+            name: row(getattr(self, name))
+            for name in ("t", "quota", "group_quota", "optimal_utility", "sums", "totals", "span")
         }
         made = dataclasses.replace(self, **rows)
         return made if made.span is None else made.with_means(made.span.means[0])

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from on_devices import CASES, simulate
 
-from jaxbandit.engine.batch import recorder, sharding
+from jaxbandit.engine.batch import sharding, span_totals
 
 FAST = ["lanes"]
 
@@ -75,7 +75,7 @@ def test_blocks_of_few_vectors_give_the_same(name, blocks):
 def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch):
     """As on a TPU; here a CPU that is taken for one."""
     moved, expected = [], simulate("lanes")
-    monkeypatch.setattr(recorder, "_EXACT", frozenset())
+    monkeypatch.setattr(span_totals, "_EXACT", frozenset())
     monkeypatch.setattr(jax, "device_put", lambda values, device: moved.append(device) or values)
     xr.testing.assert_identical(simulate("lanes").drop_attrs(), expected.drop_attrs())
     assert {device.platform for device in moved} == {"cpu"}

@@ -11,7 +11,9 @@ CHUNK = 10_000  # runs at once
 def simulate(policy, instance, groups, T, runs, seed):
     """The mean of N_k(T) and its standard error."""
     rng = np.random.default_rng(seed)
-    pulls = np.concatenate([play(policy, instance, groups, T, min(CHUNK, runs - n), rng) for n in range(0, runs, CHUNK)])
+    pulls = np.concatenate(
+        [play(policy, instance, groups, T, min(CHUNK, runs - n), rng) for n in range(0, runs, CHUNK)]
+    )
     return pulls.mean(axis=0), pulls.std(axis=0, ddof=1) / np.sqrt(runs)
 
 
@@ -155,7 +157,9 @@ class FairBandits(Brain):
     def after(self, t, arm, count, total):
         m = self.S / np.maximum(self.M, 1)
         width = np.sqrt(np.log((np.pi * (t + 1)) ** 2 / (3 * self.given["delta"])) / (2 * np.maximum(self.M, 1)))
-        self.low, self.high = (np.where(count > 0, m + sign * width, old) for sign, old in ((-1, self.low), (1, self.high)))
+        self.low, self.high = (
+            np.where(count > 0, m + sign * width, old) for sign, old in ((-1, self.low), (1, self.high))
+        )
 
 
 class CalibratedThompson(Brain):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core.rationals import Quota
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
+from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float64
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.environment.delays import NEVER
@@ -47,7 +47,9 @@ class Recorder:
         self._pulls: list[np.ndarray] = []  # a call's digits of counts `[3, rounds, K, rows]`
         self._recorded = 0
         self._values: Array | None = None
-        self._before: Chunk | None = None  # the last chunk with a stop, where means change
+        self._spans: SpanTotals | None = None
+        if self._ground_truth.path is not None:
+            self._spans = SpanTotals(result_shape.metrics, self._ground_truth, block)
         self._deficits_ever: dict[str, Array | np.ndarray] = {}
 
     def take(self, chunk: Chunk) -> None:
@@ -58,25 +60,27 @@ class Recorder:
         """
         if self._result_shape.traced and chunk.state is not None:
             self._take_trace(chunk)
-        stops, here = len(chunk.rounds), chunk.recorded
-        if not stops:
+        if len(chunk.rounds) and self._spans is not None:
+            chunk = self._spans.recorded_alone(chunk)
+        recorded = len(chunk.rounds)
+        if not recorded:
             return
-        counted, counts, kept = self._block.counted(), _in_float64(chunk.counts), self._kept_stops(chunk)
+        counted, counts = self._block.counted(), in_float64(chunk.counts)
         if self._result_shape.pulls_mean:
             with jax.enable_x64(True):
                 bits = count_bits(chunk.last)
-                parts = _counts_at(self._parts, bits, counts, counted, np.int64(stops), kept)
-            self._pulls.append(self._block.summed(np.asarray(parts)[:, :stops][:, here]))
+                parts = _counts_at(self._parts, bits, counts, counted, np.int64(recorded))
+            self._pulls.append(self._block.summed(np.asarray(parts)[:, :recorded]))
         if self._result_shape.metrics:
             self._take_metrics(chunk, counts, counted)
-        self._recorded += int(here.sum())
+        self._recorded += recorded
 
     def _take_metrics(self, chunk: Chunk, counts: Array, counted: np.ndarray) -> None:
         """Compute the metrics of a chunk, and keep their sums; of some, every value."""
-        stops, here, kept = len(chunk.rounds), chunk.recorded, self._result_shape
+        recorded, kept = len(chunk.rounds), self._result_shape
         if not self._deficits_ever:
             self._deficits_ever = {name: np.full(chunk.counts.shape[2:], -np.inf) for name in kept.deficits}
-        inputs, before = self._inputs(chunk), self._stop_before(chunk)
+        inputs = self._inputs(chunk)
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
             sums, self._values, self._deficits_ever, curves = _metrics_at(
                 kept.metrics,
@@ -85,20 +89,17 @@ class Recorder:
                 counts,
                 inputs,
                 counted,
-                np.int64(stops),
+                np.int64(recorded),
                 self._deficits_ever,
-                before,
-                self._kept_stops(chunk),
             )
-        self._before = chunk
-        made = self._block.summed(np.asarray(sums)[:, :, :stops][:, :, here])
+        made = self._block.summed(np.asarray(sums)[:, :, :recorded])
         if not chunk.last:  # programs are compiled on round 0, in which no metric has to be defined
             made = np.zeros_like(made)
-        self._check(made[-1], chunk.rounds[here])
+        self._check(made[-1], chunk.rounds)
         self._sums.append(made)
-        rounds = slice(self._recorded, self._recorded + int(here.sum()))
+        rounds = slice(self._recorded, self._recorded + recorded)
         for name, curve in zip(kept.runs, () if curves is None else np.asarray(curves), strict=True):
-            self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:stops][here]))
+            self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:recorded]))
 
     def _take_trace(self, chunk: Chunk) -> None:
         """Keep the selections of a chunk: no arm as -1, its reward as NaN, a delay that never ends as -1."""
@@ -168,35 +169,10 @@ class Recorder:
 
     def _inputs(self, chunk: Chunk) -> MetricInputs:
         """The inputs of the metrics beside the counts, for each cell."""
-        last, before = self._before, None
-        if last is not None and self._ground_truth.path is not None:
-            place, quota = len(last.rounds) - 1, last.quota
-            owed = None if quota is None else Quota(quota.floor[place], quota.fraction[place], None)
-            before = int(last.rounds[-1]), owed
-        names, truth = self._result_shape.metrics, self._ground_truth
-        inputs = definitions.metric_inputs(
-            names, chunk.stops, truth, chunk.quota, None, before, self._result_shape.p_mean
-        )
-        if len(self._ground_truth.means[0]) < chunk.counts.shape[-2]:
-            places = self._block.places()
-            inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
-        return dataclasses.replace(inputs, sums={name: _in_float64(values) for name, values in chunk.sums.items()})
-
-    def _kept_stops(self, chunk: Chunk) -> np.ndarray | None:
-        """Which stops are recorded, bool `[STOPS]`, where means change; None where all are."""
-        if self._ground_truth.path is None:
-            return None
-        return np.append(chunk.recorded, np.zeros(len(chunk.stops) - len(chunk.recorded), bool))
-
-    def _stop_before(self, chunk: Chunk) -> tuple[Array, Array | np.ndarray] | None:
-        """The counts and the metrics at the stop before a chunk, where means change; else None."""
-        if self._ground_truth.path is None:
-            return None
-        stop, values = self._before, self._values
-        if stop is None or values is None:
-            zeros = np.zeros((len(self._result_shape.metrics), *chunk.counts.shape[2:]))
-            return jnp.zeros_like(_in_float64(chunk.counts[:1])), zeros
-        return _in_float64(stop.counts[len(stop.rounds) - 1 :][:1]), values
+        p_mean, totals = self._result_shape.p_mean, {} if self._spans is None else self._spans.totals
+        inputs = cell_inputs(self._result_shape.metrics, chunk, self._ground_truth, self._block, p_mean=p_mean)
+        sums = {name: in_float64(values) for name, values in chunk.sums.items()}
+        return dataclasses.replace(inputs, sums=sums, totals=totals)
 
 
 def _runs_first(values: np.ndarray) -> np.ndarray:
@@ -215,39 +191,12 @@ def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
     return policy.phase_rounds(state, rounds)
 
 
-def _if_kept(place: Array, kept_stops: Array | np.ndarray | None, compute: Callable[[], Array]) -> Array:
-    """What a stop adds to moments; zeros at a stop that is not recorded."""
-    if kept_stops is None:
-        return compute()
-    made = jax.eval_shape(compute)
-    kept = lax.dynamic_index_in_dim(jnp.asarray(kept_stops), place, keepdims=False)
-    return lax.cond(kept, compute, lambda: jnp.zeros(made.shape, made.dtype))
-
-
-def _in_float64(values: Array) -> Array:
-    """The values on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
-    if all(device.platform in _EXACT for device in values.devices()):
-        return values
-    return jax.device_put(values, jax.local_devices(backend="cpu")[0])
-
-
-_EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})
-
-
 @functools.partial(jax.jit, static_argnames=("parts", "bits"))
-def _counts_at(
-    parts: int,
-    bits: int,
-    counts: Array,
-    counted: np.ndarray,
-    recorded: np.int64,
-    kept_stops: np.ndarray | None,
-) -> Array:
-    """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`; 0 at stops that are not kept."""
+def _counts_at(parts: int, bits: int, counts: Array, counted: np.ndarray, recorded: np.int64) -> Array:
+    """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`."""
 
     def count(place: Array, sums: Array) -> Array:
-        one = lax.dynamic_slice_in_dim(counts, place, 1)
-        made = _if_kept(place, kept_stops, lambda: count_parts(one, counted, parts, bits))
+        made = count_parts(lax.dynamic_slice_in_dim(counts, place, 1), counted, parts, bits)
         return lax.dynamic_update_slice(sums, made, (0, place, 0, 0, 0))
 
     return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
@@ -263,14 +212,11 @@ def _metrics_at(
     counted: np.ndarray,
     recorded: np.int64,
     deficits_ever: dict[str, Array | np.ndarray],
-    stop_before: tuple[Array, Array | np.ndarray] | None,
-    kept_stops: np.ndarray | None,
 ) -> tuple[Array, Array, dict[str, Array | np.ndarray], Array | None]:
     """Metrics at the first `recorded` stops; the other stops repeat the last one.
 
     Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that
-    the compiler does not compute metrics twice. `stop_before` has the counts and the metrics at the stop
-    before, where means change; else it is None.
+    the compiler does not compute metrics twice.
 
     Returns:
         The `integer_parts` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
@@ -281,7 +227,7 @@ def _metrics_at(
     def judge(place: Any, carry: Any) -> Any:
         sums, values, deficits_ever, curves = carry
         last = jnp.maximum(place - 1, 0)
-        before = _if_kept(last, kept_stops, lambda: integer_parts(values, counted, parts)[:, :, None])
+        before = integer_parts(values, counted, parts)[:, :, None]
         sums = lax.dynamic_update_slice(sums, before, (0, 0, last, 0, 0))
         if kept:
             own = jnp.stack([values[names.index(name)] for name in kept])
@@ -291,18 +237,11 @@ def _metrics_at(
             name: jnp.where(place > 0, jnp.maximum(ever, last_values[name]), ever)
             for name, ever in deficits_ever.items()
         }
-        own = lax.dynamic_slice_in_dim(counts, place, 1)
-        if stop_before is None:
-            judged = definitions.compute_metrics(names, own, inputs.at_round(place))
-            return sums, jnp.concatenate([judged[name] for name in names]), deficits_ever, curves
-        old = jnp.where(place > 0, lax.dynamic_slice_in_dim(counts, last, 1), stop_before[0])
-        totals = {name: values[number][None] for number, name in enumerate(names)}
-        judged = definitions.compute_metrics(names, own, inputs.at_round(place), (old, totals))
-        made = jnp.concatenate([judged[name] for name in names])
-        return sums, jnp.where(place < recorded, made, values), deficits_ever, curves  # no stop twice
+        judged = definitions.compute_metrics(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at_round(place))
+        return sums, jnp.concatenate([judged[name] for name in names]), deficits_ever, curves
 
     stops, _, cells, lanes = counts.shape
     sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
-    values = jnp.zeros((len(names), cells, lanes), jnp.float64) if stop_before is None else stop_before[1]
+    values = jnp.zeros((len(names), cells, lanes), jnp.float64)
     curves = jnp.zeros((len(kept), stops, cells, lanes), jnp.float64) if kept else None
     return lax.fori_loop(0, recorded + 1, judge, (sums, values, deficits_ever, curves))
