@@ -195,8 +195,11 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
     """
     settings.check()
     problems = [problem if one.problem is None else one.problem for one in configurations]
-    metrics, runs = metrics_and_runs(settings, problem)
     different = list(_different(problems))
+    metrics, runs = metrics_and_runs(settings, problem)
+    for one in different:
+        own = metrics_and_runs(settings, one)[0]  # refuses metrics that this problem does not define
+        metrics = [name for name in metrics if name in own]
     for one in different:
         exact_range.check_exact_range(one, settings.horizon, "reward" in definitions.required_sums(metrics))
     prepared = [_prepared(one, own, settings.horizon) for one, own in zip(configurations, problems, strict=True)]

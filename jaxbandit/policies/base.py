@@ -46,6 +46,7 @@ class Policy(Component):
         needs_squares: the policy reads `now.variance`. Default False.
         needs_losses: the policy reads `after.arrived.losses` in `update`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
+        needs_all_arms: the policy refuses problems with sleeping arms. Default False.
         equal_at_first: at first the indices of many arms are equal, so that ties decide much. Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
         phases: the names of the policy's phases, if results should have the number of rounds spent in each phase;
@@ -69,6 +70,7 @@ class Policy(Component):
     needs_squares: ClassVar[bool] = False
     needs_losses: ClassVar[bool] = False
     many_plays: ClassVar[bool] = True
+    needs_all_arms: ClassVar[bool] = False
     equal_at_first: ClassVar[bool] = False
     real_counts: ClassVar[bool] = False
     phases: ClassVar[tuple[str, ...]] = ()
@@ -84,6 +86,9 @@ class Policy(Component):
         Raises:
             InputError: a parameter of the wrong shape, or a problem without what the policy needs.
         """
+        if problem.sleeping and self.needs_all_arms:
+            words = f"left out: {self.name} needs all arms in every round"
+            raise InputError("problem.availability", problem.as_table()["availability"], words)
         if problem.plays > 1 and not self.many_plays:
             raise InputError("problem.plays", problem.plays, f"1 with {self.name}, which selects one arm per round")
         spread: dict[str, object] = {}

@@ -69,22 +69,27 @@ def several_instances(table: Mapping[str, Any]) -> Problem:
 ZERO, LATE, SLEEPING, LOST = range(4)  # the instances of `varied`
 
 
-def varied(table: Mapping[str, Any], plays: int = 1) -> Problem:
-    """Four instances of equal means: with delays of zero, with late rewards, with sleeping arms, with lost rewards."""
+def varied(table: Mapping[str, Any], plays: int = 1, sleeping: bool = True) -> Problem:
+    """Four instances of equal means: with delays of zero, with late rewards, with sleeping arms, with lost rewards.
+
+    Where `sleeping` is False, no arm sleeps.
+    """
     means = list(table["means"])
     arms, zero = len(means), [0.0] * len(means)
     late = [float(_LATE[k % len(_LATE)]) for k in range(arms)]
     rounds, awake = [zero, late, zero, [float(NEVER)] * arms], [1.0] * arms
     changes = {"means": [means] * 4, "plays": plays, "delay": GivenDelay(rounds=rounds)}
-    return Problem(**{**table, **changes, "availability": [awake, awake, [0.5] * arms, awake]})
+    awake_in_third = [0.5] * arms if sleeping else awake
+    return Problem(**{**table, **changes, "availability": [awake, awake, awake_in_third, awake]})
 
 
-def two_arms(table: Mapping[str, Any]) -> Problem:
-    """The first two arms: both available, one of them, and each in half of the rounds."""
+def two_arms(table: Mapping[str, Any], sleeping: bool = True) -> Problem:
+    """The first two arms: both available, one of them, and each in half of the rounds; both without `sleeping`."""
     cut: dict[str, Any] = {
         name: value[:2] if isinstance(value, list | tuple) else value for name, value in table.items()
     }
-    return Problem(**{**cut, "means": [cut["means"]] * 3, "availability": [[1.0, 1.0], [1.0, 0.0], [0.5, 0.5]]})
+    awake = [[1.0, 1.0], [1.0, 0.0], [0.5, 0.5]] if sleeping else 1.0
+    return Problem(**{**cut, "means": [cut["means"]] * 3, "availability": awake})
 
 
 @struct

@@ -25,14 +25,14 @@ def arms(subject: Subject) -> None:
 
 
 def sleeping_arms(subject: Subject) -> None:
-    """Only available arms are selected."""
+    """Only available arms are selected; a policy that needs all arms is checked without sleeping arms."""
     _check_defined(subject.varied.rounds, [SLEEPING], "some arms were never available so far")
     _check_counts(subject.varied.rounds, [SLEEPING], 1)
 
 
 def two_arms(subject: Subject) -> None:
     """Two arms, of which one is available, or none."""
-    found = Case.of(subject.policy, cases.two_arms(subject.table)).rounds
+    found = Case.of(subject.policy, cases.two_arms(subject.table, not subject.policy.needs_all_arms)).rounds
     _check_defined(found, slice(None), "there are two arms only, and at times one or none is available")
     _check_counts(found, slice(None), 1)
 
@@ -42,7 +42,7 @@ def several_plays(subject: Subject) -> None:
     if not subject.policy.many_plays:
         raise NotApplicableError("the policy selects one arm per round (`many_plays` is False)")
     try:
-        found = Case.of(subject.policy, cases.varied(subject.table, plays=2)).rounds
+        found = Case.of(subject.policy, cases.varied(subject.table, 2, not subject.policy.needs_all_arms)).rounds
     except InputError as error:
         if error.key == "problem.plays":
             raise NotApplicableError(f"the policy refuses several plays ({error})") from None

@@ -62,7 +62,7 @@ class Subject:
     @functools.cached_property
     def varied(self) -> Case:
         """Delays of zero, late rewards, sleeping arms, and lost rewards."""
-        return Case.of(self.policy, cases.varied(self.table))
+        return Case.of(self.policy, cases.varied(self.table, sleeping=not self.policy.needs_all_arms))
 
     @functools.cached_property
     def first_trace(self) -> Callable[[], str]:

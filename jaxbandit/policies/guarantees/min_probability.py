@@ -41,6 +41,7 @@ class MinProbability(Policy, name="min-probability"):
 
     source: ClassVar[str] = "Chen et al. 2020"
     base_is_any_policy: ClassVar[bool] = True
+    needs_all_arms: ClassVar[bool] = True  # arms that sleep have no least probability
     base: Policy = parameter(UCB1(), doc="the policy whose chances are mixed; any policy")
     floor: Number = parameter(0.0, low=0, high=1, doc="v, the least probability of every arm, at most L / K")
 
@@ -49,9 +50,6 @@ class MinProbability(Policy, name="min-probability"):
         if np.any(np.asarray(self.floor) > most * (1 + 1e-12)):
             words = f"at most L / K = {problem.plays} / {problem.arms}, the number of plays per arm"
             raise InputError("policies.floor", self.floor, words)
-        if problem.sleeping:
-            words = f"left out with {self.name}: arms that sleep have no least probability"
-            raise InputError("problem.availability", problem.as_table()["availability"], words)
         return super().prepare(problem, horizon)
 
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
