@@ -15,7 +15,8 @@ LONG = {
     "penalties": [0.2, 0.3, 0.1, 0.9],
 }
 GAUSSIAN = {"kind": "gaussian", "sd": 0.3}
-RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive", "thompson", "f-ts", "ucb-lp")
+WEIGHTED = ("exp3", "tsallis-inf")  # a draw that tips changes all later chances: runs do not meet again
+RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive", "thompson", "f-ts", "ucb-lp", *WEIGHTED)
 
 
 def final(kind, reward, seeds, horizon=T):
@@ -46,13 +47,16 @@ def test_random_rewards_to_a_million_rounds(kind, reward):
     """On the same numbers the two precisions swap plays whose indices tie in float32, and meet again.
 
     Not so where a draw of the policy's own tips (one run of 16 of Gaussian Thompson ends 2e-4 apart): hence all but
-    a quarter of the runs, and the mean.
+    a quarter of the runs, and the mean. Runs of `WEIGHTED` are other runs: their means agree within 5 standard errors.
     """
     single = final(kind, reward, 16)
     with jax.enable_x64(True):
         double = final(kind, reward, 16)
     assert (single.pulls.sum("arm") == T).all()
     a, b = (results.regret_final.values.ravel() for results in (single, double))
+    if kind in WEIGHTED:
+        assert abs(a.mean() - b.mean()) < 5 * np.hypot(a.std(ddof=1), b.std(ddof=1)) / np.sqrt(len(a))
+        return
     assert np.sum(np.abs(a - b) <= 1e-4 * b) >= 12
     assert abs(a.mean() - b.mean()) <= 1e-4 * b.mean()
 

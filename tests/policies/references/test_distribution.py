@@ -47,6 +47,7 @@ def reference_pulls(kind, rng, problem, runs, horizon):
         )
         for t in range(1, horizon + 1):
             selected = policy.select(t, [True] * len(MEANS))
+            policy.arrived_from = [t] * len(selected)
             policy.receive(t, selected, [(k, float(rng.uniform() < MEANS[k])) for k in selected])
             pulls[run, selected] += 1
     return pulls

@@ -61,7 +61,8 @@ def test_constant_rewards_make_whole_runs_predictable(kind, float64):  # indices
 @pytest.mark.parametrize("kind", PLAIN)
 def test_sleeping_arms_late_feedback_and_two_plays(kind):
     plays = 1 if kind in ONE_PLAY else 2
-    world = problem(plays=plays, availability=AWAKE, delay={"kind": "fixed", "d": 7}, reward="beta")
+    awake = 1.0 if kind == "min-probability" else AWAKE
+    world = problem(plays=plays, availability=awake, delay={"kind": "fixed", "d": 7}, reward="beta")
     # Key 0 gives ucb-v two indices that differ by 7e-21, a reward, which the reference's sum in float64 rounds away.
     assert_same(world, kind, horizon=200, key=int(kind == "ucb-v"))
 
