@@ -1,5 +1,6 @@
 """Policies with groups of arms: their selections against the plain references, their metrics, and what is refused."""
 
+import itertools
 from fractions import Fraction
 
 import jax
@@ -28,14 +29,16 @@ def problem(groups, fractions=None, plays=1, **given):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("groups", GROUPS)
-@pytest.mark.parametrize("fractions", OF_ARMS)
-@pytest.mark.parametrize("plays", [1, 2, 3])
-@pytest.mark.parametrize("kind", BY_GROUPS)
-def test_selections_are_those_of_the_reference(kind, plays, fractions, groups):
+QUICK = [("two groups", "some", 1), ("all arms", "none", 2)]  # in fast tests
+EVERY = list(itertools.product(BY_GROUPS, GROUPS, OF_ARMS, [1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "groups", "fractions", "plays"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case[1:] not in QUICK)) for case in EVERY],
+)
+def test_selections_are_those_of_the_reference(kind, groups, fractions, plays):
     played = problem(groups, OF_ARMS[fractions], plays, delay=LATE if plays == 2 else "none")
-    reference = dict(played.groups.__dict__)
-    assert reference["members"]
     selected = trajectory(played, kind, T, SEEDS)
     zeros = played if played.fractions is not None else played.replace(fractions=0.0)
     for seed in range(SEEDS):
