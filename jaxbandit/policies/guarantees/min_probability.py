@@ -29,7 +29,7 @@ class MinProbability(Policy, name="min-probability"):
     learns from the arms that are selected; its importance weights use p_k. With several plays, L arms are drawn by
     dependent rounding (exactly L arms, arm k with probability p_k). All arms have to be always available.
 
-    Source: Chen, Cuellar, Luo, Modi, Nemlekar & Nikolaidis (2020), "The fair contextual multi-armed bandit", sec. 4.
+    Source: Chen, Cuellar, Luo, Modi, Nemlekar & Nikolaidis (2020), "The fair contextual multi-armed bandit".
 
     Raises:
         InputError: when the simulation starts, if v exceeds L / K, or if arms sleep.

@@ -24,7 +24,7 @@ class CalibratedThompson(ChancePolicy, name="calibrated-thompson"):
     a random number that is 1 with probability r, else 0. The chances that the policy states are those for the drawn x.
     One play per round.
 
-    Source: Liu, Radanovic, Dimitrakakis, Mandal & Parkes (2017), "Calibrated fairness in bandits", sec. 3.
+    Source: Liu, Radanovic, Dimitrakakis, Mandal & Parkes (2017), "Calibrated fairness in bandits".
 
     Raises:
         InputError: when the simulation starts, if rewards can leave [0, 1].
@@ -34,7 +34,7 @@ class CalibratedThompson(ChancePolicy, name="calibrated-thompson"):
         CalibratedThompson()
     """
 
-    source: ClassVar[str] = "Liu et al. 2017, sec. 3"
+    source: ClassVar[str] = "Liu et al. 2017"
     binary_feedback: ClassVar[bool] = True
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
