@@ -13,8 +13,9 @@ T, SEEDS = 150, 16
 FAST = ["ucb1"]
 # Loops and branches where the host has to ask the device how to go on: until every Gamma draw is accepted, until no
 # share is above 1, and for the box optimum.
+_DRAWING = ["thompson", "f-ts", "mp-ts-d", "fgreedy-d", "discounted-thompson", "calibrated-thompson"]
 ASKING = {
-    **dict.fromkeys(["thompson", "f-ts", "mp-ts-d", "fgreedy-d"], (1, 0)),
+    **dict.fromkeys(_DRAWING, (1, 0)),
     **dict.fromkeys(["fcts-d", "fairx-ts", "op-fcts-d"], (2, 0)),
     **dict.fromkeys(["fcucb-d", "fairx-ucb", "op-fcucb-d"], (2, 1)),
 }

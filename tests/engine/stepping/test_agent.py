@@ -26,7 +26,7 @@ def due_rewards(info):
     due = defaultdict(list)
     for t, (arms, rewards, delays) in enumerate(zip(info.arms, info.rewards, info.delays, strict=True)):
         for arm, reward, delay in zip(arms.tolist(), rewards.tolist(), delays.tolist(), strict=True):
-            due[t + delay].append((arm, reward))
+            due[t + delay].append((arm, reward, t))
     return due
 
 
@@ -39,7 +39,11 @@ def assert_selects_as(agent, key, info):
         np.testing.assert_allclose(chances, info.chances[t], atol=1e-5)
         now = due.pop(t, [])
         rng.shuffle(now)
-        for part in np.array_split(np.array(now).reshape(-1, 2), rng.integers(1, 4)):
+        if agent._policy.wants_losses:  # each reward with the chances of its round
+            for arm, reward, s in now:
+                state = agent.observe(state, arm, reward, info.chances[s])
+            continue
+        for part in np.array_split(np.array(now).reshape(-1, 3), rng.integers(1, 4)):
             if len(part):
                 state = agent.observe(state, part[:, 0].astype(int), part[:, 1])
     return state
