@@ -41,7 +41,7 @@ def first_difference(policy, plays, delay, rounds, rng):
         now = due.pop(t, [])
         rng.shuffle(now)
         if now:
-            arms, rewards = np.array(now).T
+            arms, rewards, _ = np.array(now).T
             state = agent.observe(state, arms.astype(int), rewards)
         if t == restart:
             with tempfile.TemporaryDirectory() as folder:
