@@ -56,25 +56,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from jaxbandit import policies
-from jaxbandit.core.component import parameter
-from jaxbandit.core.errors import InputError, ReturnedError, WriteError
-from jaxbandit.core.prng import Stream
-from jaxbandit.core.struct import struct
-from jaxbandit.environment import hard_instances as instances
-from jaxbandit.environment.delays import NEVER, Delay
-from jaxbandit.environment.merit import Merit
-from jaxbandit.environment.opportunities import Opportunity
-from jaxbandit.environment.problem import Problem
-from jaxbandit.environment.rewards import Reward
-from jaxbandit.policies import indices
-from jaxbandit.policies.base import Index, Policy, Rule
-from jaxbandit.policies.make_policy import policy
-from jaxbandit.policies.round_view import RoundView
-
 if TYPE_CHECKING:
-    from jaxbandit import metrics, tuning
+    from jaxbandit import metrics, policies, tuning
+    from jaxbandit.core.component import parameter
+    from jaxbandit.core.errors import InputError, ReturnedError, WriteError
+    from jaxbandit.core.prng import Stream
+    from jaxbandit.core.struct import struct
     from jaxbandit.engine.stepping import Agent, Simulator, load, save
+    from jaxbandit.environment import hard_instances as instances
+    from jaxbandit.environment.delays import NEVER, Delay
+    from jaxbandit.environment.merit import Merit
+    from jaxbandit.environment.opportunities import Opportunity
+    from jaxbandit.environment.problem import Problem
+    from jaxbandit.environment.rewards import Reward
     from jaxbandit.experiments import grids, summary
     from jaxbandit.experiments.configs.names import (
         list_configs,
@@ -93,6 +87,10 @@ if TYPE_CHECKING:
     from jaxbandit.experiments.simulate import simulate
     from jaxbandit.metrics import bounds
     from jaxbandit.metrics.metric import Metric
+    from jaxbandit.policies import indices
+    from jaxbandit.policies.base import Index, Policy, Rule
+    from jaxbandit.policies.make_policy import policy
+    from jaxbandit.policies.round_view import RoundView
 
     __version__: str
 
@@ -143,19 +141,36 @@ __all__ = [
     "tuning",
 ]
 
-# Imported on first use: they import xarray, pandas, matplotlib, tqdm or optax.
+# Every name is imported on first use (PEP 562): `jaxbandit --version` needs no JAX.
 _LAZY_MODULES = {
     "bounds": "jaxbandit.metrics.bounds",
     "grids": "jaxbandit.experiments.grids",
+    "indices": "jaxbandit.policies.indices",
+    "instances": "jaxbandit.environment.hard_instances",
     "metrics": "jaxbandit.metrics",
     "plots": "jaxbandit.experiments.plots.figures",
+    "policies": "jaxbandit.policies",
     "summary": "jaxbandit.experiments.summary",
     "tuning": "jaxbandit.tuning",
 }
 _LAZY_NAMES = {
     "Agent": "jaxbandit.engine.stepping",
+    "Delay": "jaxbandit.environment.delays",
+    "Index": "jaxbandit.policies.base",
+    "InputError": "jaxbandit.core.errors",
+    "Merit": "jaxbandit.environment.merit",
     "Metric": "jaxbandit.metrics",
+    "NEVER": "jaxbandit.environment.delays",
+    "Opportunity": "jaxbandit.environment.opportunities",
+    "Policy": "jaxbandit.policies.base",
+    "Problem": "jaxbandit.environment.problem",
+    "ReturnedError": "jaxbandit.core.errors",
+    "Reward": "jaxbandit.environment.rewards",
+    "RoundView": "jaxbandit.policies.round_view",
+    "Rule": "jaxbandit.policies.base",
     "Simulator": "jaxbandit.engine.stepping",
+    "Stream": "jaxbandit.core.prng",
+    "WriteError": "jaxbandit.core.errors",
     "check_policy": "jaxbandit.experiments.policy_checks.check",
     "combine": "jaxbandit.experiments.joining.combine",
     "dashboard": "jaxbandit.experiments.dashboard.page",
@@ -168,8 +183,11 @@ _LAZY_NAMES = {
     "list_policies": "jaxbandit.experiments.configs.names",
     "list_rewards": "jaxbandit.experiments.configs.names",
     "load": "jaxbandit.engine.stepping",
+    "parameter": "jaxbandit.core.component",
+    "policy": "jaxbandit.policies.make_policy",
     "save": "jaxbandit.engine.stepping",
     "simulate": "jaxbandit.experiments.simulate",
+    "struct": "jaxbandit.core.struct",
 }
 
 

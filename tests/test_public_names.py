@@ -57,7 +57,7 @@ NAMES = [
     "tuning",
 ]
 INTERNAL = ["cli", "core", "engine", "environment", "experiments", "papers"]
-HEAVY = ["h5netcdf", "h5py", "matplotlib", "optax", "pandas", "tqdm", "xarray"]
+HEAVY = ["h5netcdf", "h5py", "jax", "matplotlib", "numpy", "optax", "pandas", "tqdm", "xarray"]
 MODULES = [name for name in NAMES if name.islower() and isinstance(getattr(jb, name), types.ModuleType)]
 CALLABLES = [name for name in NAMES if callable(getattr(jb, name))]
 

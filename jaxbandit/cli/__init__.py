@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
-from jaxbandit.cli.parser import parse
 from jaxbandit.core.errors import InputError, WriteError
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.streams import Notes, print_error, print_note
+from jaxbandit.core.provenance import version
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    parsed = parse(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given == ["--version"]:  # before the parser, which imports JAX for its lists of names
+        print(f"jaxbandit {version()}")
+        return 0
+    from jaxbandit.cli.parser import parse
+
+    parsed = parse(given)
     try:
         with streams.quiet_streams(parsed.quiet), _notes():
             return int(parsed.command(parsed))

@@ -3,6 +3,8 @@
 import contextlib
 import io
 import re
+import subprocess
+import sys
 import tempfile
 import tomllib
 from importlib import metadata
@@ -280,10 +282,13 @@ def test_policies_lists_every_policy_with_its_parameters(capsys):
 
 
 def test_version(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["--version"])
-    assert stopped.value.code == 0
+    assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"jaxbandit {metadata.version('jaxbandit')}\n"
+
+
+def test_the_version_needs_no_jax():
+    program = "import sys; from jaxbandit import cli; cli.main(['--version']); assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
 class Broken(jb.Index):
