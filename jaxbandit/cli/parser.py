@@ -130,6 +130,9 @@ def make_parser() -> _Parser:
         _add_process_arguments(command)
     for command in (run, resume, tune, reproduce):
         command.add_argument("--quiet", action="store_true", help="print nothing but errors")
+        command.add_argument(
+            "--no-cache", action="store_true", help="neither load compiled programs of earlier commands nor keep them"
+        )
     for command in (run, resume, tune, policies, lists):
         command.add_argument(
             "--import",

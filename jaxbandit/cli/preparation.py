@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.xla import compilation_cache
 from jaxbandit.engine.batch import memory, sharding
 from jaxbandit.engine.host import distributed
 
@@ -18,11 +19,15 @@ _LONGEST_NAME = "n" * 200  # longer than the names of the files that are written
 def prepare_machine(parsed: argparse.Namespace) -> None:
     """Check the memory limit, the devices and matplotlib's backend, and join the other processes, if there are any.
 
+    Compiled programs are kept for the next command, except with `--no-cache`.
+
     Raises:
         InputError: one of these cannot be used, or the arguments about processes are wrong.
         ConnectionError: the other processes were not found.
     """
     memory.check_limit()
+    if not parsed.no_cache:
+        compilation_cache.keep_programs()
     if "coordinator" in parsed:
         distributed.connect(parsed.coordinator, parsed.processes, parsed.process_id)
     sharding.check()

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special, stats
 
 from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import to_python
@@ -130,6 +129,8 @@ def _set_of_best(losses: np.ndarray, alpha: float) -> np.ndarray:
 
 def _not_worse_than_all(losses: np.ndarray, alpha: float) -> int:
     """The number of policies that the steps keep; the policies are sorted, the best mean first."""
+    from scipy import special  # late: it takes .4 s to import
+
     near = np.flatnonzero(_near_the_first(losses, alpha))
     losses = losses[near]
     draws, left = _draws(losses), len(near)
@@ -154,6 +155,8 @@ def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.nda
     Where a policy and the first are equal, their difference has a normal distribution, cut off where another policy
     would have had the best mean (all else being the same): the test compares with this distribution.
     """
+    from scipy import stats  # late: it takes .4 s to import
+
     _, instances, seeds = losses.shape
     behind = losses - losses[0]
     mean, error = mean_of_runs(behind)
@@ -175,6 +178,8 @@ def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.nda
 
 def _warn_of_skewness(losses: np.ndarray) -> None:
     """Warn where the mean differences from the first are too skewed for tests that take them as normal."""
+    from scipy import stats  # late: it takes .4 s to import
+
     instances, seeds = losses.shape[1:]
     behind = losses[1:] - losses[0]
     _, error = mean_of_runs(behind)
@@ -195,6 +200,8 @@ def _near_the_first(losses: np.ndarray, alpha: float) -> np.ndarray:
 
     They are those that the steps would remove in any case, at less cost.
     """
+    from scipy import stats  # late: it takes .4 s to import
+
     ratios, _ = _ratios(losses - losses[0])
     limit = stats.t.isf(alpha / max(len(losses) - 1, 1), losses.shape[2] - 1)
     near: np.ndarray = ratios <= limit
@@ -211,6 +218,8 @@ def _ratios(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _normal_score(ratio: float, degrees: int) -> float:
     """The value that a standard normal variable exceeds as rarely as one of Student's t exceeds the ratio."""
+    from scipy import special, stats  # late: it takes .4 s to import
+
     return float(-special.ndtri(stats.t.sf(ratio, degrees)))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib
@@ -92,3 +93,13 @@ def new_figure(rows: int = 1, columns: int = 1, **keywords: Any) -> tuple[Styled
     layout = {"layout": "constrained", "squeeze": False, **keywords}
     figure, axes = plt.subplots(rows, columns, FigureClass=StyledFigure, **layout)
     return figure, axes
+
+
+def save_all(figure: Figure, paths: Iterable[Path]) -> None:
+    """Save a figure to several files, cut to what is drawn. Its layout is computed once, and stays as it is."""
+    with house_style():
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        cut = figure.get_tightbbox().padded(matplotlib.rcParams["savefig.pad_inches"])
+        for path in paths:
+            figure.savefig(path, bbox_inches=cut)

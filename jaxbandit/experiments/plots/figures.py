@@ -20,6 +20,7 @@ from jaxbandit.core.files.output_names import SUFFIXES
 from jaxbandit.experiments.grids.parameters import MOST_SHOWN
 from jaxbandit.experiments.grids.ranking import policy_groups
 from jaxbandit.experiments.plots.arms import pulls
+from jaxbandit.experiments.plots.canvas import save_all
 from jaxbandit.experiments.plots.heat_maps import drawable_families, heat_map, heat_maps
 from jaxbandit.experiments.plots.legends import grid_families
 from jaxbandit.experiments.plots.lines import curves, metrics_with_runs
@@ -80,9 +81,9 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
     check_all_seeds(results)  # before a file is written
     written = []
     for name, figure in figures(results):
-        for path in (Path(folder) / file for file in _files(name)):
-            figure.savefig(path, bbox_inches="tight")
-            written.append(path)
+        paths = [Path(folder) / file for file in _files(name)]
+        save_all(figure, paths)
+        written += paths
         plt.close(figure)
     return written
 

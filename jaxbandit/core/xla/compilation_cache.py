@@ -1,0 +1,75 @@
+"""JAX's persistent compilation cache for the command line: a program that was compiled once is loaded the next time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import platformdirs
+
+_BYTES = 1 << 30  # the most that a folder of programs holds; JAX removes those that were not used for the longest time
+_SECONDS = 0.05  # programs that compile faster are not kept
+_UNUSED_DAYS = 90.0  # folders of other versions and processors are removed after this time without use
+
+
+def keep_programs() -> Path | None:
+    """Let JAX keep compiled programs in a folder of the user's cache, and load them from it.
+
+    A cache that the user has set up or switched off in JAX stays as it is. A folder that cannot be written to means no
+    cache.
+
+    Returns:
+        The folder; None where the user's settings hold or the folder cannot be written to.
+    """
+    settings: Any = jax.config  # its types name no settings
+    if settings.jax_compilation_cache_dir is not None or not settings.jax_enable_compilation_cache:
+        return None
+    folder = Path(platformdirs.user_cache_dir("jaxbandit", appauthor=False)) / _folder_name()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_unused(folder)
+        (folder / "used").touch()
+    except OSError:
+        return None
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    limits = {
+        "jax_compilation_cache_max_size": _BYTES,
+        "jax_persistent_cache_min_compile_time_secs": _SECONDS,
+    }
+    for name, value in limits.items():
+        if name.upper() not in os.environ:
+            jax.config.update(name, value)
+    return folder
+
+
+def _folder_name() -> str:
+    """A name of this version of JAX and of this processor: a program of another one may not run here."""
+    processor = hashlib.sha256(_processor().encode()).hexdigest()[:12]
+    return f"jax-{jax.__version__}-{processor}"
+
+
+def _processor() -> str:
+    """The kind of the processor and the instructions that it has."""
+    kind = f"{platform.machine()} {platform.processor()}"
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # not Linux
+        return kind
+    kept = ("model name", "flags", "Features")
+    return " ".join([kind, *sorted({line for line in lines if line.startswith(kept)})])
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the folders beside this one that no process has used for a long time."""
+    oldest = time.time() - _UNUSED_DAYS * 24 * 3600
+    for other in folder.parent.glob("jax-*"):
+        mark = other / "used"
+        if other != folder and mark.is_file() and mark.stat().st_mtime < oldest:
+            for file in other.iterdir():
+                file.unlink()
+            other.rmdir()
