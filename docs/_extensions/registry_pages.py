@@ -1,0 +1,108 @@
+"""Pages of the reference that are written from the registries: policies, rewards, delays, metrics, the command line."""
+
+from pathlib import Path
+
+import jaxbandit as jb
+from jaxbandit.cli.parser import make_parser
+from jaxbandit.environment.delays import Delay
+from jaxbandit.environment.merit import Merit
+from jaxbandit.environment.opportunities import Opportunity
+from jaxbandit.environment.rewards import Reward
+from jaxbandit.metrics.metric import METRICS
+from jaxbandit.policies.base import Alias, Policy
+
+KINDS = {
+    "rewards": (Reward, "Rewards", "The distributions of rewards: the key `reward` of a problem."),
+    "delays": (Delay, "Delays", "The rounds between a selection and the arrival of its reward: the key `delay`."),
+    "merits": (Merit, "Merit functions", "What the merit of an arm is, given its mean: the key `merit`."),
+    "opportunities": (Opportunity, "Fairness functions", "The shares of the rounds of arms: the key `opportunity`."),
+}
+
+
+def setup(app):
+    """Write the pages before Sphinx reads any; called by Sphinx."""
+    app.connect("config-inited", _write_all)
+    return {"parallel_read_safe": True}
+
+
+def _write_all(app, config):
+    folder = Path(app.srcdir) / "reference" / "generated"
+    folder.mkdir(exist_ok=True)
+    pages = {"policies": _policies(), "metrics": _metrics(), "command-line": _command_line()}
+    pages |= {name: _components(*about) for name, about in KINDS.items()}
+    for name, text in pages.items():
+        _write(folder / f"{name}.md", text)
+
+
+def _write(path, text):
+    """Write a page if it has changed, so that Sphinx reads changed pages only."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def _rst(text):
+    return f"```{{eval-rst}}\n{text}\n```\n"
+
+
+def _anchor(name):
+    return f"({name})=\n"
+
+
+def _summary(component):
+    """The first sentence of a component's docstring, as a cell of a table."""
+    first = component.own_docstring().split("\n\n")[0].replace("\n", " ")
+    return first.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _policies():
+    classes = {name: found for name, found in Policy.registry.items() if not isinstance(found, Alias)}
+    aliases = {name: found for name, found in Policy.registry.items() if isinstance(found, Alias)}
+    indices = set(jb.list_indices())
+    lines = [
+        "# Policies",
+        "",
+        "Every name works in `jb.simulate`, `jb.policy` and as `kind` in a config. An *index* is a policy, too, and can be "
+        "the `base` of policies that take one. `jaxbandit policies NAME` prints the same in a terminal.",
+        "",
+        "| name | what it is |",
+        "|---|---|",
+    ]
+    lines += [f"| [`{name}`](policy-{name}) | {_summary(found)} |" for name, found in sorted(classes.items())]
+    lines += [f"| `{name}` | {found.summary} |" for name, found in sorted(aliases.items())]
+    for title, chosen in (
+        ("Indices", [name for name in classes if name in indices]),
+        ("Other policies", [name for name in classes if name not in indices]),
+    ):
+        lines += ["", f"## {title}", ""]
+        for name in sorted(chosen):
+            found = classes[name]
+            lines += [f"(policy-{name})=", f"### `{name}`", "", _rst(f".. autoclass:: {found.__module__}.{found.__qualname__}")]
+    return "\n".join(lines)
+
+
+def _components(base, title, about):
+    lines = [f"# {title}", "", about, ""]
+    for name, found in base.registry.items():
+        lines += [f"## `{name}`", "", _rst(f".. autoclass:: {found.__module__}.{found.__qualname__}")]
+    return "\n".join(lines)
+
+
+def _metrics():
+    lines = ["# Metrics", "", "The metrics by name, with their units and the keys of a problem that they need.", ""]
+    lines += ["| metric | meaning (unit) | needs |", "|---|---|---|"]
+    for name, metric in METRICS.items():
+        needs = ", ".join(f"`{key}`" for key in metric.needs) or "nothing more"
+        lines.append(f"| `{name}` | {metric.label} | {needs} |")
+    lines += ["", _rst(".. autodata:: jaxbandit.metrics.METRICS\n   :no-value:")]
+    return "\n".join(lines)
+
+
+def _command_line():
+    lines = ["# Command line", ""]
+    parser = make_parser()
+    parser.prog = "jaxbandit"
+    lines += ["```text", parser.format_help().rstrip(), "```", ""]
+    for action in parser._subparsers._group_actions:
+        for name, command in action.choices.items():
+            lines += [f"## `jaxbandit {name}`", "", "```text", command.format_help().rstrip(), "```", ""]
+    return "\n".join(lines)
