@@ -93,7 +93,12 @@ def _metrics():
     for name, metric in METRICS.items():
         needs = ", ".join(f"`{key}`" for key in metric.needs) or "nothing more"
         lines.append(f"| `{name}` | {metric.label} | {needs} |")
-    lines += ["", _rst(".. autodata:: jaxbandit.metrics.METRICS\n   :no-value:")]
+    lines += ["", "t is the round, L the number of plays per round, mu_k the mean reward of arm k, gap_k its distance from the "
+        "largest mean, N_k(t) the number of its selections in rounds 1 to t, tau_k its fraction and A_k its penalty rate; "
+        "(x)+ is max(x, 0). [Metrics](../../concepts/metrics.md) has the same formulas in mathematical notation.", ""]
+    for name, metric in METRICS.items():
+        function = metric.formula
+        lines += [f"## `{name}`", "", _rst(f".. autofunction:: {function.__module__}.{function.__qualname__}\n   :no-index:")]
     return "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     """Fairness-aware ETC: explores all arms, grants opportunities to some of them, then plays the best arm.
 
     It gives their opportunities to the arms whose estimated gap is below the transfer cost. The phases, in order:
+
         "exploration": N plays of each arm. m_k is the mean reward of arm k in this phase.
         "opportunities": each arm whose estimated gap, max_j m_j - m_k, is below the transfer cost lambda_k is played
             until it has floor(T f(m)_k) plays, the first N included; f is the fairness function.

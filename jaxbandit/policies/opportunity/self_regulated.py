@@ -34,6 +34,7 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
 
     The gap of arm k is max_j mu_j - mu_k, lambda_k its transfer cost, and f the fairness function. Gaps and values of f
     are known up to confidence intervals. The phases:
+
         "gaps": plays all arms in turn, until for each arm the gap is known to be at least lambda_k - beta or known to
             be at most lambda_k + beta.
         "fairness function": plays all arms in turn, until f_k is known up to an interval of length alpha for every arm
