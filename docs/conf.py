@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
+    "copied_pages",
     "plain_docstrings",
     "registry_pages",
 ]
@@ -26,7 +27,6 @@ myst_heading_anchors = 3
 nb_execution_mode = "off"  # notebooks show their committed outputs
 default_role = "literal"  # single backticks in docstrings are code
 nitpicky = False
-suppress_warnings = ["myst.xref_missing"] if False else []
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say the types in words

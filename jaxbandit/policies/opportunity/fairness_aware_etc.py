@@ -34,10 +34,10 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
 
     It gives their opportunities to the arms whose estimated gap is below the transfer cost. The phases, in order:
 
-        "exploration": N plays of each arm. m_k is the mean reward of arm k in this phase.
-        "opportunities": each arm whose estimated gap, max_j m_j - m_k, is below the transfer cost lambda_k is played
-            until it has floor(T f(m)_k) plays, the first N included; f is the fairness function.
-        "commitment": the arm of highest m_k in all remaining rounds.
+    - "exploration": N plays of each arm. m_k is the mean reward of arm k in this phase.
+    - "opportunities": each arm whose estimated gap, max_j m_j - m_k, is below the transfer cost lambda_k is played
+      until it has floor(T f(m)_k) plays, the first N included; f is the fairness function.
+    - "commitment": the arm of highest m_k in all remaining rounds.
 
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
     lambda_k) unless the policy has its own.

@@ -35,14 +35,14 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     The gap of arm k is max_j mu_j - mu_k, lambda_k its transfer cost, and f the fairness function. Gaps and values of f
     are known up to confidence intervals. The phases:
 
-        "gaps": plays all arms in turn, until for each arm the gap is known to be at least lambda_k - beta or known to
-            be at most lambda_k + beta.
-        "fairness function": plays all arms in turn, until f_k is known up to an interval of length alpha for every arm
-            whose gap may be below lambda_k.
-        "opportunities": plays each of these arms until it has floor(T f(m)_k) plays, those of the first phases
-            included; m are the mean rewards of the arms.
-        "black box": the index `black_box` selects the arms of the remaining rounds; it sees only the plays and rewards
-            of these rounds.
+    - "gaps": plays all arms in turn, until for each arm the gap is known to be at least lambda_k - beta or known to
+      be at most lambda_k + beta.
+    - "fairness function": plays all arms in turn, until f_k is known up to an interval of length alpha for every arm
+      whose gap may be below lambda_k.
+    - "opportunities": plays each of these arms until it has floor(T f(m)_k) plays, those of the first phases
+      included; m are the mean rewards of the arms.
+    - "black box": the index `black_box` selects the arms of the remaining rounds; it sees only the plays and rewards
+      of these rounds.
 
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
     lambda_k) unless the policy has its own.
