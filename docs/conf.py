@@ -16,8 +16,8 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
     "copied_pages",
+    "mathml",
     "plain_docstrings",
     "registry_pages",
 ]
@@ -25,6 +25,7 @@ exclude_patterns = ["_extensions", "examples"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # notebooks show their committed outputs
+html_math_renderer = "mathml"
 default_role = "literal"  # single backticks in docstrings are code
 nitpicky = False
 
