@@ -34,7 +34,10 @@ autodoc_typehints = "none"  # the docstrings say the types in words
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
-napoleon_custom_sections = [("Parameters", "params_style"), ("Class attributes that a subclass may set", "params_style")]
+napoleon_custom_sections = [
+    ("Parameters", "params_style"),
+    ("Class attributes that a subclass may set", "params_style"),
+]
 
 html_theme = "furo"
 html_title = f"jaxbandit {release}"

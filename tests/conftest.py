@@ -94,3 +94,16 @@ def float64():
     """Run a test in float64."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, for tests of pages; they are skipped where it or Playwright is missing."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra `browser`")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()

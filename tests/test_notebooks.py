@@ -39,9 +39,9 @@ def test_there_is_one_for_each_paper():
     assert papers <= {path.stem for path in NOTEBOOKS}
 
 
-def test_the_readme_lists_them():
-    readme = (FOLDER.parent / "README.md").read_text()
-    assert [path.name for path in NOTEBOOKS if f"notebooks/{path.name}" not in readme] == []
+def test_the_gallery_lists_them():
+    gallery = (FOLDER.parent / "docs" / "gallery" / "index.md").read_text()
+    assert [path.name for path in NOTEBOOKS if f"\nnotebooks/{path.stem}\n" not in gallery] == []
 
 
 def test_the_first_code_cell_installs_the_package(notebook):

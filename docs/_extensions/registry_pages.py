@@ -61,8 +61,8 @@ def _policies():
     lines = [
         "# Policies",
         "",
-        "Every name works in `jb.simulate`, `jb.policy` and as `kind` in a config. An *index* is a policy, too, and can be "
-        "the `base` of policies that take one. `jaxbandit policies NAME` prints the same in a terminal.",
+        "Every name works in `jb.simulate`, `jb.policy` and as `kind` in a config. An *index* is a policy, too, and can "
+        "be the `base` of policies that take one. `jaxbandit policies NAME` prints the same in a terminal.",
         "",
         "| name | what it is |",
         "|---|---|",
@@ -76,7 +76,12 @@ def _policies():
         lines += ["", f"## {title}", ""]
         for name in sorted(chosen):
             found = classes[name]
-            lines += [f"(policy-{name})=", f"### `{name}`", "", _rst(f".. autoclass:: {found.__module__}.{found.__qualname__}")]
+            lines += [
+                f"(policy-{name})=",
+                f"### `{name}`",
+                "",
+                _rst(f".. autoclass:: {found.__module__}.{found.__qualname__}"),
+            ]
     return "\n".join(lines)
 
 
@@ -93,12 +98,20 @@ def _metrics():
     for name, metric in METRICS.items():
         needs = ", ".join(f"`{key}`" for key in metric.needs) or "nothing more"
         lines.append(f"| `{name}` | {metric.label} | {needs} |")
-    lines += ["", "t is the round, L the number of plays per round, mu_k the mean reward of arm k, gap_k its distance from the "
-        "largest mean, N_k(t) the number of its selections in rounds 1 to t, tau_k its fraction and A_k its penalty rate; "
-        "(x)+ is max(x, 0). [Metrics](../../concepts/metrics.md) has the same formulas in mathematical notation.", ""]
+    lines += [
+        "",
+        "t is the round, L the number of plays per round, mu_k the mean reward of arm k, gap_k its distance from the "
+        "largest mean, N_k(t) the number of its selections in rounds 1 to t, tau_k its fraction and A_k its penalty "
+        "rate; (x)+ is max(x, 0). [Metrics](../../concepts/metrics.md) has the same formulas in mathematical notation.",
+        "",
+    ]
     for name, metric in METRICS.items():
         function = metric.formula
-        lines += [f"## `{name}`", "", _rst(f".. autofunction:: {function.__module__}.{function.__qualname__}\n   :no-index:")]
+        lines += [
+            f"## `{name}`",
+            "",
+            _rst(f".. autofunction:: {function.__module__}.{function.__qualname__}\n   :no-index:"),
+        ]
     return "\n".join(lines)
 
 

@@ -1,13 +1,11 @@
 """A browser, results, and their pages in files. Tests of pages in a browser are slow tests."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 import jaxbandit as jb
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HORIZON, SEEDS = 400, 12
 
 
@@ -15,17 +13,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra `browser`")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 class Opened:

@@ -202,25 +202,3 @@ def test_a_rule_that_chooses_by_itself_is_no_base():
 def test_a_horizon_that_float32_cannot_count_is_refused(horizon):
     with pytest.raises(jb.InputError, match="at most 16777216 rounds; enable float64"):
         jb.simulate(PROBLEM, "ucb1", horizon=horizon, seeds=1)
-
-
-@pytest.mark.slow
-def test_the_readme_runs():
-    """The Python examples of the README, one after the other, at a tenth of their size or less."""
-    import pathlib
-    import re
-
-    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) >= 8
-    names = {}
-    smaller = {"10_000": "1_000", "seeds=1000": "seeds=100", "steps=200": "steps=2"}
-    smaller |= {f"{name}=1000": f"{name}=100" for name in ("horizon", "length")}
-    shapes = []
-    for block in blocks:
-        for large, small in smaller.items():
-            block = block.replace(large, small)
-        exec(block, names)
-        shapes.append(names["results"].penalized_regret.shape)
-    assert shapes[0] == (3, 1, 200)
-    assert shapes[-1] == (18, 1, 200)

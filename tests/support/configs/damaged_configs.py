@@ -15,7 +15,7 @@ from hostile_values import CODE, DATES, HOSTILE, NUMBERS, PATHS, RAW, TUNING, WO
 from whole_configs import TUNED, WHOLE
 
 ROOT = Path(__file__).parents[3]
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "command-line.md").read_text()
 
 
 def furnish(folder):
@@ -30,8 +30,8 @@ def furnish(folder):
 
 def written():
     """Configs as people write them, bytes."""
-    readme = max(re.findall(r"```toml\n(.*?)```", README, re.DOTALL), key=len).encode()
-    return [readme, *(path.read_bytes() for path in sorted((ROOT / "configs").glob("*.toml")))]
+    page = max(re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL), key=len).encode()
+    return [page, *(path.read_bytes() for path in sorted((ROOT / "configs").glob("*.toml")))]
 
 
 def damaged(seed, count):
