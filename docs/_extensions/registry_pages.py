@@ -61,7 +61,7 @@ def _policies():
     lines = [
         "# Policies",
         "",
-        "Every name works in `jb.simulate`, `jb.policy` and as `kind` in a config. An *index* is a policy, too, and can "
+        "Every name works in `jb.simulate`, `jb.policy` and as `kind` in a config. An *index* is a policy, too; it can "
         "be the `base` of policies that take one. `jaxbandit policies NAME` prints the same in a terminal.",
         "",
         "| name | what it is |",
