@@ -17,16 +17,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from jaxbandit.core.xla import compat
+from jaxbandit.core.xla.compat import ClosedJaxpr
 from jaxbandit.core.xla.fusion import hidden_true
 from jaxbandit.core.xla.reductions import RowReductions
-from jaxbandit.core.xla.rewriting import rewrite
+from jaxbandit.core.xla.rewriting import as_function, rewrite
 from jaxbandit.core.xla.square_roots import SquareRoots
-
-# Vectors of 512 bits where the processor has them; and no library calls for sums, which a kernel cannot make
-_OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
 
 # fmt: off
 # The operations that such a kernel can contain. Programs with others (sort, scatter, matrix product) stay as they are.
@@ -48,8 +45,7 @@ _within: ContextVar[bool] = ContextVar("_within", default=False)
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
     """`jax.jit(function, **options)`, for a function that calls functions made by `as_one_kernel`."""
-    on_cpu = jax.default_backend() == "cpu"
-    return jax.jit(function, compiler_options=_OPTIONS if on_cpu else None, **options)
+    return jax.jit(function, compiler_options=compat.kernel_options(), **options)
 
 
 def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,10 +64,10 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
         with _inside():
             program, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        if unsupported_operations(program):
-            leaves = jaxpr_as_fun(rewrite(program, (SquareRoots,)))(*jax.tree.leaves(arguments))
+        if unsupported_operations(program) or not compat.kernels_work():
+            leaves = as_function(rewrite(program, (SquareRoots,)))(*jax.tree.leaves(arguments))
             return jax.tree.unflatten(jax.tree.structure(shape), leaves)
-        run = jaxpr_as_fun(rewrite(program, (RowReductions, SquareRoots)))
+        run = as_function(rewrite(program, (RowReductions, SquareRoots)))
 
         @jax.jit
         def kernel(*leaves: Array) -> list[Array]:
@@ -79,7 +75,7 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
         # XLA fails if an argument is never read, or if a single result is split over its threads. So one more result
         # reads all arguments, and another result depends on it.
-        *results, read = (_marked(result) for result in kernel(*jax.tree.leaves(arguments)))
+        *results, read = (compat.marked(result) for result in kernel(*jax.tree.leaves(arguments)))
         least = min(range(len(results)), key=lambda n: results[n].size)
         results[least] = jnp.where(read, results[least], jnp.zeros_like(results[least]))
         return jax.tree.unflatten(jax.tree.structure(shape), results)
@@ -132,11 +128,6 @@ def _inside() -> Iterator[None]:
         yield
     finally:
         _within.reset(token)
-
-
-def _marked(result: Array) -> Array:
-    """The result with the attributes that make XLA compile the call as one function."""
-    return set_xla_metadata(result, inlineable="false", xla_cpu_small_call="true")
 
 
 def unsupported_operations(program: ClosedJaxpr) -> set[str]:

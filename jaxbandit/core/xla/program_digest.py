@@ -18,8 +18,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jax.typing import ArrayLike
+
+from jaxbandit.core.xla.compat import ClosedJaxpr, Jaxpr, Literal
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
 _IGNORED = frozenset(("name", "debug_info", "ctx_mesh"))  # parameters that do not affect the results

@@ -15,9 +15,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.extend.core import ClosedJaxpr, JaxprEqn, jaxpr_as_fun
 
+from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.rewriting import as_function
 
 _ROWS_PER_STEP = 4  # rows that one step of a loop over the rows combines (measured)
 _UNROLLED = 32  # rows up to which the reduction is unrolled; a loop combines more rows
@@ -126,7 +127,7 @@ def _later_larger(a: Row, b: Row) -> Row:
 
 def _elementwise(combine: ClosedJaxpr, axes: int) -> Combine:
     """A combination of scalars as a combination of arrays with `axes` axes."""
-    function: Any = jaxpr_as_fun(combine)
+    function: Any = as_function(combine)
     for _ in range(axes):
         function = jax.vmap(function)
     return lambda a, b: tuple(function(*a, *b))

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import jax
-from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal
+
+from jaxbandit.core.xla import compat
+from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn, Literal
 
 
 class Rule(Protocol):
@@ -37,6 +39,13 @@ def rewrite(program: ClosedJaxpr, rules: Rules) -> ClosedJaxpr:
 
     changed: ClosedJaxpr = jax.make_jaxpr(run)(*program.in_avals)
     return changed
+
+
+def as_function(program: ClosedJaxpr) -> Callable[..., Any]:
+    """The program as a function of its arguments, which returns a list of results."""
+    if compat.as_function is not None:
+        return compat.as_function(program)
+    return lambda *arguments: _evaluated(program, arguments, (), ())
 
 
 def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any], rules: Rules, applied: Sequence[Rule]) -> list[Any]:

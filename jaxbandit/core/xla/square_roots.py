@@ -12,7 +12,8 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.extend.core import JaxprEqn
+
+from jaxbandit.core.xla.compat import JaxprEqn
 
 _SHAPING = frozenset(("broadcast_in_dim", "copy", "expand_dims", "reshape", "slice", "squeeze", "transpose"))
 

@@ -1,0 +1,92 @@
+"""What jaxbandit takes from JAX beyond what JAX promises. Without it everything works, but slower.
+
+A newer JAX may move or remove these names, or refuse the compiler options. Then programs are not compiled as one kernel
+(`cpu_kernel`), and a run may differ in its last bits between blocks of different sizes.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+LOG = logging.getLogger("jaxbandit")
+_TRIED = ("0.10.", "0.11.")  # versions of JAX with which the tests have passed
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+else:
+    try:
+        from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+    except ImportError:
+        _program = jax.make_jaxpr(lambda x: x + 1.0)(0.0)
+        _equation = _program.jaxpr.eqns[0]
+        ClosedJaxpr, Jaxpr = type(_program), type(_program.jaxpr)
+        JaxprEqn, Literal = type(_equation), type(_equation.invars[1])
+
+as_function: Callable[[ClosedJaxpr], Callable[..., Any]] | None
+try:
+    from jax.extend.core import jaxpr_as_fun as as_function
+except ImportError:
+    as_function = None
+
+_mark: Callable[..., Any] | None
+try:
+    from jax.experimental.xla_metadata import set_xla_metadata as _mark
+except ImportError:
+    _mark = None
+
+__all__ = ["ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "as_function", "kernel_options", "kernels_work", "marked"]
+
+# Vectors of 512 bits where the processor has them; and no library calls for sums, which a kernel cannot make
+_OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
+
+
+def kernel_options() -> dict[str, Any] | None:
+    """The options with which kernels are compiled; None where there are none."""
+    return dict(_OPTIONS) if jax.default_backend() == "cpu" and kernels_work() else None
+
+
+def marked(result: Array) -> Array:
+    """The result of a call with the attributes that make XLA compile the call as one function."""
+    assert _mark is not None
+    made: Array = _mark(result, inlineable="false", xla_cpu_small_call="true")
+    return made
+
+
+@functools.cache
+def kernels_work() -> bool:
+    """Whether this JAX compiles a call as one kernel, on CPU. A version that was not tried is tried here."""
+    if _mark is None:
+        why = "jax.experimental.xla_metadata is missing"
+    elif jax.__version__.startswith(_TRIED):
+        return True
+    else:
+        try:
+            made = jax.jit(_small_program, compiler_options=_OPTIONS)(jnp.arange(8.0))
+            if float(made) == 57.0:
+                return True
+            why = "a program gave a wrong result"
+        except Exception as error:  # of any kind: this JAX is not known
+            why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    LOG.warning(
+        "programs are not compiled as one kernel with JAX %s (%s): simulations are slower", jax.__version__, why
+    )
+    return False
+
+
+def _small_program(values: Array) -> Array:
+    """Two results of a marked call, added: 28 + 29 for 0, ..., 7."""
+
+    @jax.jit
+    def sums(values: Array) -> tuple[Array, Array]:
+        total = jnp.sum(values)
+        return total, total + 1.0
+
+    one, other = (marked(result) for result in sums(values))
+    return one + other

@@ -1,0 +1,83 @@
+"""Simulations are right, if slower, where JAX lacks what it does not promise."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.core.xla import compat
+
+POLICIES = ["ucb1", "fair-learn", "hard-threshold-ucb", "lfg", "thompson"]
+PROBLEM = {"means": [0.3, 0.9, 0.7], "fractions": 0.1, "penalties": 0.4, "delay": {"kind": "geometric", "p": 0.3}}
+PROGRAM = """
+import sys
+
+for name in {missing}:
+    sys.modules[name] = None
+sys.path[:0] = {path}
+from test_compat import selections
+
+print(selections())
+"""
+
+
+def selections():
+    """A digest of all selections of some runs."""
+    results = jb.simulate(PROBLEM, POLICIES, horizon=60, seeds=20, trace=True, ties="random", metrics=["unfairness"])
+    return hashlib.sha256(results.arms.values.tobytes() + results.unfairness.values.tobytes()).hexdigest()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "missing", [["jax.extend.core"], ["jax.experimental.xla_metadata"]], ids=lambda names: names[0]
+)
+def test_selections_are_the_same_without(missing):
+    path = [str(Path(__file__).parent), str(Path(jb.__file__).parents[1])]
+    words = [sys.executable, "-c", PROGRAM.format(missing=missing, path=path)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == selections()
+    assert ("not compiled as one kernel" in ended.stderr) == ("jax.experimental.xla_metadata" in missing)
+
+
+@pytest.fixture
+def unknown_version(monkeypatch):
+    """A version of JAX that was not tried."""
+    monkeypatch.setattr(compat, "_TRIED", ())
+    compat.kernels_work.cache_clear()
+    yield
+    compat.kernels_work.cache_clear()
+
+
+def test_a_version_that_was_not_tried_is_tried(unknown_version):
+    assert compat.kernels_work()
+
+
+def test_options_that_are_refused_mean_no_kernels(unknown_version, monkeypatch, caplog):
+    monkeypatch.setattr(compat, "_OPTIONS", {"xla_no_such_option": 1})
+    assert not compat.kernels_work()
+    assert compat.kernel_options() is None
+    assert f"not compiled as one kernel with JAX {jax.__version__}" in caplog.text
+
+
+@pytest.mark.slow
+def test_selections_are_the_same_without_the_options(tmp_path):
+    program = """
+import sys
+from jaxbandit.core.xla import compat
+
+compat._TRIED, compat._OPTIONS = (), {{"xla_no_such_option": 1}}
+sys.path[:0] = {path}
+from test_compat import selections
+
+print(selections())
+"""
+    words = [sys.executable, "-c", program.format(path=[str(Path(__file__).parent)])]
+    root = Path(jb.__file__).parents[1]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd=root)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == selections()
