@@ -40,13 +40,6 @@ def pytest_configure(config):
             jax.config.update(name, value)
 
 
-def pytest_collection_modifyitems(items):
-    """Notebooks are slow tests: each takes some ten seconds."""
-    for item in items:
-        if item.path.suffix == ".ipynb":
-            item.add_marker(pytest.mark.slow)
-
-
 def pytest_unconfigure(config):
     if not hasattr(config, "workerinput"):
         shutil.rmtree(CACHE["jax_compilation_cache_dir"], ignore_errors=True)
