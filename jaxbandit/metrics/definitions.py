@@ -89,8 +89,9 @@ gap_k = max_j mu_j - mu_k, N_k the number of selections in rounds 1 to t, tau_k 
   needs `groups` and `group_fractions`.
 - `nash_regret` (reward, per round): max mu - exp(sum_k N_k log mu_k / t); Barman et al. (2022); when it is named.
 - `p_mean_regret` (reward, per round): max mu - (sum_k N_k mu_k^p / t)^(1/p) with p = `simulation.p_mean`; Barman et al.
-  (2022); when it is named. Both are for one play per round and means >= 0. They are computed per run, so their means
-  over runs are at least those of Barman et al., who take the expectation of each round's reward first.
+  (2022); when it is named. Both are for one play per round and means >= 0; a round in which no arm was available
+  has reward 0. They are computed per run; Barman et al. take the expectation of each round's reward first, so for
+  p <= 1 the means over runs are at least theirs.
 - `price_of_fairness`, one number per instance, when it is named: (best without - best with) / best without, where best
   without is the sum of the L largest mu_k, and best with the largest sum_k mu_k y_k with tau_k <= y_k <= 1 and
   sum_k y_k = L; needs `fractions`.

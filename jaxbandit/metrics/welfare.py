@@ -2,9 +2,10 @@
 
 With one play per round and means >= 0, each of the rounds 1 to t has the mean reward of the arm that was played in it.
 Nash regret compares the best mean with the geometric mean of these, p-mean regret with their power mean of exponent p.
-Both are per round, not summed. They are computed per run and then averaged, so they are at least those of Barman, Khan,
-Maiti & Sawarni (2022), "Fairness and welfare quantification for regret in multi-armed bandits", who take the
-expectation of the reward of each round before the mean over rounds.
+A round in which no arm was available has reward 0. Both are per round, not summed. They are computed per run and then
+averaged. Barman, Khan, Maiti & Sawarni (2022), "Fairness and welfare quantification for regret in multi-armed bandits",
+take the expectation of the reward of each round before the mean over rounds, so for p <= 1 the numbers here are at
+least theirs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def nash_regret(counts: Array, inputs: MetricInputs) -> Array:
     """max_k mu_k - exp(sum_k N_k log mu_k / t) (Barman et al. 2022).
 
     The best mean minus the geometric mean of the mean rewards of rounds 1 to t. It is max_k mu_k in a run that played
-    an arm of mean 0.
+    an arm of mean 0, or in which no arm was available in some round.
     """
     return _power_mean_regret(counts, inputs, jnp.zeros((1, 1, 1)))
 
@@ -35,7 +36,7 @@ def p_mean_regret(counts: Array, inputs: MetricInputs) -> Array:
 
     The best mean minus the power mean, of exponent p, of the mean rewards of rounds 1 to t; p is `simulation.p_mean`.
     For p = 0 it is Nash regret, for p = 1 it is regret per round. For p <= 0, it is max_k mu_k in a run that played an
-    arm of mean 0.
+    arm of mean 0, or in which no arm was available in some round.
     """
     assert inputs.p_mean is not None
     return _power_mean_regret(counts, inputs, inputs.p_mean[0])
@@ -54,7 +55,9 @@ def _power_mean_regret(counts: Array, inputs: MetricInputs, p: Array) -> Array:
     relative = jnp.where(played, log - pivot[:, None], 0.0)
     share = counts / inputs.t
     power = sum_in_order(share * jnp.expm1(p * jnp.where(jnp.isfinite(relative), relative, 0.0)), axis=1)
-    zeros = sum_in_order(jnp.where(played & ~jnp.isfinite(log), share, 0.0), axis=1)  # the share of rounds of mean 0
+    zeros = sum_in_order(jnp.where(played & ~jnp.isfinite(log), share, 0.0), axis=1)
+    idle = (inputs.t - jnp.sum(counts, axis=1, keepdims=True))[:, 0]  # rounds in which no arm was available
+    zeros = zeros + idle / inputs.t[:, 0]  # the share of rounds of reward 0
     safe = jnp.where(p == 0, 1.0, p)
     mean = jnp.exp(pivot + jnp.log1p(jnp.where(p > 0, power - zeros, power)) / safe)
     geometric = jnp.exp(sum_in_order(share * jnp.where(played & jnp.isfinite(log), log, 0.0), axis=1))

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import plain_beyond
 import pytest
 
 import jaxbandit as jb
@@ -10,6 +11,13 @@ T, SEEDS = 300, 4
 CHANGES = [[1, [0.9, 0.1, 0.5]], [37, [0.2, 0.8, 0.5]], [200, [0.4, 0.1, 0.95]]]
 TABLE = [[1, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 1]]
 FRACTIONS = [0.1, "1/7", 0.2]
+
+
+def merit(mu):
+    """The default of `merit = "power"`: 1 + 2 mu^4."""
+    return 1 + 2 * mu**4
+
+
 WALK = {"walk": {"start": [0.5, 0.4, 0.3], "every": 7, "sd": 0.1, "instances": 3}}
 LATE = {"kind": "geometric", "p": 0.3}
 CURVES = ["regret", "r_regret", "awake_regret", "unfairness"]
@@ -20,25 +28,20 @@ def problem(plays=1, **given):
 
 
 def sums_over_rounds(played, results, instance=0):
-    """The metrics after every round, `[seeds, T]`, in plain NumPy."""
-    arms = results.arms.values[0, instance]  # [seeds, T, L]
-    mu, L = played.means_at(np.arange(1, T + 1))[:, :, instance], played.plays
-    chosen = (arms[..., None] == np.arange(3)).sum(axis=2)  # [seeds, T, K]
+    """The metrics after every round, `[seeds, T]`, by the plain functions."""
+    mu, L, tau = played.means_at(np.arange(1, T + 1))[:, :, instance], played.plays, [0.1, 1 / 7, 0.2]
     awake = np.ones((T, 3), bool)
     if played.availability_table is not None:
         awake = np.array(TABLE, bool)[np.arange(T) % len(TABLE)]
-    earned = (chosen * mu).sum(axis=-1)
-    best = np.sort(mu, axis=1)[:, -L:].sum(axis=1)
-    best_awake = np.sort(np.where(awake, mu, 0.0), axis=1)[:, -L:].sum(axis=1)
-    tau = np.array([0.1, 1 / 7, 0.2])
-    gaps = mu.max(axis=1, keepdims=True) - mu
-    missed = tau * np.arange(1, T + 1)[:, None] - chosen.cumsum(axis=1)
-    return {
-        "regret": (best - earned).cumsum(axis=1),
-        "awake_regret": (best_awake - earned).cumsum(axis=1),
-        "r_regret": (gaps * (chosen - tau)).sum(axis=-1).cumsum(axis=1),
-        "unfairness": np.maximum(missed, 0).sum(axis=-1),
-    }
+    made: dict[str, list] = {name: [] for name in CURVES}
+    for arms in results.arms.values[0, instance]:  # of each seed, [T, L]
+        chosen = (arms[..., None] == np.arange(3)).any(axis=1)
+        missed = np.multiply.outer(np.arange(1, T + 1), tau) - chosen.cumsum(axis=0)
+        made["regret"].append(plain_beyond.dynamic_regret(chosen, mu, L))
+        made["awake_regret"].append(plain_beyond.awake_regret(chosen, mu, awake, L))
+        made["r_regret"].append(plain_beyond.dynamic_r_regret(chosen, mu, tau))
+        made["unfairness"].append(np.maximum(missed, 0).sum(axis=1))
+    return {name: np.array(curves) for name, curves in made.items()}
 
 
 @pytest.mark.parametrize("record", ["all", 4, [3, 36, 37, 250]], ids=str)
@@ -72,11 +75,11 @@ def test_fair_chances_are_those_of_the_round():
     names = ["reward_regret", "fairness_regret"]
     results = jb.simulate(played, "uniform-random", horizon=T, seeds=SEEDS, runs=names, metrics=names, trace=True)
     mu = played.means_at(np.arange(1, T + 1))[:, :, 0]
-    fair = np.stack([played.fair_chances(row[:, None])[:, 0] for row in mu])
-    chosen = (results.arms.values[0, 0, :, :, :1] == np.arange(3)).astype(float)  # it states chances 0 and 1
-    lost, apart = ((fair - chosen) * mu).sum(axis=-1), np.abs(fair - chosen).sum(axis=-1)
-    at = results["round"].values - 1
-    expected = np.maximum(lost, 0).cumsum(axis=1)[:, at], apart.cumsum(axis=1)[:, at]
+    at, expected = results["round"].values - 1, ([], [])
+    for arms in results.arms.values[0, 0]:  # a policy of one play states chances 0 and 1
+        stated = (arms == np.arange(3)).astype(float)
+        expected[0].append(plain_beyond.dynamic_reward_regret(stated, mu, merit, 1)[at])
+        expected[1].append(plain_beyond.dynamic_fairness_regret(stated, mu, merit, 1)[at])
     for name, sums in zip(names, expected, strict=True):
         np.testing.assert_allclose(results[f"{name}_runs"].values[0, 0], sums, rtol=1e-5)
 

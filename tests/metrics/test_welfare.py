@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import plain_beyond
 import pytest
 from judging import judge
 
@@ -17,10 +18,8 @@ MEANS = [0.3, 0.9, 0.05, 0.6]
 
 def plain(means, p):
     """max mu minus the p-mean of the means of the rounds, from the list of these means."""
-    best, n = max(MEANS), len(means)
-    if p == 0:
-        return best - math.exp(sum(math.log(mu) for mu in means) / n)
-    return best - (sum(mu**p for mu in means) / n) ** (1 / p)
+    counts = [means.count(mu) for mu in MEANS]
+    return plain_beyond.p_mean_regret(counts, MEANS, len(means), p)
 
 
 @pytest.mark.parametrize("p", [0, 1, 0.5, -1, -30, 1e-9, -1e-9, 40], ids=str)
@@ -35,6 +34,14 @@ def test_p_mean_regret_of_every_round(p):
             expected = [plain(run[:t].tolist(), exponent if abs(exponent) > 1e-6 else 0) for run in rewards]
             np.testing.assert_allclose(results[f"{name}_runs"].values[0, 0, :, place], expected, atol=1e-8)
     assert results.nash_regret.attrs["long_name"] == "Nash regret per round (reward)"
+
+
+@pytest.mark.parametrize(("p", "value"), [(0, 0.8), (-1, 0.8), (1, 0.8 - 0.4), (2, 0.8 - math.sqrt(0.5) * 0.8)])
+def test_a_round_without_available_arms_has_reward_0(p, value):
+    """Rounds 1 and 2 of each 4 have none; in the others arm 1, of mean 0.8, is alone."""
+    problem = jb.Problem([0.2, 0.8], availability={"table": [[0, 0], [0, 0], [0, 1], [0, 1]]})
+    results = jb.simulate(problem, "ucb1", horizon=8, seeds=2, metrics=["p_mean_regret"], p_mean=p)
+    assert results.p_mean_regret.values[0, 0, -1] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("p", "value"), [(0, 0.8), (-1, 0.8), (1, 0.8 - 0.6), (2, 0.8 - math.sqrt(0.75 * 0.64))])
@@ -73,6 +80,8 @@ def test_price_of_fairness(plays):
         without = sum(sorted(means[instance])[-plays:])
         loss = without - best_allocation(means[instance], tau[instance], plays)
         assert results.price_of_fairness.values[instance] == pytest.approx(loss / without, abs=1e-12)
+        other = plain_beyond.price_of_fairness(means[instance], tau[instance], plays)
+        assert results.price_of_fairness.values[instance] == pytest.approx(other, abs=1e-12)
     assert results.price_of_fairness.values[2] == 0
     alone = jb.simulate(problem, "ucb1", horizon=5, seeds=2, metrics=["price_of_fairness"])
     np.testing.assert_array_equal(alone.price_of_fairness, results.price_of_fairness)

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import jax
 import numpy as np
+import plain_beyond
 import pytest
 from harness import reference_run, trajectory
 from reference_beyond import BY_GROUPS
@@ -61,20 +62,15 @@ def test_metrics_of_groups(plays):
     played = problem("all arms", plays=plays)
     names = ["group_unfairness", "group_max_deficit"]
     results = jb.simulate(played, ["ucb1", "lfg"], horizon=T, seeds=SEEDS, runs=names, trace=True, record=[1, 5, 77, T])
-    phi = [Fraction(text) for text in ("1/10", "1/2", "2/7")]
+    given = GROUPS["all arms"]["groups"], [Fraction(text) for text in ("1/10", "1/2", "2/7")], plays
     for policy in range(2):
         for seed in range(SEEDS):
-            counts, ever, at = [0, 0, 0], -(10**9), {}
-            for t, arms in enumerate(results.arms.values[policy, 0, seed], start=1):
-                for g, members in enumerate(GROUPS["all arms"]["groups"]):
-                    counts[g] += sum(k in members for k in arms)
-                deficits = [p * plays * t - n for p, n in zip(phi, counts, strict=True)]
-                ever = max(ever, *deficits)
-                at[t] = float(sum(max(d, 0) for d in deficits)), float(max(deficits))
-            for number, name in enumerate(names):
-                got = results[f"{name}_runs"].values[policy, 0, seed]
-                np.testing.assert_allclose(got, [at[t][number] for t in (1, 5, 77, T)], atol=1e-12)
-            assert results.group_max_deficit_ever.values[policy, 0, seed] == pytest.approx(float(ever), abs=1e-5)
+            chosen = (results.arms.values[policy, 0, seed][..., None] == np.arange(len(MEANS))).any(axis=1)
+            for name in names:
+                expected = getattr(plain_beyond, name)(chosen, *given)[[0, 4, 76, T - 1]]
+                np.testing.assert_allclose(results[f"{name}_runs"].values[policy, 0, seed], expected, atol=1e-12)
+            ever = plain_beyond.group_max_deficit_ever(chosen, *given)[-1]
+            assert results.group_max_deficit_ever.values[policy, 0, seed] == pytest.approx(ever, abs=1e-5)
 
 
 def test_fair_learn_keeps_groups_within_their_plays():
