@@ -176,6 +176,11 @@ def compute_metrics(names: Sequence[str], counts: Array, inputs: MetricInputs) -
         return {name: known[name] if name in known else METRICS[name].compute(counts, inputs) for name in names}
 
 
+def compute_metric(name: str, counts: Array, inputs: MetricInputs) -> Array:
+    """One metric of `compute_metrics`, float `[R, C, S]`."""
+    return compute_metrics((name,), counts, inputs)[name]
+
+
 def metric_inputs(
     names: Sequence[str],
     rounds: np.ndarray,

@@ -2,7 +2,7 @@
 
 import jax
 import numpy as np
-import plain_beyond
+import plain_metrics
 import pytest
 
 import jaxbandit as jb
@@ -37,9 +37,9 @@ def sums_over_rounds(played, results, instance=0):
     for arms in results.arms.values[0, instance]:  # of each seed, [T, L]
         chosen = (arms[..., None] == np.arange(3)).any(axis=1)
         missed = np.multiply.outer(np.arange(1, T + 1), tau) - chosen.cumsum(axis=0)
-        made["regret"].append(plain_beyond.dynamic_regret(chosen, mu, L))
-        made["awake_regret"].append(plain_beyond.awake_regret(chosen, mu, awake, L))
-        made["r_regret"].append(plain_beyond.dynamic_r_regret(chosen, mu, tau))
+        made["regret"].append(plain_metrics.dynamic_regret(chosen, mu, L))
+        made["awake_regret"].append(plain_metrics.awake_regret(chosen, mu, awake, L))
+        made["r_regret"].append(plain_metrics.dynamic_r_regret(chosen, mu, tau))
         made["unfairness"].append(np.maximum(missed, 0).sum(axis=1))
     return {name: np.array(curves) for name, curves in made.items()}
 
@@ -78,8 +78,8 @@ def test_fair_chances_are_those_of_the_round():
     at, expected = results["round"].values - 1, ([], [])
     for arms in results.arms.values[0, 0]:  # a policy of one play states chances 0 and 1
         stated = (arms == np.arange(3)).astype(float)
-        expected[0].append(plain_beyond.dynamic_reward_regret(stated, mu, merit, 1)[at])
-        expected[1].append(plain_beyond.dynamic_fairness_regret(stated, mu, merit, 1)[at])
+        expected[0].append(plain_metrics.dynamic_reward_regret(stated, mu, merit, 1)[at])
+        expected[1].append(plain_metrics.dynamic_fairness_regret(stated, mu, merit, 1)[at])
     for name, sums in zip(names, expected, strict=True):
         np.testing.assert_allclose(results[f"{name}_runs"].values[0, 0], sums, rtol=1e-5)
 

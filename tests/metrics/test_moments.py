@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.metrics.moments import Moments, count_bits, count_parts, integer_parts
+from jaxbandit.metrics.moments import NARROW, Moments, count_bits, count_parts, integer_parts
 
-_integer_parts = jax.jit(integer_parts, static_argnames="segments")
+_integer_parts = jax.jit(integer_parts, static_argnames=("segments", "narrow"))
 
 
 def add(moments, values, segments=1):
@@ -122,3 +122,26 @@ def test_counts_have_exact_moments(most):
         assert mean == float(exact)
         variance = sum((value - exact) ** 2 for value in row) / 49
         assert stderr == pytest.approx(math.sqrt(variance / 50), rel=1e-14)
+
+
+@given(st.lists(st.floats(-NARROW, NARROW, exclude_min=True, exclude_max=True), min_size=1, max_size=64))
+@settings(deadline=None, max_examples=100)
+def test_narrow_parts_add_up_to_the_same_numbers(values):
+    values = np.resize(values, (1, 64))
+    with jax.enable_x64(True):
+        wide, narrow = (np.asarray(_integer_parts(values, np.ones(64, bool), 1, flag)) for flag in (False, True))
+    for parts in (slice(0, 2), slice(2, 6)):
+        totals = [
+            sum(int(part) << 40 * place for place, part in enumerate(made[parts, 0, 0][::-1]))
+            for made in (wide, narrow)
+        ]
+        assert totals[0] == totals[1]
+    assert wide[-1].item() == narrow[-1].item() == 0
+
+
+@pytest.mark.parametrize("value", [NARROW, -NARROW, np.inf, np.nan])
+def test_narrow_parts_count_the_values_that_have_none(value):
+    values = np.resize([value, 1.0], (1, 64))
+    with jax.enable_x64(True):
+        parts = np.asarray(_integer_parts(values, np.ones(64, bool), 1, True))
+    assert parts[-1].item() == 32

@@ -4,7 +4,7 @@ import itertools
 import math
 
 import numpy as np
-import plain_beyond
+import plain_metrics
 import pytest
 from judging import judge
 
@@ -19,7 +19,7 @@ MEANS = [0.3, 0.9, 0.05, 0.6]
 def plain(means, p):
     """max mu minus the p-mean of the means of the rounds, from the list of these means."""
     counts = [means.count(mu) for mu in MEANS]
-    return plain_beyond.p_mean_regret(counts, MEANS, len(means), p)
+    return plain_metrics.p_mean_regret(counts, MEANS, len(means), p)
 
 
 @pytest.mark.parametrize("p", [0, 1, 0.5, -1, -30, 1e-9, -1e-9, 40], ids=str)
@@ -80,7 +80,7 @@ def test_price_of_fairness(plays):
         without = sum(sorted(means[instance])[-plays:])
         loss = without - best_allocation(means[instance], tau[instance], plays)
         assert results.price_of_fairness.values[instance] == pytest.approx(loss / without, abs=1e-12)
-        other = plain_beyond.price_of_fairness(means[instance], tau[instance], plays)
+        other = plain_metrics.price_of_fairness(means[instance], tau[instance], plays)
         assert results.price_of_fairness.values[instance] == pytest.approx(other, abs=1e-12)
     assert results.price_of_fairness.values[2] == 0
     alone = jb.simulate(problem, "ucb1", horizon=5, seeds=2, metrics=["price_of_fairness"])

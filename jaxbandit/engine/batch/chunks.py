@@ -37,9 +37,10 @@ class Chunk:
     Attributes:
         before: the last round of the chunk before; 0 for the first chunk.
         last: the last round played.
-        rounds: the recorded rounds among them, and the last rounds before means change, int64.
-        recorded: which of `rounds` are recorded, bool.
-        stops: `rounds`, padded with `last` to `STOPS` places, int64 `[STOPS]`.
+        rounds: the recorded rounds among them, int64.
+        stops: these and the last rounds before means change, padded with `last` to `STOPS` places, int64 `[STOPS]`.
+        count: the number of stops before the padding.
+        places: the place of each recorded round among the stops, padded with the last one, int32 `[STOPS]`.
         counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
         sums: the sums that metrics need beside the counts, by name, float `[STOPS, cells, lanes]`, on the device.
         quota: tau_k t of the arms and phi_g L t of the groups at the stops, arrays `[STOPS, n, the block's rows or 1]`;
@@ -52,8 +53,9 @@ class Chunk:
     before: int
     last: int
     rounds: np.ndarray
-    recorded: np.ndarray
     stops: np.ndarray
+    count: int
+    places: np.ndarray
     counts: Array
     sums: dict[str, Array]
     quota: Quota | None
@@ -78,7 +80,7 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
     if guarantees is not None:
         rows = QuotaTable(instance_columns(guarantees, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Chunk(0, 0, stops[:1], np.ones(1, bool), stops, counts, sums, quota, {}, None)
+    return Chunk(0, 0, stops[:1], stops, 1, np.zeros(STOPS, np.int32), counts, sums, quota, {}, None)
 
 
 def chunks_of(
@@ -130,7 +132,9 @@ def chunks_of(
         at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         found = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
-        yield Chunk(first, last, some, np.isin(some, rounds), stops, counts, sums, at_stops, found, state)
+        places = np.flatnonzero(np.isin(some, rounds)).astype(np.int32)
+        padded = np.pad(places, (0, STOPS - len(places)), mode="edge" if len(places) else "constant")
+        yield Chunk(first, last, some[places], stops, len(some), padded, counts, sums, at_stops, found, state)
         first, index = last, index + len(some)
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float64
@@ -46,6 +47,7 @@ class Recorder:
         self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
         self._pulls: list[np.ndarray] = []  # a call's digits of counts `[3, rounds, K, rows]`
         self._recorded = 0
+        self._narrow = True  # whether all values so far were small enough for the faster `integer_parts`
         self._values: Array | None = None
         self._spans: SpanTotals | None = None
         if self._ground_truth.path is not None:
@@ -60,8 +62,8 @@ class Recorder:
         """
         if self._result_shape.traced and chunk.state is not None:
             self._take_trace(chunk)
-        if len(chunk.rounds) and self._spans is not None:
-            chunk = self._spans.recorded_alone(chunk)
+        if chunk.count and self._spans is not None:
+            self._spans.take(chunk)
         recorded = len(chunk.rounds)
         if not recorded:
             return
@@ -69,7 +71,7 @@ class Recorder:
         if self._result_shape.pulls_mean:
             with jax.enable_x64(True):
                 bits = count_bits(chunk.last)
-                parts = _counts_at(self._parts, bits, counts, counted, np.int64(recorded))
+                parts = _counts_at(self._parts, bits, counts, chunk.places, counted, np.int64(recorded))
             self._pulls.append(self._block.summed(np.asarray(parts)[:, :recorded]))
         if self._result_shape.metrics:
             self._take_metrics(chunk, counts, counted)
@@ -80,26 +82,26 @@ class Recorder:
         recorded, kept = len(chunk.rounds), self._result_shape
         if not self._deficits_ever:
             self._deficits_ever = {name: np.full(chunk.counts.shape[2:], -np.inf) for name in kept.deficits}
-        inputs = self._inputs(chunk)
+        given = counts, chunk.places, self._inputs(chunk), counted, np.int64(recorded), self._deficits_ever
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
-            sums, self._values, self._deficits_ever, curves = _metrics_at(
-                kept.metrics,
-                kept.runs,
-                self._parts,
-                counts,
-                inputs,
-                counted,
-                np.int64(recorded),
-                self._deficits_ever,
-            )
-        made = self._block.summed(np.asarray(sums)[:, :, :recorded])
-        if not chunk.last:  # programs are compiled on round 0, in which no metric has to be defined
-            made = np.zeros_like(made)
+            sums, *others = _metrics_at(kept.metrics, kept.runs, self._parts, self._narrow, *given)
+            made = self._summed(sums, chunk)
+            if self._narrow and made[-1].any():  # from here on, values are large
+                self._narrow = False
+                sums, *others = _metrics_at(kept.metrics, kept.runs, self._parts, self._narrow, *given)
+                made = self._summed(sums, chunk)
+        self._values, self._deficits_ever, curves = others
         self._check(made[-1], chunk.rounds)
         self._sums.append(made)
         rounds = slice(self._recorded, self._recorded + recorded)
         for name, curve in zip(kept.runs, () if curves is None else np.asarray(curves), strict=True):
             self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:recorded]))
+
+    def _summed(self, sums: Array, chunk: Chunk) -> np.ndarray:
+        """The integer parts of each row, from those of the parts of a cell."""
+        made = self._block.summed(np.asarray(sums)[:, :, : len(chunk.rounds)])
+        # Programs are compiled on round 0, in which no metric has to be defined
+        return made if chunk.last else np.zeros_like(made)
 
     def _take_trace(self, chunk: Chunk) -> None:
         """Keep the selections of a chunk: no arm as -1, its reward as NaN, a delay that never ends as -1."""
@@ -170,7 +172,8 @@ class Recorder:
     def _inputs(self, chunk: Chunk) -> MetricInputs:
         """The inputs of the metrics beside the counts, for each cell."""
         p_mean, totals = self._result_shape.p_mean, {} if self._spans is None else self._spans.totals
-        inputs = cell_inputs(self._result_shape.metrics, chunk, self._ground_truth, self._block, p_mean=p_mean)
+        names = self._result_shape.metrics
+        inputs = cell_inputs(names, chunk, self._ground_truth, self._block, p_mean=p_mean, recorded=True)
         sums = {name: in_float64(values) for name, values in chunk.sums.items()}
         return dataclasses.replace(inputs, sums=sums, totals=totals)
 
@@ -192,56 +195,76 @@ def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
 
 
 @functools.partial(jax.jit, static_argnames=("parts", "bits"))
-def _counts_at(parts: int, bits: int, counts: Array, counted: np.ndarray, recorded: np.int64) -> Array:
-    """The `count_parts` of the first `recorded` stops, `[3, stops, K, cells, parts]`."""
+def _counts_at(
+    parts: int, bits: int, counts: Array, places: np.ndarray, counted: np.ndarray, recorded: np.int64
+) -> Array:
+    """The `count_parts` of the first `recorded` places among the stops, `[3, stops, K, cells, parts]`."""
 
-    def count(place: Array, sums: Array) -> Array:
-        made = count_parts(lax.dynamic_slice_in_dim(counts, place, 1), counted, parts, bits)
-        return lax.dynamic_update_slice(sums, made, (0, place, 0, 0, 0))
+    def count(row: Array, sums: Array) -> Array:
+        made = count_parts(lax.dynamic_slice_in_dim(counts, places[row], 1), counted, parts, bits)
+        return lax.dynamic_update_slice(sums, made, (0, row, 0, 0, 0))
 
     return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
 
 
-@functools.partial(jax.jit, static_argnames=("names", "kept", "parts"), donate_argnames="deficits_ever")
+@functools.partial(jax.jit, static_argnames=("names", "kept", "parts", "narrow"))
 def _metrics_at(
     names: tuple[str, ...],
     kept: tuple[str, ...],
     parts: int,
+    narrow: bool,
     counts: Array,
+    places: np.ndarray,
     inputs: MetricInputs,
     counted: np.ndarray,
-    recorded: np.int64,
+    recorded: Array,
     deficits_ever: dict[str, Array | np.ndarray],
 ) -> tuple[Array, Array, dict[str, Array | np.ndarray], Array | None]:
-    """Metrics at the first `recorded` stops; the other stops repeat the last one.
+    """Metrics at the first `recorded` of some places among the stops.
 
-    Each iteration computes one stop, which stays in a core's cache, and sums the values of the stop before, so that
-    the compiler does not compute metrics twice.
+    Each iteration computes one stop, which stays in a core's cache.
+
+    Args:
+        names: of the metrics.
+        kept: the names of those whose values are returned at every stop.
+        parts: as `segments` of `integer_parts`, like `narrow`.
+        counts: N_k at the stops, `[stops, K, cells, lanes]`.
+        places: of the recorded stops, `[stops]`.
+        inputs: at these places; the running sums at the stops.
+        counted: as for `integer_parts`.
+        recorded: the number of places.
+        deficits_ever: the largest deficit at the stops before, by name of the metric.
 
     Returns:
-        The `integer_parts` of each stop, `[7, metrics, stops, cells, parts]`; metrics at the last one,
+        The `integer_parts` of each place, `[7, metrics, stops, cells, parts]`; metrics at the last one,
         `[metrics, cells, lanes]`; the largest deficit at these stops and before them; and the metrics `kept` at each
-        stop, `[kept, stops, cells, lanes]`, None where none are kept.
+        place, `[kept, stops, cells, lanes]`, None where none are kept.
     """
 
-    def judge(place: Any, carry: Any) -> Any:
+    def judge(row: Array, carry: Any) -> Any:
         sums, values, deficits_ever, curves = carry
-        last = jnp.maximum(place - 1, 0)
-        before = integer_parts(values, counted, parts)[:, :, None]
-        sums = lax.dynamic_update_slice(sums, before, (0, 0, last, 0, 0))
-        if kept:
-            own = jnp.stack([values[names.index(name)] for name in kept])
-            curves = lax.dynamic_update_slice(curves, own[:, None], (0, last, 0, 0))
-        last_values = {name: values[names.index(name)] for name in deficits_ever}
-        deficits_ever = {
-            name: jnp.where(place > 0, jnp.maximum(ever, last_values[name]), ever)
-            for name, ever in deficits_ever.items()
-        }
-        judged = definitions.compute_metrics(names, lax.dynamic_slice_in_dim(counts, place, 1), inputs.at_round(place))
-        return sums, jnp.concatenate([judged[name] for name in names]), deficits_ever, curves
+
+        def one_stop() -> tuple[Array, MetricInputs]:
+            kept_sums = {name: lax.dynamic_slice_in_dim(at, places[row], 1) for name, at in inputs.sums.items()}
+            now = dataclasses.replace(dataclasses.replace(inputs, sums={}).at_round(row), sums=kept_sums)
+            # Converted once for all metrics
+            return lax.dynamic_slice_in_dim(counts, places[row], 1).astype(jnp.float64), now
+
+        # Not fused into the metrics: LLVM does not vectorise loops that look up where a slice begins (5 times slower).
+        count, now = without_fusion(one_stop, recorded)
+        for number, name in enumerate(names):
+            value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), recorded)
+            part = integer_parts(value, counted, parts, narrow)
+            sums = lax.dynamic_update_slice(sums, part[:, None], (0, number, row, 0, 0))
+            values = lax.dynamic_update_slice(values, value, (number, 0, 0))
+            if name in kept:
+                curves = lax.dynamic_update_slice(curves, value[None], (kept.index(name), row, 0, 0))
+            if name in deficits_ever:
+                deficits_ever = deficits_ever | {name: jnp.maximum(deficits_ever[name], value[0])}
+        return sums, values, deficits_ever, curves
 
     stops, _, cells, lanes = counts.shape
     sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
     values = jnp.zeros((len(names), cells, lanes), jnp.float64)
     curves = jnp.zeros((len(kept), stops, cells, lanes), jnp.float64) if kept else None
-    return lax.fori_loop(0, recorded + 1, judge, (sums, values, deficits_ever, curves))
+    return lax.fori_loop(0, recorded, judge, (sums, values, deficits_ever, curves))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import jax
 import numpy as np
-import plain_beyond
+import plain_metrics
 import pytest
 from harness import reference_run, trajectory
 from reference_beyond import BY_GROUPS
@@ -67,9 +67,9 @@ def test_metrics_of_groups(plays):
         for seed in range(SEEDS):
             chosen = (results.arms.values[policy, 0, seed][..., None] == np.arange(len(MEANS))).any(axis=1)
             for name in names:
-                expected = getattr(plain_beyond, name)(chosen, *given)[[0, 4, 76, T - 1]]
+                expected = getattr(plain_metrics, name)(chosen, *given)[[0, 4, 76, T - 1]]
                 np.testing.assert_allclose(results[f"{name}_runs"].values[policy, 0, seed], expected, atol=1e-12)
-            ever = plain_beyond.group_max_deficit_ever(chosen, *given)[-1]
+            ever = plain_metrics.group_max_deficit_ever(chosen, *given)[-1]
             assert results.group_max_deficit_ever.values[policy, 0, seed] == pytest.approx(ever, abs=1e-5)
 
 
