@@ -6,8 +6,11 @@ parts of 40 bits each, and these are summed: int64 holds the sums over 2^23 runs
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -170,7 +173,7 @@ def _multiply(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     return rounded, remainder - (rounded - high)
 
 
-def _from_parts(parts: Mapping[int, np.ndarray], shape: tuple[int, ...]) -> _DoubleDouble:
+def _from_parts(parts: _Parts, shape: tuple[int, ...]) -> _DoubleDouble:
     """The sum of integer parts, each times 2 to its exponent."""
     result: _DoubleDouble = np.zeros(shape), np.zeros(shape)
     for exponent, part in sorted(parts.items(), reverse=True):
@@ -179,6 +182,31 @@ def _from_parts(parts: Mapping[int, np.ndarray], shape: tuple[int, ...]) -> _Dou
     return result
 
 
+_Parts = Mapping[int, np.ndarray]  # by exponent
+
+
+def _stderr(runs: int, sums: _Parts, squares: _Parts, shape: tuple[int, ...]) -> np.ndarray:
+    """The standard errors of means over that many runs."""
+    squared = _multiply((float(runs), 0.0), _from_parts(squares, shape))
+    total = _from_parts(sums, shape)
+    high, low = _multiply(total, total)
+    scaled_variance = np.asarray(_add(squared, (-high, -low))[0])  # runs^2 times the variance
+    # Where runs agree so closely that the difference has hardly a correct bit
+    cancelled = np.abs(scaled_variance) < squared[0] * 2.0**-50
+    if cancelled.any():
+        exact = (_exact(parts, cancelled) for parts in ((sums, _SUM_EXPONENTS), (squares, _SQUARE_EXPONENTS)))
+        whole, whole_squares = exact
+        scaled_variance[cancelled] = np.asarray((runs * whole_squares - whole * whole) / (1 << (2 * _BITS)), np.float64)
+    return np.asarray(np.sqrt(np.maximum(scaled_variance, 0.0) / (float(runs) ** 2 * (runs - 1.0))))
+
+
+def _exact(parts: tuple[_Parts, tuple[int, ...]], where: np.ndarray) -> Any:
+    """The sum of integer parts at some places, in units of the smallest exponent, in Python's integers."""
+    by_exponent, exponents = parts
+    return sum((part[where].astype(object) << (e - exponents[-1]) for e, part in by_exponent.items()), 0)
+
+
+_PIECE = 1 << 13  # entries that are computed together
 _Where = tuple[slice | EllipsisType, ...]
 
 
@@ -237,29 +265,24 @@ class Moments:
 
     def mean(self, runs: int) -> np.ndarray:
         """The mean over that many runs, float64, of `shape`."""
-        return np.asarray(_from_parts(self._sums, self.shape)[0] / runs)
+        return self._in_pieces(lambda sums, squares, shape: np.asarray(_from_parts(sums, shape)[0] / runs))
 
     def stderr(self, runs: int) -> np.ndarray:
         """The standard error of the mean over that many runs, float64, of `shape`; NaN for a single run."""
         if runs == 1:
             return np.full(self.shape, np.nan)
-        squares = _multiply((float(runs), 0.0), _from_parts(self._squares, self.shape))
-        total = _from_parts(self._sums, self.shape)
-        high, low = _multiply(total, total)
-        scaled_variance = np.asarray(_add(squares, (-high, -low))[0])  # runs^2 times the variance
-        # Where runs agree so closely that the difference has hardly a correct bit
-        cancelled = np.abs(scaled_variance) < squares[0] * 2.0**-50
-        if cancelled.any():
-            scaled_variance[cancelled] = self._exact_scaled_variance(cancelled, runs)
-        return np.sqrt(np.maximum(scaled_variance, 0.0) / (float(runs) ** 2 * (runs - 1.0)))
+        return self._in_pieces(functools.partial(_stderr, runs))
 
-    def _exact_scaled_variance(self, where: np.ndarray, runs: int) -> np.ndarray:
-        """runs^2 times the variance at some places, in Python's integers."""
-        total, squares = (
-            sum((part[where].astype(object) << (exponent - exponents[-1]) for exponent, part in parts.items()), 0)
-            for parts, exponents in ((self._sums, _SUM_EXPONENTS), (self._squares, _SQUARE_EXPONENTS))
-        )
-        return np.asarray((runs * squares - total * total) / (1 << (2 * _BITS)), np.float64)
+    def _in_pieces(self, compute: Callable[[_Parts, _Parts, tuple[int, ...]], np.ndarray]) -> np.ndarray:
+        """`compute(sums, squares, shape)`, for some entries after others, whose steps stay in the cache of a core."""
+        count = math.prod(self.shape)
+        flat = [{e: part.reshape(-1) for e, part in parts.items()} for parts in (self._sums, self._squares)]
+        made = np.empty(count)
+        for start in range(0, count, _PIECE):
+            piece = slice(start, min(start + _PIECE, count))
+            sums, squares = ({e: part[piece] for e, part in parts.items()} for parts in flat)
+            made[piece] = compute(sums, squares, (piece.stop - piece.start,))
+        return made.reshape(self.shape)
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
         """The integer sums by name, int64 of `shape`; those that are 0 everywhere only with `full`."""
