@@ -99,7 +99,7 @@ def save_all(figure: Figure, paths: Iterable[Path]) -> None:
     """Save a figure to several files, cut to what is drawn. Its layout is computed once, and stays as it is."""
     with house_style():
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)  # with any other layout, even "none", each file is laid out anew
         cut = figure.get_tightbbox().padded(matplotlib.rcParams["savefig.pad_inches"])
         for path in paths:
             figure.savefig(path, bbox_inches=cut)
