@@ -7,6 +7,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.experiments.output.bibliography import ENTRIES
 from jaxbandit.experiments.output.citations import source_of
+from jaxbandit.papers import PAPERS
 
 NO_PAPER = {"uniform-random"}
 NEEDED = {
@@ -55,6 +56,15 @@ def test_every_entry_is_needed_and_complete():
     assert len(found) == len(ENTRIES)
     for kind, fields in found.values():
         assert fields.keys() >= NEEDED[kind]
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_the_five_papers_are_cited_as_their_reports_name_them(paper):
+    ((_, fields),) = entries(ENTRIES[f"{paper.name} paper"]).values()
+    assert fields["title"].lower() == paper.title.lower()
+    assert paper.year is None or fields["year"] == str(paper.year)
+    families = [re.sub(r"[{}]", "", author).split(",")[0] for author in fields["author"].split(" and ")]
+    assert families == (re.split(", | & ", paper.authors) if paper.year else ["Anonymous authors"])
 
 
 def test_results_are_cited_with_bases_metrics_and_aliases():
