@@ -22,7 +22,7 @@ extensions = [
     "plain_docstrings",
     "registry_pages",
 ]
-exclude_patterns = ["_extensions", "examples", "papers/results"]
+exclude_patterns = ["_extensions", "examples", "papers/verdicts"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # notebooks show their committed outputs

@@ -19,7 +19,7 @@ COPIED = ("benchmarks.md", "changelog.md", "contributing.md", "speed.md")
 PAGES = [
     page
     for page in sorted(DOCS.rglob("*.md"))
-    if page.parent.name not in (*MADE, "results") and page.relative_to(DOCS).as_posix() not in COPIED
+    if page.parent.name not in (*MADE, "verdicts") and page.relative_to(DOCS).as_posix() not in COPIED
 ]
 FAST = ("five-minutes", "changing-means", "groups", "welfare", "chances")
 README = (ROOT / "README.md").read_text()
@@ -84,12 +84,12 @@ def test_configs_run(name, tmp_path):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_page_of_a_paper_has_its_verdicts(paper):
-    """Of a full reproduction: a row for each claim, and a figure; `docs/papers/store_results.py` stores them."""
+    """Of a full reproduction: a row for each claim, and a figure; `docs/papers/store_verdicts.py` stores them."""
     page = (DOCS / "papers" / f"{paper}.md").read_text()
-    results = (DOCS / "papers" / "results" / f"{paper}.md").read_text()
-    assert f"```{{include}} results/{paper}.md\n```" in page
+    results = (DOCS / "papers" / "verdicts" / f"{paper}.md").read_text()
+    assert f"```{{include}} verdicts/{paper}.md\n```" in page
     assert "quick" not in results
-    figures = re.findall(r"\]\((results/[\w-]+\.png)\)", results)
+    figures = re.findall(r"\]\((verdicts/[\w-]+\.png)\)", results)
     assert [(DOCS / "papers" / figure).stat().st_size < 150_000 for figure in figures] == [True]
     rows = [line for line in results.splitlines() if line.startswith("| ")][1:]
     claims = importlib.import_module(f"jaxbandit.papers.{paper}.claims").CLAIMS

@@ -1,7 +1,7 @@
-"""Store the verdicts and one figure of reproductions in `docs/papers/results/`, which the papers' pages include.
+"""Store the verdicts and one figure of reproductions in `docs/papers/verdicts/`, which the papers' pages include.
 
 jaxbandit reproduce guarantees --out OUT
-python docs/papers/store_results.py OUT [OUT ...]
+python docs/papers/store_verdicts.py OUT [OUT ...]
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "verdicts"
 FIGURES = {
     "penalties": "penalties-figure-2",
     "guarantees": "guarantees-section-6",
@@ -65,7 +65,7 @@ def store(out):
         small.quantize(128).save(RESULTS / f"{name}.png", optimize=True)
     quick = " at quick sizes" if any(claim["quick"] for claim in claims) else ""
     lines = [
-        f"![{caption}](results/{name}.png)",
+        f"![{caption}](verdicts/{name}.png)",
         "",
         f"*{caption}*",
         "",
