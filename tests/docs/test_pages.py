@@ -69,7 +69,9 @@ def test_the_speeds_of_the_readme_are_those_of_the_committed_results():
     assert len(lines) >= 5
     for kind, plays, ours, numba in lines:
         speeds = measured[kind, 3 if plays else 1]
-        assert [float(ours), float(numba)] == pytest.approx([speeds["jaxbandit"], speeds["numba"]], rel=0.03), kind  # two or three digits
+        assert [float(ours), float(numba)] == pytest.approx([speeds["jaxbandit"], speeds["numba"]], rel=0.03), (
+            kind
+        )  # two or three digits
 
 
 @pytest.mark.slow
@@ -95,3 +97,10 @@ def test_the_page_of_a_paper_has_its_verdicts(paper):
     claims = importlib.import_module(f"jaxbandit.papers.{paper}.claims").CLAIMS
     stated = [re.sub(r"\\(.)", r"\1", row).split(" | ")[0] for row in rows]
     assert stated == [f"| {claim.statement.rstrip('.')} ({claim.place})" for claim in claims]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_paragraph_is_not_taken_for_a_list(page):
+    """A line of a paragraph that begins with a number and a point would be an item of a list."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert re.findall(r"^(?![-\d:|>#]|   ).*[\w$]\n\d+\. .*", text, re.MULTILINE) == []
