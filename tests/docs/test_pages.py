@@ -21,7 +21,7 @@ PAGES = [
     for page in sorted(DOCS.rglob("*.md"))
     if page.parent.name not in (*MADE, "verdicts") and page.relative_to(DOCS).as_posix() not in COPIED
 ]
-FAST = ("five-minutes", "changing-means", "groups", "welfare", "chances")
+FAST = ("five-minutes", "questions", "changing-means", "groups", "welfare", "chances")
 README = (ROOT / "README.md").read_text()
 EXAMPLES = [page for page in (ROOT / "README.md", *PAGES) if "```python" in page.read_text()]
 
