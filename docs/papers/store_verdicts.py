@@ -64,6 +64,8 @@ def store(out):
         small.thumbnail((WIDTH, WIDTH))
         small.quantize(128).save(RESULTS / f"{name}.png", optimize=True)
     quick = " at quick sizes" if any(claim["quick"] for claim in claims) else ""
+    if quick:
+        when += " Without `--quick` the sizes are those of the paper. Counterexamples at quick sizes decide nothing."
     lines = [
         f"![{caption}](verdicts/{name}.png)",
         "",
