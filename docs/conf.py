@@ -16,12 +16,13 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "benchmark_tables",
     "copied_pages",
     "mathml",
     "plain_docstrings",
     "registry_pages",
 ]
-exclude_patterns = ["_extensions", "examples"]
+exclude_patterns = ["_extensions", "examples", "papers/verdicts"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # notebooks show their committed outputs

@@ -15,6 +15,7 @@ Simulate:
 
 Evaluate:
     dashboard: a page of results to walk around in, for browsers and notebooks.
+    cite: BibTeX entries of the papers behind the results.
 
 Evaluate (modules):
     summary: results as text; `jb.summary.table(results)` has one line per policy.
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     )
     from jaxbandit.experiments.dashboard.page import dashboard
     from jaxbandit.experiments.joining.combine import combine
+    from jaxbandit.experiments.output.citations import cite
     from jaxbandit.experiments.plots import figures as plots
     from jaxbandit.experiments.policy_checks.check import check_policy
     from jaxbandit.experiments.simulate import simulate
@@ -115,6 +117,7 @@ __all__ = [
     "__version__",
     "bounds",
     "check_policy",
+    "cite",
     "combine",
     "dashboard",
     "grids",
@@ -172,6 +175,7 @@ _LAZY_NAMES = {
     "Stream": "jaxbandit.core.prng",
     "WriteError": "jaxbandit.core.errors",
     "check_policy": "jaxbandit.experiments.policy_checks.check",
+    "cite": "jaxbandit.experiments.output.citations",
     "combine": "jaxbandit.experiments.joining.combine",
     "dashboard": "jaxbandit.experiments.dashboard.page",
     "list_configs": "jaxbandit.experiments.configs.names",

@@ -21,7 +21,9 @@ def test_links_of_the_readme_are_absolute():
 def test_addresses_are_those_of_the_project():
     repository = URLS["Homepage"].removeprefix("https://github.com/")
     allowed = (URLS["Homepage"], URLS["Documentation"], f"https://raw.githubusercontent.com/{repository}/")
-    texts = {path: path.read_text() for path in [ROOT / "README.md", *ROOT.glob("notebooks/*.ipynb")]}
+    pages = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CITATION.cff", *ROOT.glob("docs/*/*.md")]
+    paths = [*pages, *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")]
+    texts = {path: path.read_text() for path in paths}
     found = [(path.name, address) for path, text in texts.items() for address in OF_THE_PROJECT.findall(text)]
     assert found
     assert [(name, address) for name, address in found if not address.startswith(allowed)] == []

@@ -31,6 +31,7 @@ NAMES = [
     "__version__",
     "bounds",
     "check_policy",
+    "cite",
     "combine",
     "dashboard",
     "grids",

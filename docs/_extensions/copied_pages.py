@@ -20,8 +20,7 @@ def _copy_all(app, config):
     docs = Path(app.srcdir)
     root = docs.parent
     for source, target in COPIED.items():
-        text = (root / source).read_text().replace("(../README.md)", "(index.md)")
-        _write(docs / target, text)
+        _write(docs / target, (root / source).read_text())
     notebooks = docs / "gallery" / "notebooks"
     notebooks.mkdir(exist_ok=True)
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):

@@ -68,7 +68,7 @@ def _policies():
         "|---|---|",
     ]
     lines += [f"| [`{name}`](policy-{name}) | {_summary(found)} |" for name, found in sorted(classes.items())]
-    lines += [f"| `{name}` | {found.summary} |" for name, found in sorted(aliases.items())]
+    lines += [f"| `{name}` | {found.summary} ({found.source}) |" for name, found in sorted(aliases.items())]
     for title, chosen in (
         ("Indices", [name for name in classes if name in indices]),
         ("Other policies", [name for name in classes if name not in indices]),

@@ -30,7 +30,7 @@ def policies_command(parsed: argparse.Namespace) -> int:
 
 
 def _alias_lines(alias: Alias) -> list[str]:
-    return [f"    {alias.summary}"]
+    return [f"    {alias.summary}", f"    source: {alias.source}"]
 
 
 def _policy_lines(policy: type[Policy]) -> list[str]:

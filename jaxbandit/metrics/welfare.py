@@ -85,7 +85,7 @@ WELFARE: dict[str, Metric] = {
 
 
 def price_of_fairness(problem: Problem) -> np.ndarray:
-    """The share of the best reward that the fractions cost, float64 `[J]`.
+    """The share of the best reward that the fractions cost, float64 `[J]` (Bertsimas et al. 2011).
 
     (best without - best with) / best without. Best without is the sum of the L largest means. Best with is the largest
     sum_k mu_k y_k where tau_k <= y_k <= 1 and sum_k y_k = L: the reward per round of the best policy that gives every

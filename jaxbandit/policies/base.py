@@ -326,11 +326,12 @@ class Alias:
         name: the name.
         policy: the class of the policy.
         summary: what the name stands for, in a line.
+        source: as that of a `Policy`, of the policy under this name.
         **preset: the parameters that the name fixes.
     """
 
-    def __init__(self, name: str, policy: type[Policy], summary: str, **preset: object):
-        self.name, self.policy, self.summary, self.preset = name, policy, summary, preset
+    def __init__(self, name: str, policy: type[Policy], summary: str, source: str, **preset: object):
+        self.name, self.policy, self.summary, self.source, self.preset = name, policy, summary, source, preset
         Policy.registry[name] = self
 
 

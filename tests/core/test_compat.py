@@ -81,3 +81,10 @@ print(selections())
     ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd=root)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip() == selections()
+
+
+def test_quick_options_that_are_refused_are_left_out(monkeypatch):
+    compat.quick_options.cache_clear()
+    monkeypatch.setattr(compat, "_QUICK", {"xla_backend_optimization_level": 0, "xla_no_such_option": 1})
+    assert compat.quick_options() == {"xla_backend_optimization_level": 0}
+    compat.quick_options.cache_clear()

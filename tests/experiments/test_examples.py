@@ -8,7 +8,16 @@ import pytest
 import jaxbandit as jb
 
 GRIDS = ["grids.comparisons", "grids.confidence_sets", "grids.parameters", "grids.tables"]
-MODULES = ["simulate", *GRIDS, "configs.names", "dashboard.page", "summary", "joining.combine", "joining.pooling"]
+MODULES = [
+    "simulate",
+    *GRIDS,
+    "configs.names",
+    "dashboard.page",
+    "summary",
+    "joining.combine",
+    "joining.pooling",
+    "output.citations",
+]
 FAST = [*MODULES, "plots.figures", "plots.sweeps", "plots.style"]
 PLOTS = ["figures", "lines", "style", "arms", "selection_fractions", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
 

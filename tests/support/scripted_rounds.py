@@ -21,18 +21,14 @@ from harness import BINARY, MERIT_ALIASES, PROPORTIONAL, TRANSFER, plain_merit, 
 import jaxbandit as jb
 from jaxbandit.core import prng
 from jaxbandit.core.rationals import QuotaTable
+from jaxbandit.core.xla.compat import quick_options
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView
 
 T, K = 150, 5
 LONGEST = 8  # shorter delays arrive, others never do
-QUICK = {  # a third of the time to compile
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_llvm_disable_expensive_passes": True,
-}
-
+QUICK = quick_options()
 
 # Policies whose code does not look at the number of plays: all that they do with several, other policies do, too
 ANY_PLAYS = ("ucb1", "moss", "ucb-v", "kl-ucb", "thompson", "hard-threshold-ucb", "soft-threshold-ucb", "eta-fucb")

@@ -41,15 +41,47 @@ try:
 except ImportError:
     _mark = None
 
-__all__ = ["ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "as_function", "kernel_options", "kernels_work", "marked"]
+__all__ = [
+    "ClosedJaxpr",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "as_function",
+    "kernel_options",
+    "kernels_work",
+    "marked",
+    "quick_options",
+]
 
 # Vectors of 512 bits where the processor has them; and no library calls for sums, which a kernel cannot make
 _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
+# With them a program compiles in a third of the time, and runs slower
+_QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_llvm_disable_expensive_passes": True,
+}
 
 
 def kernel_options() -> dict[str, Any] | None:
     """The options with which kernels are compiled; None where there are none."""
     return dict(_OPTIONS) if jax.default_backend() == "cpu" and kernels_work() else None
+
+
+@functools.cache
+def quick_options() -> dict[str, Any]:
+    """The options for programs that run once, on CPU: those that this JAX knows. Empty on other devices."""
+    if jax.default_backend() != "cpu":
+        return {}
+    return {name: value for name, value in _QUICK.items() if _is_known(name, value)}
+
+
+def _is_known(option: str, value: Any) -> bool:
+    try:
+        jax.jit(lambda x: x + 1.0, compiler_options={option: value}).lower(0.0).compile()
+    except Exception:  # of any kind: the option is an extra
+        return False
+    return True
 
 
 def marked(result: Array) -> Array:

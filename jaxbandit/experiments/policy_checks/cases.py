@@ -18,6 +18,7 @@ from jaxbandit.core.component import parameter
 from jaxbandit.core.prng import POLICY, Stream
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.struct import struct
+from jaxbandit.core.xla import compat
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
 from jaxbandit.engine.batch.traced_programs import PROGRAM, digest, kept_by
@@ -35,11 +36,6 @@ PROBLEM: dict[str, Any] = {
     "penalties": [0.2, 0.5, 0.4, 0.3],
     "merit": "power",
     "opportunity": "uniform",
-}
-_QUICK = {  # a third of the time to compile
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_llvm_disable_expensive_passes": True,
 }
 
 
@@ -171,8 +167,7 @@ class Case:
 @functools.cache
 def _program() -> Any:
     """`_played`, compiled; made at the first call, when JAX knows its devices."""
-    options = _QUICK if jax.default_backend() == "cpu" else None
-    return jax.jit(_played, static_argnames="shape", compiler_options=options)
+    return jax.jit(_played, static_argnames="shape", compiler_options=compat.quick_options())
 
 
 def _played(

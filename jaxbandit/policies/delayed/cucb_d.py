@@ -36,5 +36,6 @@ class CUCBD(Index, name="cucb-d"):
 Alias(
     "mp-ts-d",
     Thompson,
-    "thompson with delayed feedback: plays the L highest posterior draws (merit paper, sec. 6)",
+    "thompson with delayed feedback: plays the L highest posterior draws",
+    "Komiyama et al. 2015; merit paper, sec. 6",
 )

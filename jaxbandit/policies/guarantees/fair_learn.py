@@ -115,5 +115,5 @@ class FairLearn(Rule, name="fair-learn"):
         return give(0, nothing) if now.plays == 1 else lax.fori_loop(0, now.plays, give, nothing)
 
 
-Alias("fucb", FairLearn, "fair-learn with the base ucb1 (guarantees paper, Alg. 3)", base="ucb1")
-Alias("f-ts", FairLearn, "fair-learn with the base thompson (guarantees paper, Alg. 5)", base="thompson")
+Alias("fucb", FairLearn, "fair-learn with the base ucb1", "guarantees paper, Alg. 3", base="ucb1")
+Alias("f-ts", FairLearn, "fair-learn with the base thompson", "guarantees paper, Alg. 5", base="thompson")

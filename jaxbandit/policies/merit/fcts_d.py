@@ -41,4 +41,4 @@ class FCTSD(MeritPolicy, name="fcts-d"):
         return random.beta(1.0 + now.total, 1.0 + received - now.total)  # merit paper, Alg. 2, line 3
 
 
-Alias("fairx-ts", FCTSD, "fcts-d, which is FairX-TS of Wang et al. (2021) for one play without delay")
+Alias("fairx-ts", FCTSD, "fcts-d, which is FairX-TS for one play without delay", "Wang et al. 2021")

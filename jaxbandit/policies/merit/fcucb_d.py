@@ -41,4 +41,4 @@ class FCUCBD(ConfidenceRegionPolicy, name="fcucb-d"):
         return now.mean - radius, now.mean + radius  # merit paper, Alg. 1, lines 5-6
 
 
-Alias("fairx-ucb", FCUCBD, "fcucb-d, which is FairX-UCB of Wang et al. (2021) for one play without delay")
+Alias("fairx-ucb", FCUCBD, "fcucb-d, which is FairX-UCB for one play without delay", "Wang et al. 2021")

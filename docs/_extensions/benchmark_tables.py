@@ -1,0 +1,68 @@
+"""The page of measured speeds, written from the newest results of each device in `benchmarks/results/`."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+COLUMNS = {"jaxbandit": "jaxbandit", "numba": "Numba", "smpybandits": "SMPyBandits", "mabwiser": "MABWiser"}
+NAME = re.compile(r"\d{4}-\d\d-\d\d-(\w+)\.json")
+
+
+def setup(app):
+    """Write the page before Sphinx reads any; called by Sphinx."""
+    app.connect("config-inited", _write_page)
+    return {"parallel_read_safe": True}
+
+
+def _write_page(app, config):
+    docs = Path(app.srcdir)
+    (docs / "reference" / "generated").mkdir(exist_ok=True)
+    newest = {NAME.fullmatch(file.name)[1]: file for file in _in_order(docs) if NAME.fullmatch(file.name)}
+    lines = [
+        "# Speed",
+        "",
+        "Millions of rounds per second, summed over all runs, without compilation. All columns do the same work, and "
+        "agree on the mean number of selections of every arm. [Benchmarks](benchmarks.md) says how they are measured "
+        "and what limits each policy.",
+    ]
+    for file in newest.values():
+        lines += _section(json.loads(file.read_text()), file, docs)
+    text = "\n".join([*lines, ""])
+    page = docs / "speed.md"
+    if not page.exists() or page.read_text() != text:
+        page.write_text(text)
+
+
+def _in_order(docs):
+    """The results, the oldest first."""
+    return sorted((docs.parent / "benchmarks" / "results").glob("*.json"))
+
+
+def _section(results, file, docs):
+    """The table of one device, and the figure of the same name."""
+    versions = results["versions"]
+    shown = [name for name in COLUMNS if any(name in row["million_rounds_per_second"] for row in results["rows"])]
+    lines = [
+        "",
+        f"## {results['device']}",
+        "",
+        f"{results['date']}, {results['cores']} cores of {results['processor']}; jaxbandit {versions['jaxbandit']}, "
+        f"JAX {versions['jax']}, NumPy {versions['numpy']}, Numba {versions['numba']}. The best of "
+        f"{results['repeats']} repeats, in turns. K arms, L plays per round.",
+        "",
+        f"| policy | K | L | runs | {' | '.join(COLUMNS[name] for name in shown)} | to Numba | compiled in, s |",
+        "|---" * (len(shown) + 6) + "|",
+    ]
+    for row in results["rows"]:
+        speeds = row["million_rounds_per_second"]
+        cells = [f"`{row['policy']}`", row["arms"], row["plays"], f"{row['runs']:,}"]
+        cells += [f"{speeds[name]:.3g}" if name in speeds else "" for name in shown]
+        cells.append(f"{speeds['jaxbandit'] / speeds['numba']:.2g}" if "numba" in speeds else "")
+        cells.append(f"{row['compile_seconds']['jaxbandit']:.2g}")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    for figure, about in ((file.with_suffix(".png"), "speed"), (file.with_name(f"{file.stem}-scaling.png"), "scaling")):
+        if figure.exists():
+            shutil.copy(figure, docs / "reference" / "generated" / figure.name)
+            lines += ["", f"![The {about} of all policies](reference/generated/{figure.name})"]
+    return lines
