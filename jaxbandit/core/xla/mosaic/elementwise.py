@@ -1,0 +1,182 @@
+"""Operations on single entries: vectors of runs, and numbers that all runs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from jaxbandit.core.xla.compat import JaxprEqn
+from jaxbandit.core.xla.mosaic.values import (
+    UnsupportedError,
+    Written,
+    alike,
+    is_constant,
+    is_vector,
+    vector,
+)
+
+# fmt: off
+# The operations that kernels have
+_OWN = frozenset((
+    "abs", "add", "and", "bitcast_convert_type", "convert_element_type", "cos", "div", "eq", "exp", "exp2", "ge",
+    "gt", "integer_pow", "le", "log", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "rem", "round",
+    "rsqrt", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt",
+    "square", "sub", "tanh", "xor",
+))
+# fmt: on
+
+
+def apply(equation: JaxprEqn, operands: Sequence[Written]) -> Written:
+    """The result of an operation that is applied to each entry. Equal operands give one result."""
+    spread = np.broadcast_arrays(*operands, subok=False)
+    made = np.empty(spread[0].shape, object)
+    done: dict[tuple[int, ...], Any] = {}
+    for index in np.ndindex(*made.shape):
+        entries = [operand[index] for operand in spread]
+        which = tuple(map(id, entries))  # the operands keep the entries alive
+        if which not in done:
+            done[which] = _entry(equation, entries)
+        made[index] = done[which]
+    return made
+
+
+def _entry(equation: JaxprEqn, entries: Sequence[Any]) -> Any:
+    """The result of an operation on one entry of each operand."""
+    if all(map(is_constant, entries)):
+        with jax.ensure_compile_time_eval():
+            known = equation.primitive.bind(*map(jnp.asarray, entries), **equation.params)
+            return np.asarray(known)[()]
+    name, params = equation.primitive.name, equation.params
+    if name == "select_n":
+        return _selected(entries[0], entries[1:])
+    if name in ("and", "or") and entries[0].dtype == bool:
+        return _both_or_any(equation, entries)
+    entries = alike(entries)
+    if name in REWRITTEN:
+        return REWRITTEN[name](params, *entries)
+    if name == "not" and entries[0].dtype == bool:
+        return lax.bitwise_xor(entries[0], lax.full_like(entries[0], True))
+    if name == "round" and params["rounding_method"] != lax.RoundingMethod.TO_NEAREST_EVEN:
+        raise UnsupportedError("round (away from 0)")
+    if name == "bitcast_convert_type" and not is_vector(entries[0]):
+        raise UnsupportedError("bitcast_convert_type of a number that runs share")
+    if name == "rem" and jnp.issubdtype(entries[0].dtype, jnp.floating):
+        raise UnsupportedError("rem of floats")
+    return equation.primitive.bind(*entries, **params)
+
+
+def _selected(which: Any, cases: Sequence[Any]) -> Any:
+    """`select_n`: the case of a number, from 0 on."""
+    if is_constant(which):
+        return cases[int(which)]
+    if len(cases) > 2:
+        chosen = cases[0]
+        for number, case in enumerate(cases[1:], 1):
+            here = lax.eq(which, lax.full_like(which, number))
+            chosen = _selected(here, (chosen, case))
+        return chosen
+    if which.dtype != bool:
+        which = lax.ne(which, lax.full_like(which, 0))
+    if all(case is cases[0] for case in cases):
+        return cases[0]
+    cases = alike(cases)
+    if is_vector(which):
+        cases = [vector(case) for case in cases]
+    elif is_vector(cases[0]):  # a kernel has no choice between vectors by one boolean
+        number = lax.broadcast(lax.convert_element_type(which, jnp.int32), cases[0].shape)
+        which = lax.ne(number, lax.full_like(number, 0))
+    return lax.select(which, cases[1], cases[0])
+
+
+def _both_or_any(equation: JaxprEqn, entries: Sequence[Any]) -> Any:
+    """`and` or `or` of two booleans, of which a known one decides the result or leaves it to the other."""
+    a, b = entries
+    decides = equation.primitive.name == "or"
+    for known, other in ((a, b), (b, a)):
+        if is_constant(known):
+            return known if bool(known) == decides else other
+    return equation.primitive.bind(*alike(entries), **equation.params)
+
+
+def _floor(params: Mapping[str, Any], x: Array) -> Array:
+    nearest = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.select(lax.gt(nearest, x), lax.sub(nearest, lax.full_like(x, 1)), nearest)
+
+
+def _ceil(params: Mapping[str, Any], x: Array) -> Array:
+    return lax.neg(_floor(params, lax.neg(x)))
+
+
+def _log1p(params: Mapping[str, Any], x: Array) -> Array:
+    """log u x / (u - 1) for u = 1 + x, rounded: the errors of both factors cancel (Goldberg 1991, theorem 4)."""
+    u = lax.add(x, lax.full_like(x, 1))
+    less = lax.sub(u, lax.full_like(x, 1))
+    exact = lax.eq(less, x)  # also for infinity
+    factor = lax.div(x, lax.select(exact, lax.full_like(x, 1), less))
+    scaled = lax.select(exact, lax.log(u), lax.mul(lax.log(u), factor))
+    return lax.select(lax.eq(less, lax.full_like(x, 0)), x, scaled)
+
+
+def _expm1(params: Mapping[str, Any], x: Array) -> Array:
+    """(u - 1) x / log u for u = exp x, rounded: the errors of both factors cancel (Kahan; Higham 2002, sec. 1.14.1)."""
+    u = lax.exp(x)
+    less = lax.sub(u, lax.full_like(x, 1))
+    plain = lax.bitwise_or(lax.eq(less, u), lax.le(less, lax.full_like(x, -1)))  # u is large, or 0
+    near = lax.eq(less, lax.full_like(x, 0))
+    root = lax.select(lax.bitwise_or(plain, near), lax.full_like(x, 1), lax.log(u))
+    scaled = lax.select(plain, less, lax.mul(less, lax.div(x, root)))
+    return lax.select(near, x, scaled)
+
+
+def _pow(params: Mapping[str, Any], x: Array, y: Array) -> Array:
+    """exp(y log |x|), with the sign of an odd power, and NaN for other powers of negative numbers."""
+    y = lax.convert_element_type(y, x.dtype)
+    zero, none = lax.full_like(x, 0), lax.full_like(y, 0)
+    size = lax.exp(lax.mul(y, lax.log(lax.abs(x))))
+    half = lax.mul(y, lax.full_like(y, 0.5))
+    whole, even = lax.eq(_floor(params, y), y), lax.eq(_floor(params, half), half)
+    signed = lax.select(even, size, lax.select(whole, lax.neg(size), lax.full_like(x, np.nan)))
+    powered = lax.select(lax.lt(x, zero), signed, size)
+    return lax.select(lax.eq(y, none), lax.full_like(x, 1), powered)
+
+
+def _is_finite(params: Mapping[str, Any], x: Array) -> Array:
+    return lax.lt(lax.abs(x), lax.full_like(x, np.inf))
+
+
+def _clamp(params: Mapping[str, Any], least: Array, x: Array, most: Array) -> Array:
+    return lax.min(lax.max(x, least), most)
+
+
+def _population_count(params: Mapping[str, Any], x: Array) -> Array:
+    """The number of bits that are 1, of a word of 32 bits: sums of 2, 4 and 8 bits, then of the four bytes."""
+    word = lax.convert_element_type(x, jnp.uint32)
+
+    def masked(word: Array, shift: int, mask: int) -> Array:
+        moved = lax.shift_right_logical(word, lax.full_like(word, shift))
+        return lax.bitwise_and(moved, lax.full_like(word, mask))
+
+    word = lax.sub(word, masked(word, 1, 0x55555555))
+    word = lax.add(masked(word, 0, 0x33333333), masked(word, 2, 0x33333333))
+    word = masked(lax.add(word, lax.shift_right_logical(word, lax.full_like(word, 4))), 0, 0x0F0F0F0F)
+    total = lax.shift_right_logical(lax.mul(word, lax.full_like(word, 0x01010101)), lax.full_like(word, 24))
+    return lax.convert_element_type(total, x.dtype)
+
+
+# Operations that kernels lack, by their parameters and their operands
+REWRITTEN: dict[str, Callable[..., Any]] = {
+    "ceil": _ceil,
+    "clamp": _clamp,
+    "expm1": _expm1,
+    "floor": _floor,
+    "is_finite": _is_finite,
+    "log1p": _log1p,
+    "population_count": _population_count,
+    "pow": _pow,
+}
+NAMES = _OWN | REWRITTEN.keys()  # of all operations that `apply` applies
