@@ -52,6 +52,7 @@ __all__ = [
     "kernels_work",
     "marked",
     "mosaic_kernel",
+    "one_per_thread",
     "places_of",
     "why_no_mosaic",
 ]
@@ -119,6 +120,8 @@ def _pallas() -> SimpleNamespace | str:
             multiple_of=pallas.multiple_of,
             kernel=mosaic_gpu.kernel,
             interpreted=mosaic_gpu.InterpretGPUParams,
+            layout_cast=mosaic_gpu.layout_cast,
+            strided=mosaic_gpu.Layout.WG_STRIDED,
         )
     except (ImportError, AttributeError) as error:
         return f"JAX {jax.__version__} has no Pallas for GPUs as jaxbandit uses it ({error})"
@@ -158,3 +161,11 @@ def places_of(tile: Array, width: int) -> Any:
     found = _pallas()
     assert not isinstance(found, str)
     return found.ds(found.multiple_of(tile * width, width), width)
+
+
+def one_per_thread(numbers: Array) -> Array:
+    """The same vector, told to lie in one register per thread. Otherwise the compiler tries layouts, for minutes."""
+    found = _pallas()
+    assert not isinstance(found, str)
+    cast: Array = found.layout_cast(numbers, found.strided(numbers.shape, vec_size=1))
+    return cast

@@ -225,7 +225,8 @@ def _table(ref: Any, shape: tuple[int, ...], dtype: Any, row: Any, tile: Any) ->
     def at(indices: tuple[Any, ...]) -> Any:
         places = [*indices[: len(shape) - 2], row] if wide else list(indices)
         places += [compat.places_of(tile, RUNS) if per_run else 0] if wide else []
-        return as_entry(ref[tuple(places or [0])], dtype)
+        number = ref[tuple(places or [0])]
+        return as_entry(compat.one_per_thread(number) if per_run else number, dtype)
 
     table = Table(written_shape(shape), at)
     held = per_run or np.prod(table.shape) <= _HELD

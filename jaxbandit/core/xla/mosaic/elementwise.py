@@ -15,6 +15,7 @@ from jaxbandit.core.xla.mosaic.values import (
     UnsupportedError,
     Written,
     alike,
+    has_runs,
     is_constant,
     is_vector,
     vector,
@@ -32,7 +33,16 @@ _OWN = frozenset((
 
 
 def apply(equation: JaxprEqn, operands: Sequence[Written]) -> Written:
-    """The result of an operation that is applied to each entry. Equal operands give one result."""
+    """The result of an operation that is applied to each entry. Equal operands give one result.
+
+    Axes of length 1 are broadcast: newer versions of JAX leave this to the operation.
+    """
+    result: Any = equation.outvars[0].aval
+    if has_runs(result.shape):
+        shapes: Any = [variable.aval.shape for variable in equation.invars]
+        operands = [
+            x[..., 0] if shape and not has_runs(shape) else x for x, shape in zip(operands, shapes, strict=True)
+        ]
     spread = np.broadcast_arrays(*operands, subok=False)
     made = np.empty(spread[0].shape, object)
     done: dict[tuple[int, ...], Any] = {}
