@@ -108,20 +108,22 @@ def _small_program(values: Array) -> Array:
 
 @functools.cache
 def _pallas() -> SimpleNamespace | str:
-    """What jaxbandit uses of Pallas for GPUs, imported at the first call; or the reason why this JAX does not have it."""
+    """What jaxbandit uses of Pallas for GPUs, imported at the first call; or the reason why this JAX lacks it."""
     if tuple(map(int, jax.__version__.split(".")[:2])) < (0, 11):
         return f"JAX {jax.__version__} is older than 0.11"
     try:
         from jax.experimental import pallas
         from jax.experimental.pallas import mosaic_gpu
 
+        gpu: Any = mosaic_gpu  # its types are those of one version
+
         return SimpleNamespace(
             ds=pallas.ds,
             multiple_of=pallas.multiple_of,
-            kernel=mosaic_gpu.kernel,
-            interpreted=mosaic_gpu.InterpretGPUParams,
-            layout_cast=mosaic_gpu.layout_cast,
-            strided=mosaic_gpu.Layout.WG_STRIDED,
+            kernel=gpu.kernel,
+            interpreted=gpu.InterpretGPUParams,
+            layout_cast=gpu.layout_cast,
+            strided=gpu.Layout.WG_STRIDED,
         )
     except (ImportError, AttributeError) as error:
         return f"JAX {jax.__version__} has no Pallas for GPUs as jaxbandit uses it ({error})"

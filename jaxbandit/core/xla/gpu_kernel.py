@@ -31,7 +31,7 @@ from jaxbandit.core.xla.mosaic.values import (
     WIDTH,
     Table,
     UnsupportedError,
-    as_entry,
+    as_element,
     as_number,
     has_runs,
     stored,
@@ -42,8 +42,12 @@ LOG = logging.getLogger("jaxbandit")
 
 _LEAST_CAPABILITY = 9.0  # Hopper
 _MOST_NUMBERS = 176  # numbers per run that a kernel keeps between rounds: of the 255 registers, some are for the round
-_HELD = 64  # entries of an array that all runs share, up to which a kernel reads them before its loops
+_HELD = 64  # elements of an array that all runs share, up to which a kernel reads them before its loops
 _PADDED = 1.25  # the most threads per run, up to which the cells of a block are padded to whole groups of threads
+
+
+# Whether programs are made one kernel. A program that was compiled so is kept apart from one that was not.
+WANTED = jax.make_user_context(False)
 
 
 @functools.cache
@@ -76,6 +80,17 @@ def _log_once(words: str) -> None:
     LOG.warning("%s", words)
 
 
+def where_wanted(play_on: Callable[..., Any]) -> Callable[..., Any]:
+    """`as_gpu_kernel(play_on)` where `WANTED` is true, else `play_on`."""
+    kernel = as_gpu_kernel(play_on)
+
+    @functools.wraps(play_on)
+    def call(*arguments: Any) -> Any:
+        return (kernel if WANTED.value else play_on)(*arguments)
+
+    return call
+
+
 def as_gpu_kernel(play_on: Callable[..., Any], interpret: bool = False) -> Callable[..., Any]:
     """`rollout.play_on` as one kernel, if a kernel can contain all its operations; else that function.
 
@@ -94,7 +109,8 @@ def as_gpu_kernel(play_on: Callable[..., Any], interpret: bool = False) -> Calla
         arguments = (policy, world, key, quotas, *rounds)
         leaves, structure = jax.tree.flatten(arguments)
         try:
-            layout = _layout(*key[0].shape[-2:], quotas)
+            cells, lanes = key[0].shape[-2:]
+            layout = _layout(cells, lanes, quotas)
             traced = [layout.traced(leaf) for leaf in leaves]
             with FOR_GPU_KERNEL(True):
                 program, shape = jax.make_jaxpr(play_on, return_shape=True)(*jax.tree.unflatten(structure, traced))
@@ -114,7 +130,7 @@ class _Layout:
 
     Attributes:
         cells, lanes: the size of the block.
-        flat: whether each run has its own entry of everything that differs between cells. Otherwise the runs of a group
+        flat: whether each run has its own element of everything that differs between cells. Otherwise the runs of a group
             of threads are lanes of one cell, and lanes are padded to whole groups.
     """
 
@@ -139,7 +155,7 @@ class _Layout:
         return self.columns // RUNS
 
     def differs(self, shape: tuple[int, ...]) -> tuple[bool, bool]:
-        """Whether an array has one entry per row, and one per column."""
+        """Whether an array has one element per row, and one per column."""
         if len(shape) < 3:
             return False, False
         own = (self.cells > 1 and shape[-2] == self.cells, self.lanes > 1 and shape[-1] == self.lanes)
@@ -226,7 +242,7 @@ def _table(ref: Any, shape: tuple[int, ...], dtype: Any, row: Any, tile: Any) ->
         places = [*indices[: len(shape) - 2], row] if wide else list(indices)
         places += [compat.places_of(tile, RUNS) if per_run else 0] if wide else []
         number = ref[tuple(places or [0])]
-        return as_entry(compat.one_per_thread(number) if per_run else number, dtype)
+        return as_element(compat.one_per_thread(number) if per_run else number, dtype)
 
     table = Table(written_shape(shape), at)
     held = per_run or np.prod(table.shape) <= _HELD
@@ -234,8 +250,10 @@ def _table(ref: Any, shape: tuple[int, ...], dtype: Any, row: Any, tile: Any) ->
 
 
 def _memory(of: Any, layout: _Layout) -> jax.ShapeDtypeStruct:
-    """The memory of a result: of all runs, or one entry per group of threads."""
-    own = (*of.shape[:-2], layout.rows, layout.columns) if has_runs(of.shape) else (layout.rows * layout.tiles, *of.shape)
+    """The memory of a result: of all runs, or one element per group of threads."""
+    own = (
+        (*of.shape[:-2], layout.rows, layout.columns) if has_runs(of.shape) else (layout.rows * layout.tiles, *of.shape)
+    )
     return jax.ShapeDtypeStruct(own, stored(of.dtype))
 
 

@@ -1,4 +1,4 @@
-"""Operations that arrange the entries of an array, and reductions over them."""
+"""Operations that arrange the elements of an array, and reductions over them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import lax
 
 from jaxbandit.core.xla.compat import JaxprEqn
 from jaxbandit.core.xla.mosaic.values import (
@@ -16,18 +16,18 @@ from jaxbandit.core.xla.mosaic.values import (
     Value,
     Written,
     alike,
-    as_entry,
+    as_element,
     as_number,
+    chosen,
     constants,
     has_runs,
     is_constant,
     is_vector,
-    vector,
     written_shape,
 )
 from jaxbandit.core.xla.reductions import later_larger
 
-_SEARCHED = 64  # entries along an axis, at most, of which one is chosen by a computed index
+_SEARCHED = 64  # elements along an axis, at most, of which one is chosen by a computed index
 
 
 def _shapes(equation: JaxprEqn) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -94,7 +94,7 @@ def _pad(equation: JaxprEqn, x: Written, filling: Written) -> Written:
             raise UnsupportedError("pad of the run axis")
         config = config[:-1]
     if any(low < 0 or high < 0 or within for low, high, within in config):
-        raise UnsupportedError("pad that removes or spreads entries")
+        raise UnsupportedError("pad that removes or spreads elements")
     after = np.empty([low + size + high for size, (low, high, _) in zip(x.shape, config, strict=True)], object)
     after[...] = filling
     after[tuple(slice(low, low + size) for size, (low, *_) in zip(x.shape, config, strict=True))] = x
@@ -132,7 +132,7 @@ def _cumulative(equation: JaxprEqn, x: Written) -> Written:
 
 
 def combined(combine: Callable[..., Any], *operands: Written) -> Written:
-    """The combination of the entries of arrays of one shape."""
+    """The combination of the elements of arrays of one shape."""
     made = np.empty(operands[0].shape, object)
     for index in np.ndindex(*made.shape):
         made[index] = combine(*alike([operand[index] for operand in operands]))
@@ -140,7 +140,7 @@ def combined(combine: Callable[..., Any], *operands: Written) -> Written:
 
 
 def _reduce(equation: JaxprEqn, x: Written) -> Written:
-    """A reduction: entry by entry in their order, then over the runs."""
+    """A reduction: element by element in their order, then over the runs."""
     name, combine = equation.primitive.name, _REDUCED[equation.primitive.name]
     shape, axes = _shapes(equation)[0], list(equation.params["axes"])
     over_runs = has_runs(shape) and len(shape) - 1 in axes
@@ -159,22 +159,22 @@ def _reduce(equation: JaxprEqn, x: Written) -> Written:
     return made
 
 
-def _over_runs(name: str, entry: Any) -> Any:
+def _over_runs(name: str, element: Any) -> Any:
     """The reduction of a vector, which is that of the runs of one block; of booleans as integers."""
-    if not is_vector(entry):
-        return entry
-    if entry.dtype == bool:
+    if not is_vector(element):
+        return element
+    if element.dtype == bool:
         most = name in ("reduce_or", "reduce_max")
-        return as_entry(_over_runs("reduce_max" if most else "reduce_min", as_number(entry, bool, True)), bool)
+        return as_element(_over_runs("reduce_max" if most else "reduce_min", as_number(element, bool, True)), bool)
     if name == "reduce_max":
-        return jnp.max(entry)
+        return jnp.max(element)
     if name == "reduce_min":
-        return jnp.min(entry)
+        return jnp.min(element)
     raise UnsupportedError(f"{name} of integers over the runs")
 
 
 def _best(equation: JaxprEqn, x: Written) -> Written:
-    """`argmax` or `argmin`: the index of the first of the best entries."""
+    """`argmax` or `argmin`: the index of the first of the best elements."""
     (axis,) = equation.params["axes"]
     rows, dtype = np.moveaxis(x, axis, 0), equation.params["index_dtype"]
     if len(x.shape) <= axis:
@@ -188,17 +188,13 @@ def _best(equation: JaxprEqn, x: Written) -> Written:
     return made
 
 
-def _comparable(entry: Any, least: bool) -> Any:
-    number = as_number(entry, bool, is_vector(entry)) if entry.dtype == bool else entry
+def _comparable(element: Any, least: bool) -> Any:
+    number = as_number(element, bool, is_vector(element)) if element.dtype == bool else element
     return -number if least else number
 
 
-def _fixed(index: Any) -> bool:
-    return is_constant(index)
-
-
 def dynamic_slice(equation: JaxprEqn, x: Value, *starts: Written) -> Written:
-    """The entries from some indices on, which may be computed; of a table they are read."""
+    """The elements from some indices on, which may be computed; of a table they are read."""
     shape, sizes = _shapes(equation)[0], equation.params["slice_sizes"]
     firsts = [_within(start[()], size - part) for start, size, part in zip(starts, shape, sizes, strict=True)]
     if has_runs(shape):
@@ -216,46 +212,52 @@ def dynamic_slice(equation: JaxprEqn, x: Value, *starts: Written) -> Written:
 
 
 def _from(x: Written, axis: int, first: Any, size: int) -> Written:
-    """`size` entries along an axis from `first` on."""
+    """`size` elements along an axis from `first` on."""
     rows = np.moveaxis(x, axis, 0)
-    if _fixed(first):
+    if is_constant(first):
         return np.moveaxis(rows[int(first) : int(first) + size], 0, axis)
     _check_searched(len(rows))
     made = rows[:size]
     for start in range(1, len(rows) - size + 1):
         here = lax.eq(first, lax.full_like(first, start))
-        made = combined(functools.partial(_if, here), rows[start : start + size], made)
+        made = combined(functools.partial(chosen, here), rows[start : start + size], made)
     return np.moveaxis(made, 0, axis)
 
 
 def dynamic_update_slice(equation: JaxprEqn, x: Written, new: Written, *starts: Written) -> Written:
-    """The array with the entries from some indices on replaced."""
+    """The array with the elements from some indices on replaced."""
     before: Any = equation.invars[0].aval
     part: Any = equation.invars[1].aval
     if has_runs(before.shape) != has_runs(part.shape):
         raise UnsupportedError("dynamic_update_slice of the run axis")
     firsts = [_within(s[()], size - own) for s, size, own in zip(starts, before.shape, part.shape, strict=True)]
     firsts = firsts[: x.ndim]
-    _check_searched(max([size for size, first in zip(x.shape, firsts, strict=True) if not _fixed(first)], default=0))
+    _check_searched(
+        max([size for size, first in zip(x.shape, firsts, strict=True) if not is_constant(first)], default=0)
+    )
     made = np.empty(x.shape, object)
     made[...] = x
     spaces = [
-        [int(first)] if _fixed(first) else range(size - own + 1)
+        [int(first)] if is_constant(first) else range(size - own + 1)
         for first, size, own in zip(firsts, x.shape, new.shape, strict=True)
     ]
     for start in np.ndindex(*map(len, spaces)):
         place = [space[number] for space, number in zip(spaces, start, strict=True)]
-        tests = [lax.eq(first, lax.full_like(first, at)) for first, at in zip(firsts, place, strict=True) if not _fixed(first)]
+        tests = [
+            lax.eq(first, lax.full_like(first, at))
+            for first, at in zip(firsts, place, strict=True)
+            if not is_constant(first)
+        ]
         here = functools.reduce(lax.bitwise_and, tests) if tests else None
         for index in np.ndindex(*new.shape):
             where = tuple(at + step for at, step in zip(place, index, strict=True))
-            made[where] = new[index] if here is None else _if(here, *alike([new[index], made[where]]))
+            made[where] = new[index] if here is None else chosen(here, new[index], made[where])
     return made
 
 
-def _check_searched(entries: int) -> None:
-    if entries > _SEARCHED:
-        raise UnsupportedError(f"a computed index into {entries} numbers per run")
+def _check_searched(elements: int) -> None:
+    if elements > _SEARCHED:
+        raise UnsupportedError(f"a computed index into {elements} numbers per run")
 
 
 def _within(first: Any, most: int) -> Any:
@@ -266,14 +268,6 @@ def _within(first: Any, most: int) -> Any:
         return np.int32(min(max(int(first), 0), most))
     first = lax.convert_element_type(first, jnp.int32)
     return lax.min(lax.max(first, np.int32(0)), np.int32(most))
-
-
-def _if(here: Array, yes: Any, no: Any) -> Any:
-    """One of two entries by a boolean that all runs share."""
-    if is_vector(yes):
-        number = vector(lax.convert_element_type(here, jnp.int32))
-        here = lax.ne(number, lax.full_like(number, 0))
-    return lax.select(here, jnp.asarray(yes), jnp.asarray(no))
 
 
 _REDUCED: dict[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""Operations on single entries: vectors of runs, and numbers that all runs share."""
+"""Operations on single elements: vectors of runs, and numbers that all runs share."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from jaxbandit.core.xla.mosaic.values import (
     UnsupportedError,
     Written,
     alike,
+    chosen,
     has_runs,
     is_constant,
     is_vector,
-    vector,
 )
 
 # fmt: off
 # The operations that kernels have
 _OWN = frozenset((
     "abs", "add", "and", "bitcast_convert_type", "convert_element_type", "cos", "div", "eq", "exp", "exp2", "ge",
-    "gt", "integer_pow", "le", "log", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "rem", "round",
+    "gt", "le", "log", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "rem", "round",
     "rsqrt", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt",
     "square", "sub", "tanh", "xor",
 ))
@@ -33,84 +33,75 @@ _OWN = frozenset((
 
 
 def apply(equation: JaxprEqn, operands: Sequence[Written]) -> Written:
-    """The result of an operation that is applied to each entry. Equal operands give one result.
+    """The result of an operation that is applied to each element. Equal operands give one result.
 
     Axes of length 1 are broadcast: newer versions of JAX leave this to the operation.
     """
     result: Any = equation.outvars[0].aval
     if has_runs(result.shape):
-        shapes: Any = [variable.aval.shape for variable in equation.invars]
+        types: list[Any] = [variable.aval for variable in equation.invars]
         operands = [
-            x[..., 0] if shape and not has_runs(shape) else x for x, shape in zip(operands, shapes, strict=True)
+            x[..., 0] if of.shape and not has_runs(of.shape) else x for x, of in zip(operands, types, strict=True)
         ]
     spread = np.broadcast_arrays(*operands, subok=False)
     made = np.empty(spread[0].shape, object)
     done: dict[tuple[int, ...], Any] = {}
     for index in np.ndindex(*made.shape):
-        entries = [operand[index] for operand in spread]
-        which = tuple(map(id, entries))  # the operands keep the entries alive
+        elements = [operand[index] for operand in spread]
+        which = tuple(map(id, elements))  # the operands keep the elements alive
         if which not in done:
-            done[which] = _entry(equation, entries)
+            done[which] = _applied(equation, elements)
         made[index] = done[which]
     return made
 
 
-def _entry(equation: JaxprEqn, entries: Sequence[Any]) -> Any:
-    """The result of an operation on one entry of each operand."""
-    if all(map(is_constant, entries)):
+def _applied(equation: JaxprEqn, elements: Sequence[Any]) -> Any:
+    """The result of an operation on one element of each operand."""
+    if all(map(is_constant, elements)):
         with jax.ensure_compile_time_eval():
-            known = equation.primitive.bind(*map(jnp.asarray, entries), **equation.params)
+            known = equation.primitive.bind(*map(jnp.asarray, elements), **equation.params)
             return np.asarray(known)[()]
     name, params = equation.primitive.name, equation.params
     if name == "select_n":
-        return _selected(entries[0], entries[1:])
-    if name in ("and", "or") and entries[0].dtype == bool:
-        return _both_or_any(equation, entries)
-    entries = alike(entries)
+        return _selected(elements[0], elements[1:])
+    if name in ("and", "or") and elements[0].dtype == bool:
+        return _both_or_any(equation, elements)
+    elements = alike(elements)
     if name in REWRITTEN:
-        return REWRITTEN[name](params, *entries)
-    if name == "not" and entries[0].dtype == bool:
-        return lax.bitwise_xor(entries[0], lax.full_like(entries[0], True))
+        return REWRITTEN[name](params, *elements)
+    if name == "not" and elements[0].dtype == bool:
+        return lax.bitwise_xor(elements[0], lax.full_like(elements[0], True))
     if name == "round" and params["rounding_method"] != lax.RoundingMethod.TO_NEAREST_EVEN:
         raise UnsupportedError("round (away from 0)")
-    if name == "bitcast_convert_type" and not is_vector(entries[0]):
+    if name == "bitcast_convert_type" and not is_vector(elements[0]):
         raise UnsupportedError("bitcast_convert_type of a number that runs share")
-    if name == "rem" and jnp.issubdtype(entries[0].dtype, jnp.floating):
+    if name == "rem" and jnp.issubdtype(elements[0].dtype, jnp.floating):
         raise UnsupportedError("rem of floats")
-    return equation.primitive.bind(*entries, **params)
+    return equation.primitive.bind(*elements, **params)
 
 
 def _selected(which: Any, cases: Sequence[Any]) -> Any:
     """`select_n`: the case of a number, from 0 on."""
     if is_constant(which):
         return cases[int(which)]
-    if len(cases) > 2:
-        chosen = cases[0]
-        for number, case in enumerate(cases[1:], 1):
-            here = lax.eq(which, lax.full_like(which, number))
-            chosen = _selected(here, (chosen, case))
-        return chosen
-    if which.dtype != bool:
-        which = lax.ne(which, lax.full_like(which, 0))
     if all(case is cases[0] for case in cases):
         return cases[0]
-    cases = alike(cases)
-    if is_vector(which):
-        cases = [vector(case) for case in cases]
-    elif is_vector(cases[0]):  # a kernel has no choice between vectors by one boolean
-        number = lax.broadcast(lax.convert_element_type(which, jnp.int32), cases[0].shape)
-        which = lax.ne(number, lax.full_like(number, 0))
-    return lax.select(which, cases[1], cases[0])
+    if which.dtype == bool:
+        return chosen(which, cases[1], cases[0])
+    made = cases[0]
+    for number, case in enumerate(cases[1:], 1):
+        made = chosen(lax.eq(which, lax.full_like(which, number)), case, made)
+    return made
 
 
-def _both_or_any(equation: JaxprEqn, entries: Sequence[Any]) -> Any:
+def _both_or_any(equation: JaxprEqn, elements: Sequence[Any]) -> Any:
     """`and` or `or` of two booleans, of which a known one decides the result or leaves it to the other."""
-    a, b = entries
+    a, b = elements
     decides = equation.primitive.name == "or"
     for known, other in ((a, b), (b, a)):
         if is_constant(known):
             return known if bool(known) == decides else other
-    return equation.primitive.bind(*alike(entries), **equation.params)
+    return equation.primitive.bind(*alike(elements), **equation.params)
 
 
 def _floor(params: Mapping[str, Any], x: Array) -> Array:
@@ -178,12 +169,25 @@ def _population_count(params: Mapping[str, Any], x: Array) -> Array:
     return lax.convert_element_type(total, x.dtype)
 
 
+def _integer_pow(params: Mapping[str, Any], x: Array) -> Array:
+    """By repeated squares."""
+    exponent = abs(int(params["y"]))
+    square, powered = x, lax.full_like(x, 1)
+    while exponent:
+        if exponent % 2:
+            powered = lax.mul(powered, square)
+        exponent //= 2
+        square = lax.mul(square, square) if exponent else square
+    return lax.div(lax.full_like(x, 1), powered) if params["y"] < 0 else powered
+
+
 # Operations that kernels lack, by their parameters and their operands
 REWRITTEN: dict[str, Callable[..., Any]] = {
     "ceil": _ceil,
     "clamp": _clamp,
     "expm1": _expm1,
     "floor": _floor,
+    "integer_pow": _integer_pow,
     "is_finite": _is_finite,
     "log1p": _log1p,
     "population_count": _population_count,

@@ -29,17 +29,17 @@ def evaluate(
     Raises:
         UnsupportedError: a kernel cannot contain a part of the program.
     """
-    jaxpr = program.jaxpr
-    values: dict[Any, Any] = {
-        variable: constants(known, variable.aval.dtype)
-        for variable, known in zip(jaxpr.constvars, program.consts, strict=True)
-    }
+    jaxpr: Any = program.jaxpr
+    known: Any = zip(jaxpr.constvars, program.consts, strict=True)
+    values: dict[Any, Any] = {variable: constants(value, variable.aval.dtype) for variable, value in known}
     values.update(zip(jaxpr.invars, arguments, strict=True))
     places = {variable: (stores or {})[n] for n, variable in enumerate(jaxpr.outvars) if n in (stores or {})}
 
-    def read(atom: Any) -> Value:
-        value: Value = constants(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else values[atom]
-        return value
+    def read(atom: Any) -> Any:
+        if not isinstance(atom, Literal):
+            return values[atom]
+        literal: Any = atom
+        return constants(literal.val, literal.aval.dtype)
 
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
@@ -57,12 +57,12 @@ def _results(equation: JaxprEqn, operands: Sequence[Value], stores: Mapping[int,
         return LOOPS[name](equation, operands, evaluate, stores)
     if name == "dynamic_slice":
         return [arrangement.dynamic_slice(equation, operands[0], *map(written, operands[1:]))]
-    entries = [written(operand) for operand in operands]
+    elements = [written(operand) for operand in operands]
     if name in arrangement.RULES:
-        results = arrangement.RULES[name](equation, *entries)
+        results = arrangement.RULES[name](equation, *elements)
         return results if equation.primitive.multiple_results else [results]
     if name in elementwise.NAMES:
-        return [elementwise.apply(equation, entries)]
+        return [elementwise.apply(equation, elements)]
     raise UnsupportedError(name)
 
 
@@ -86,4 +86,3 @@ def _equations(program: Any) -> Iterator[Any]:
             for part in value if isinstance(value, list | tuple) else (value,):
                 if hasattr(getattr(part, "jaxpr", part), "eqns"):
                     yield from _equations(part)
-

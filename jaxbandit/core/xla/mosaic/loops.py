@@ -15,7 +15,7 @@ from jaxbandit.core.xla.mosaic.values import (
     UnsupportedError,
     Value,
     Written,
-    as_entry,
+    as_element,
     as_number,
     has_runs,
     is_constant,
@@ -37,9 +37,9 @@ class _Carried:
     def numbers(self, values: Sequence[Value]) -> tuple[Array, ...]:
         """The arrays of some values."""
         return tuple(
-            as_number(entry, of.dtype, has_runs(of.shape))
+            as_number(element, of.dtype, has_runs(of.shape))
             for value, of in zip(values, self._types, strict=True)
-            for entry in written(value).ravel()
+            for element in written(value).ravel()
         )
 
     def values(self, numbers: Sequence[Array]) -> list[Value]:
@@ -50,19 +50,17 @@ class _Carried:
             shape = written_shape(of.shape)
             value = np.empty(shape, object)
             for index in np.ndindex(*shape):
-                value[index] = as_entry(next(left), of.dtype)
+                value[index] = as_element(next(left), of.dtype)
             made.append(value)
         return made
 
 
 def written(value: Value) -> Written:
-    """All entries of a value."""
+    """All elements of a value."""
     return value.written() if isinstance(value, Table) else value
 
 
-def scan(
-    equation: JaxprEqn, operands: Sequence[Value], evaluate: Evaluate, stores: Mapping[int, Store]
-) -> list[Any]:
+def scan(equation: JaxprEqn, operands: Sequence[Value], evaluate: Evaluate, stores: Mapping[int, Store]) -> list[Any]:
     """The results of a loop of a known number of steps.
 
     Args:
@@ -125,21 +123,20 @@ def while_loop(
     for_test, for_body, start = operands[:tested], operands[tested : tested + used], operands[tested + used :]
     carried = _Carried([variable.aval for variable in equation.outvars])
 
-    def goes_on(numbers: tuple[Array, ...]) -> Array:
+    def goes_on(numbers: Sequence[Array]) -> Array:
         (answer,) = evaluate(params["cond_jaxpr"], [*for_test, *carried.values(numbers)])
         return jnp.asarray(written(answer)[()], bool)
 
-    def step(numbers: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(numbers: Sequence[Array]) -> Sequence[Array]:
         return carried.numbers(evaluate(params["body_jaxpr"], [*for_body, *carried.values(numbers)]))
 
     return list(carried.values(lax.while_loop(goes_on, step, carried.numbers(start))))
 
 
-def cond(
-    equation: JaxprEqn, operands: Sequence[Value], evaluate: Evaluate, stores: Mapping[int, Store]
-) -> list[Any]:
+def cond(equation: JaxprEqn, operands: Sequence[Value], evaluate: Evaluate, stores: Mapping[int, Store]) -> list[Any]:
     """The results of the branch of a number that all runs of a block share."""
-    branches, index = equation.params["branches"], written(operands[0])[()]
+    branches: Sequence[ClosedJaxpr] = equation.params["branches"]
+    index: Any = written(operands[0])[()]
     if is_constant(index):
         number = min(max(int(index), 0), len(branches) - 1)
         return evaluate(branches[number], operands[1:])
