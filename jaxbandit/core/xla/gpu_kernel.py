@@ -130,7 +130,7 @@ class _Layout:
 
     Attributes:
         cells, lanes: the size of the block.
-        flat: whether each run has its own element of everything that differs between cells. Otherwise the runs of a group
+        flat: whether each run has its own copy of everything that differs between cells. Otherwise the runs of a group
             of threads are lanes of one cell, and lanes are padded to whole groups.
     """
 
