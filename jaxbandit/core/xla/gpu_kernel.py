@@ -41,8 +41,7 @@ from jaxbandit.core.xla.mosaic.values import (
 LOG = logging.getLogger("jaxbandit")
 
 _LEAST_CAPABILITY = 9.0  # Hopper
-_MOST_NUMBERS = 176  # numbers per run that a kernel keeps between rounds: of the 255 registers, some are for the round
-_HELD = 64  # elements of an array that all runs share, up to which a kernel reads them before its loops
+_HELD = 64  # elements of an array, up to which a kernel reads them before its loops
 _PADDED = 1.25  # the most threads per run, up to which the cells of a block are padded to whole groups of threads
 
 
@@ -206,9 +205,6 @@ def _played(
     """
     if missing := unsupported_operations(program):
         raise UnsupportedError(", ".join(sorted(missing)))
-    numbers = sum(int(np.prod(one.shape[:-1])) for one in traced if has_runs(one.shape))
-    if numbers > _MOST_NUMBERS:
-        raise UnsupportedError(f"{numbers} numbers per run")
     own = [layout.differs(jnp.shape(leaf)) for leaf in leaves]
     types = [variable.aval for variable in program.jaxpr.outvars]
 
@@ -245,7 +241,7 @@ def _table(ref: Any, shape: tuple[int, ...], dtype: Any, row: Any, tile: Any) ->
         return as_element(compat.one_per_thread(number) if per_run else number, dtype)
 
     table = Table(written_shape(shape), at)
-    held = per_run or np.prod(table.shape) <= _HELD
+    held = np.prod(table.shape) <= _HELD
     return Table(table.shape, at, table.part((), table.shape)) if held else table
 
 

@@ -211,6 +211,22 @@ def dynamic_slice(equation: JaxprEqn, x: Value, *starts: Written) -> Written:
     return x
 
 
+def _gather(equation: JaxprEqn, x: Written, places: Written) -> Written:
+    """Rows of an array, by indices that all runs share."""
+    numbers, sizes = equation.params["dimension_numbers"], equation.params["slice_sizes"]
+    shape, first = _shapes(equation)[0], places.ndim - 1
+    rows = numbers.collapsed_slice_dims == numbers.start_index_map == (0,) and sizes == (1, *shape[1:])
+    if not rows or numbers.offset_dims != tuple(range(first, first + len(shape) - 1)) or places.shape[-1:] != (1,):
+        raise UnsupportedError("gather of other than rows")
+    made = np.empty((*places.shape[:-1], *x.shape[1:]), object)
+    for index in np.ndindex(*places.shape[:-1]):
+        place = places[(*index, 0)]
+        if is_vector(place):
+            raise UnsupportedError("gather by an index of each run")
+        made[index] = _from(x, 0, _within(place, len(x) - 1), 1)[0]
+    return made
+
+
 def _from(x: Written, axis: int, first: Any, size: int) -> Written:
     """`size` elements along an axis from `first` on."""
     rows = np.moveaxis(x, axis, 0)
@@ -302,6 +318,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "concatenate": _concatenate,
     "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice,
+    "gather": _gather,
     "iota": _iota,
     "pad": _pad,
     "rev": _reverse,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from jaxbandit.core.xla.mosaic.values import (
     written_shape,
 )
 
+_MOST_NUMBERS = 176  # numbers per run that a loop carries: of the 255 registers of a thread, some are for the round
 _UNROLLED = 64  # steps, at most, of a loop that is written out step by step
 
 Evaluate = Callable[[ClosedJaxpr, Sequence[Value]], list[Any]]
@@ -33,6 +35,9 @@ class _Carried:
 
     def __init__(self, types: Sequence[Any]) -> None:
         self._types = types
+        numbers = sum(math.prod(of.shape[:-1]) for of in types if has_runs(of.shape))
+        if numbers > _MOST_NUMBERS:
+            raise UnsupportedError(f"a loop that carries {numbers} numbers per run")
 
     def numbers(self, values: Sequence[Value]) -> tuple[Array, ...]:
         """The arrays of some values."""

@@ -20,8 +20,8 @@ class UnsupportedError(Exception):
     """A kernel cannot contain a part of a program; the message names that part."""
 
 
-# An array that is written out: an object array without the run axis. An element is a constant (a NumPy scalar), a number
-# that all runs share (a JAX scalar) or a vector of runs (`[RUNS]`).
+# An array that is written out: an object array without the run axis. An element is a constant (a NumPy scalar), a
+# number that all runs share (a JAX scalar) or a vector of runs (`[RUNS]`).
 Written = np.ndarray
 
 
