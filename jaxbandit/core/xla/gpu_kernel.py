@@ -24,7 +24,7 @@ from jax import Array, lax
 from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.compat import ClosedJaxpr
 from jaxbandit.core.xla.fusion import FOR_GPU_KERNEL
-from jaxbandit.core.xla.mosaic.evaluation import evaluate, unsupported_operations
+from jaxbandit.core.xla.mosaic.evaluation import count_operations, evaluate, unsupported_operations
 from jaxbandit.core.xla.mosaic.loops import Store, scan_parts
 from jaxbandit.core.xla.mosaic.values import (
     RUNS,
@@ -42,6 +42,7 @@ LOG = logging.getLogger("jaxbandit")
 
 _LEAST_CAPABILITY = 9.0  # Hopper
 _HELD = 64  # elements of an array, up to which a kernel reads them before its loops
+_MOST_OPERATIONS = 12_000  # in a kernel: the time to compile grows with their square, to minutes (measured)
 _PADDED = 1.25  # the most threads per run, up to which the cells of a block are padded to whole groups of threads
 
 
@@ -205,6 +206,8 @@ def _played(
     """
     if missing := unsupported_operations(program):
         raise UnsupportedError(", ".join(sorted(missing)))
+    if (count := count_operations(program)) > _MOST_OPERATIONS:
+        raise UnsupportedError(f"{count} operations")
     own = [layout.differs(jnp.shape(leaf)) for leaf in leaves]
     types = [variable.aval for variable in program.jaxpr.outvars]
 

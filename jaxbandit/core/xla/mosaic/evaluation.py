@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn, Literal
 from jaxbandit.core.xla.mosaic import arrangement, elementwise
 from jaxbandit.core.xla.mosaic.loops import LOOPS, Store, written
-from jaxbandit.core.xla.mosaic.values import UnsupportedError, Value, Written, constants
+from jaxbandit.core.xla.mosaic.values import UnsupportedError, Value, Written, constants, written_shape
 
 _CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call")
 SUPPORTED = frozenset((*elementwise.NAMES, *arrangement.RULES, *LOOPS, *_CALLS))
@@ -76,6 +77,16 @@ def unsupported_operations(program: ClosedJaxpr) -> set[str]:
         if jnp.dtype(variable.aval.dtype).itemsize > 4
     }
     return names - SUPPORTED | wide
+
+
+def count_operations(program: ClosedJaxpr) -> int:
+    """The number of operations on vectors and numbers that a program is in a kernel, about."""
+    return sum(
+        math.prod(written_shape(variable.aval.shape))
+        for equation in _equations(program)
+        for variable in equation.outvars
+        if equation.primitive.name in elementwise.NAMES
+    )
 
 
 def _equations(program: Any) -> Iterator[Any]:
