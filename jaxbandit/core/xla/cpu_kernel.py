@@ -96,9 +96,11 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
     """
     runs = values.shape[1:]
     if FOR_GPU_KERNEL.value:  # no scatter either, but every place of a small book is in a register
+        axes = tuple(range(len(where)))
         for n in range(len(values)):
-            places = (lax.broadcasted_iota(jnp.int32, book.shape, axis) == of[n] for axis, of in enumerate(where))
-            book = jnp.where(functools.reduce(lax.bitwise_and, places), book + values[n], book)
+            *place, value = (jnp.expand_dims(column[n], axes) for column in (*where, values))
+            here = (lax.broadcasted_iota(jnp.int32, book.shape, axis) == place[axis] for axis in axes)
+            book = jnp.where(functools.reduce(lax.bitwise_and, here), book + value, book)
         return book
     if not _within.get():
         each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]

@@ -113,37 +113,42 @@ def _ceil(params: Mapping[str, Any], x: Array) -> Array:
     return lax.neg(_floor(params, lax.neg(x)))
 
 
+def _series(x: Array, terms: Sequence[float]) -> Array:
+    """1 + x t_1 (1 + x t_2 (1 + ...))."""
+    total = lax.full_like(x, 1)
+    for term in reversed(terms):
+        total = lax.add(lax.mul(lax.mul(x, total), lax.full_like(x, term)), lax.full_like(x, 1))
+    return total
+
+
 def _log1p(params: Mapping[str, Any], x: Array) -> Array:
-    """log u x / (u - 1) for u = 1 + x, rounded: the errors of both factors cancel (Goldberg 1991, theorem 4)."""
-    u = lax.add(x, lax.full_like(x, 1))
-    less = lax.sub(u, lax.full_like(x, 1))
-    exact = lax.eq(less, x)  # also for infinity
-    factor = lax.div(x, lax.select(exact, lax.full_like(x, 1), less))
-    scaled = lax.select(exact, lax.log(u), lax.mul(lax.log(u), factor))
-    return lax.select(lax.eq(less, lax.full_like(x, 0)), x, scaled)
+    """log(1 + x); near 0, where 1 + x loses digits, as 2 artanh(x / (2 + x)) by its series."""
+    s = lax.div(x, lax.add(x, lax.full_like(x, 2)))
+    series = _series(lax.mul(s, s), [(2 * n - 1) / (2 * n + 1) for n in range(1, 9)])
+    near = lax.mul(lax.mul(s, lax.full_like(x, 2)), series)
+    return lax.select(_is_below(x, 0.4), near, lax.log(lax.add(x, lax.full_like(x, 1))))
 
 
 def _expm1(params: Mapping[str, Any], x: Array) -> Array:
-    """(u - 1) x / log u for u = exp x, rounded: the errors of both factors cancel (Kahan; Higham 2002, sec. 1.14.1)."""
-    u = lax.exp(x)
-    less = lax.sub(u, lax.full_like(x, 1))
-    plain = lax.bitwise_or(lax.eq(less, u), lax.le(less, lax.full_like(x, -1)))  # u is large, or 0
-    near = lax.eq(less, lax.full_like(x, 0))
-    root = lax.select(lax.bitwise_or(plain, near), lax.full_like(x, 1), lax.log(u))
-    scaled = lax.select(plain, less, lax.mul(less, lax.div(x, root)))
-    return lax.select(near, x, scaled)
+    """exp(x) - 1; near 0, where the difference loses digits, by its series."""
+    near = lax.mul(x, _series(x, [1 / n for n in range(2, 10)]))
+    return lax.select(_is_below(x, 0.5), near, lax.sub(lax.exp(x), lax.full_like(x, 1)))
+
+
+def _is_below(x: Array, most: float) -> Array:
+    return lax.lt(lax.abs(x), lax.full_like(x, most))
 
 
 def _pow(params: Mapping[str, Any], x: Array, y: Array) -> Array:
-    """exp(y log |x|), with the sign of an odd power, and NaN for other powers of negative numbers."""
+    """exp(y log |x|), with the sign of an odd power, and NaN for other powers of negative numbers but infinity."""
     y = lax.convert_element_type(y, x.dtype)
-    zero, none = lax.full_like(x, 0), lax.full_like(y, 0)
     size = lax.exp(lax.mul(y, lax.log(lax.abs(x))))
     half = lax.mul(y, lax.full_like(y, 0.5))
     whole, even = lax.eq(_floor(params, y), y), lax.eq(_floor(params, half), half)
-    signed = lax.select(even, size, lax.select(whole, lax.neg(size), lax.full_like(x, np.nan)))
-    powered = lax.select(lax.lt(x, zero), signed, size)
-    return lax.select(lax.eq(y, none), lax.full_like(x, 1), powered)
+    none_or_all = lax.select(_is_finite(params, x), lax.full_like(x, np.nan), size)
+    signed = lax.select(even, size, lax.select(whole, lax.neg(size), none_or_all))
+    powered = lax.select(lax.lt(x, lax.full_like(x, 0)), signed, size)
+    return lax.select(lax.eq(y, lax.full_like(y, 0)), lax.full_like(x, 1), powered)
 
 
 def _is_finite(params: Mapping[str, Any], x: Array) -> Array:
