@@ -19,7 +19,7 @@ from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
-from jaxbandit.core.xla import cpu_kernel
+from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.engine.rounds.feedback import (
@@ -285,8 +285,7 @@ def _uncentred(policy: Policy, world: World) -> bool:
 
 
 def _offered(now: RoundView) -> Array:
-    available = jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32)
-    return jnp.minimum(available, now.plays)
+    return jnp.minimum(jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32), now.plays)
 
 
 def _no_deficits(world: World, shape: tuple[int, ...], dtype: Any) -> dict[str, Array]:
@@ -356,7 +355,6 @@ def play_on(
 
     def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, dict[str, Array]]]:
         before, state = carry
-
         now = world.in_round(stop)
 
         def one_round(before: Array, state: State) -> State:
@@ -386,10 +384,15 @@ def _faults(state: State, world: World, t: Array) -> Array:
     return jnp.maximum(jnp.stack(most), 0)
 
 
+def as_one_kernel() -> Any:
+    """`play_on` in tiles, as one kernel where the device allows it."""
+    return cpu_kernel.as_one_kernel(gpu_kernel.where_wanted(in_tiles(play_on, len(FAULTS))))
+
+
 @functools.cache
 def compiled() -> Any:
-    """`play_on`, compiled, with its state donated; made at the first call, once JAX knows its devices."""
-    return cpu_kernel.compiled(cpu_kernel.as_one_kernel(in_tiles(play_on, len(FAULTS))), donate_argnames=("state",))
+    """`play_on`, compiled, its state donated; made at the first call, once JAX knows its devices."""
+    return cpu_kernel.compiled(as_one_kernel(), donate_argnames=("state",))
 
 
 def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -50,7 +51,11 @@ __all__ = [
     "kernel_options",
     "kernels_work",
     "marked",
+    "mosaic_kernel",
+    "one_per_thread",
+    "places_of",
     "quick_options",
+    "why_no_mosaic",
 ]
 
 # Vectors of 512 bits where the processor has them; and no library calls for sums, which a kernel cannot make
@@ -122,3 +127,70 @@ def _small_program(values: Array) -> Array:
 
     one, other = (marked(result) for result in sums(values))
     return one + other
+
+
+@functools.cache
+def _pallas() -> SimpleNamespace | str:
+    """What jaxbandit uses of Pallas for GPUs, imported at the first call; or the reason why this JAX lacks it."""
+    if tuple(map(int, jax.__version__.split(".")[:2])) < (0, 11):
+        return f"JAX {jax.__version__} is older than 0.11"
+    try:
+        from jax.experimental import pallas
+        from jax.experimental.pallas import mosaic_gpu
+
+        gpu: Any = mosaic_gpu  # its types are those of one version
+
+        return SimpleNamespace(
+            ds=pallas.ds,
+            multiple_of=pallas.multiple_of,
+            kernel=gpu.kernel,
+            interpreted=gpu.InterpretGPUParams,
+            layout_cast=gpu.layout_cast,
+            strided=gpu.Layout.WG_STRIDED,
+        )
+    except (ImportError, AttributeError) as error:
+        return f"JAX {jax.__version__} has no Pallas for GPUs as jaxbandit uses it ({error})"
+
+
+def why_no_mosaic() -> str | None:
+    """The reason why this JAX cannot make kernels of Mosaic GPU; None where it can."""
+    found = _pallas()
+    return found if isinstance(found, str) else None
+
+
+def mosaic_kernel(
+    body: Callable[..., None],
+    *,
+    out_type: tuple[jax.ShapeDtypeStruct, ...],
+    grid: tuple[int, ...],
+    grid_names: tuple[str, ...],
+    interpret: bool,
+) -> Callable[..., Any]:
+    """A kernel of Mosaic GPU, one warp group per point of the grid.
+
+    Args:
+        body: takes the memory of the arguments and of the results, and writes the latter.
+        out_type: the shapes and dtypes of the results.
+        grid, grid_names: the lengths and names of the axes of the grid.
+        interpret: whether the kernel is interpreted, on any device.
+    """
+    found = _pallas()
+    assert not isinstance(found, str)
+    how = {"interpret": found.interpreted()} if interpret else {}
+    made: Callable[..., Any] = found.kernel(body, out_type=out_type, grid=grid, grid_names=grid_names, **how)
+    return made
+
+
+def places_of(tile: Array, width: int) -> Any:
+    """The places of a tile along an axis that is cut into tiles of `width`."""
+    found = _pallas()
+    assert not isinstance(found, str)
+    return found.ds(found.multiple_of(tile * width, width), width)
+
+
+def one_per_thread(numbers: Array) -> Array:
+    """The same vector, told to lie in one register per thread. Otherwise the compiler tries layouts, for minutes."""
+    found = _pallas()
+    assert not isinstance(found, str)
+    cast: Array = found.layout_cast(numbers, found.strided(numbers.shape, vec_size=1))
+    return cast

@@ -20,7 +20,7 @@ from jax import Array, lax
 
 from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.compat import ClosedJaxpr
-from jaxbandit.core.xla.fusion import hidden_true
+from jaxbandit.core.xla.fusion import FOR_GPU_KERNEL, hidden_true
 from jaxbandit.core.xla.reductions import RowReductions
 from jaxbandit.core.xla.rewriting import as_function, rewrite
 from jaxbandit.core.xla.square_roots import SquareRoots
@@ -95,6 +95,13 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
         An array of the shape and dtype of `book`.
     """
     runs = values.shape[1:]
+    if FOR_GPU_KERNEL.value:  # no scatter either, but every place of a small book is in a register
+        axes = tuple(range(len(where)))
+        for n in range(len(values)):
+            *place, value = (jnp.expand_dims(column[n], axes) for column in (*where, values))
+            here = (lax.broadcasted_iota(jnp.int32, book.shape, axis) == place[axis] for axis in axes)
+            book = jnp.where(functools.reduce(lax.bitwise_and, here), book + value, book)
+        return book
     if not _within.get():
         each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]
         return book.at[(*where, *each)].add(values, mode="promise_in_bounds", unique_indices=True)

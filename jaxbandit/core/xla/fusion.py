@@ -20,6 +20,14 @@ from jax import Array, lax
 
 Tree = TypeVar("Tree")
 
+# Whether functions are traced for one kernel on a GPU, on whatever device this is. Traces of both kinds are kept apart.
+FOR_GPU_KERNEL = jax.make_user_context(False)
+
+
+def on_cpu() -> bool:
+    """Whether functions are traced for a CPU."""
+    return jax.default_backend() == "cpu" and not FOR_GPU_KERNEL.value
+
 
 def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
     """`compute()`, on CPU not fused with the computations that use the result.
@@ -28,7 +36,7 @@ def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
         compute: a function without arguments that returns a tree of arrays.
         witness: any array that is not a constant; `hidden_true` needs it.
     """
-    if jax.default_backend() != "cpu":
+    if not on_cpu():
         return compute()
     results: list[Tree] = []
 
@@ -44,7 +52,7 @@ def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
 
 def cond_fused(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
     """`yes()` if `needed`, a bool scalar, else `no()`. On CPU only one is computed, on other devices both."""
-    if jax.default_backend() == "cpu":
+    if on_cpu():
         return lax.cond(needed, yes, no)
     return jax.tree.map(functools.partial(jnp.where, needed), yes(), no())
 
@@ -55,7 +63,7 @@ def cond_update(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tr
     On CPU this is a loop of one or no round, which updates the arrays in place; a branch that returns its argument
     would copy it.
     """
-    if jax.default_backend() != "cpu":
+    if not on_cpu():
         return cond_fused(needed, lambda: change(tree), lambda: tree)
     return lax.fori_loop(0, needed.astype(jnp.int32), lambda _, tree: change(tree), tree)
 

@@ -53,7 +53,7 @@ def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Seque
     """The results of a reduction, by name and parameters, on its operands."""
     if name == "argmax":
         row = lax.broadcasted_iota(params["index_dtype"], operands[0].shape, 0)
-        return _reduced([operands[0], row], _later_larger)[1:]
+        return _reduced([operands[0], row], later_larger)[1:]
     if name == "reduce":
         rows, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
         combine = _elementwise(params["jaxpr"], rows[0].ndim - 1)
@@ -119,7 +119,7 @@ def _cumulative_sum(rows: Array, reverse: bool) -> Array:
     return lax.fori_loop(0, len(rows), one_more, (jnp.zeros_like(rows[0]), jnp.zeros_like(rows)))[1]
 
 
-def _later_larger(a: Row, b: Row) -> Row:
+def later_larger(a: Row, b: Row) -> Row:
     """The pair (value, row) that `argmax` prefers, where `a` is from an earlier row than `b`."""
     later = (b[0] > a[0]) | ((b[0] != b[0]) & (a[0] == a[0]))
     return jnp.where(later, b[0], a[0]), jnp.where(later, b[1], a[1])

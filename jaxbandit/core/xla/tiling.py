@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbandit.core.xla.fusion import on_cpu
+
 LANES = 16  # lanes of the longest vector, in float32; a multiple of the lanes of shorter vectors
 _TILE_BYTES = 40 << 10  # bytes of a tile's state, where most policies are fastest (measured)
 _LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
@@ -36,7 +38,7 @@ def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
         axis, width = tile_size(cells, lanes, _bytes_per_run(state))
         size = (cells, lanes)[axis]
         # A calendar of delayed feedback is not cut: every access reads all of it.
-        if width == size or state.under_way is not None or jax.default_backend() != "cpu":
+        if width == size or state.under_way is not None or not on_cpu():
             return play_on(policy, world, key, quotas, *rounds)
 
         def play_tile(i: Array, block: Any) -> Any:

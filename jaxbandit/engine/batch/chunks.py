@@ -19,6 +19,7 @@ from jaxbandit.core import prng
 from jaxbandit.core.contracts import owner_name
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
+from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.batch.blocks import STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
@@ -114,6 +115,7 @@ def chunks_of(
     if path is not None:
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
+    kernel = gpu_kernel.works(settings.gpu_kernel)
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(every):
@@ -125,7 +127,7 @@ def chunks_of(
             origin = first
             quota, device_quota = quotas(first)
         numbers = np.int32(origin), np.int32(settings.horizon), np.int32(first), stops.astype(np.int32)
-        with PROGRAM(stack.program):
+        with PROGRAM(stack.program), gpu_kernel.WANTED(kernel):
             state, counts, sums, faults = sharding.advance(
                 over, block, policy, world, key, device_quota, *numbers, state
             )

@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as Spec
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import cpu_kernel
-from jaxbandit.core.xla.tiling import has_run_axis, in_tiles
+from jaxbandit.core.xla.tiling import has_run_axis
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
 from jaxbandit.engine.rollout import State
@@ -111,10 +111,7 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
         return _specs(tree, axis, cells, lanes)
 
     def shard(arguments: Any, state: State) -> Any:
-        everything = (*arguments, state)
-        state, counts, recorded, faults = cpu_kernel.as_one_kernel(in_tiles(rollout.play_on, len(rollout.FAULTS)))(
-            *everything
-        )
+        state, counts, recorded, faults = rollout.as_one_kernel()(*arguments, state)
         return state, counts, recorded, faults[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.provenance import version
-from jaxbandit.core.xla import program_digest
+from jaxbandit.core.xla import gpu_kernel, program_digest
 from jaxbandit.engine.batch import traced_programs
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.plan import Plan
@@ -36,6 +36,7 @@ def digest(plan: Plan) -> str:
             plan.settings.trace,
             plan.pulls_mean,
             plan.settings.p_mean,
+            gpu_kernel.works(plan.settings.gpu_kernel),
         ),
     )
     labels = [one.label for one in plan.configurations]

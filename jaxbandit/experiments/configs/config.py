@@ -29,7 +29,7 @@ SECTIONS = ("simulation", "problem", "policies", "grid", "tuning")  # only `jaxb
 SIMULATION = (
     *("horizon", "seeds", "first_seed", "key", "record", "metrics", "runs", "trace", "pulls_mean", "ties"),
     "p_mean",
-    *("block", "until"),
+    *("block", "until", "gpu_kernel"),
 )
 _LONGEST = 1 << 26  # bytes of a config
 _MOST_PARTS = 100  # of a dotted key; the time of TOML's own reader grows with their square

@@ -1,0 +1,96 @@
+"""The switch `gpu_kernel`: where it has an effect, and what is said where it has none."""
+
+import logging
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.core.xla import compat, gpu_kernel
+from jaxbandit.engine.host import fingerprint
+from jaxbandit.experiments.configs import config
+
+CONFIG = {
+    "simulation": {"horizon": 20, "seeds": 4, "gpu_kernel": True},
+    "problem": {"means": [0.9, 0.5]},
+    "policies": [{"kind": "ucb1"}],
+}
+
+
+def test_a_cpu_says_once_that_it_has_no_effect(caplog):
+    plain = jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=20, seeds=4)
+    with caplog.at_level(logging.WARNING, "jaxbandit"):
+        for _ in range(2):
+            found = jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=20, seeds=4, gpu_kernel=True)
+    (line,) = caplog.messages
+    assert line.startswith("gpu_kernel has no effect: ")
+    assert "cpu" in line or "JAX" in line
+    np.testing.assert_array_equal(found.pulls, plain.pulls)
+    assert "gpu_kernel = true" in found.attrs["config"]
+    assert "gpu_kernel" not in plain.attrs["config"]
+
+
+def test_only_true_and_false_are_taken():
+    with pytest.raises(jb.InputError, match=r"simulation\.gpu_kernel"):
+        jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=20, seeds=4, gpu_kernel="yes")
+
+
+def device(platform="gpu", **more):
+    return [SimpleNamespace(platform=platform, device_kind="a device", **more)]
+
+
+DEVICES = {
+    "a device is no GPU": device("cpu"),
+    "a device is no GPU by NVIDIA": device(compute_capability="gfx90a"),
+    "a device is older than Hopper (its compute capability is 8.9)": device(compute_capability="8.9"),
+    None: device(compute_capability="9.0"),
+}
+
+
+@pytest.mark.parametrize("why", DEVICES, ids=str)
+def test_devices(why, monkeypatch):
+    monkeypatch.setattr(compat, "why_no_mosaic", lambda: None)
+    monkeypatch.setattr(jax, "local_devices", lambda: DEVICES[why])
+    assert gpu_kernel.obstacle() == why
+    assert gpu_kernel.works(True) == (why is None)
+    assert not gpu_kernel.works(False)
+
+
+@pytest.mark.parametrize(("version", "why"), [("0.10.2", "older than 0.11"), ("0.99.0", "no Pallas")])
+def test_versions_of_jax(version, why, monkeypatch):
+    monkeypatch.setattr(jax, "__version__", version)
+    monkeypatch.setitem(sys.modules, "jax.experimental.pallas", None)
+    compat._pallas.cache_clear()
+    try:
+        assert f"JAX {version}" in gpu_kernel.obstacle()
+        assert why in gpu_kernel.obstacle()
+    finally:
+        compat._pallas.cache_clear()
+
+
+def test_the_fingerprint_covers_it_where_it_has_an_effect(monkeypatch):
+    without = {**CONFIG, "simulation": {**CONFIG["simulation"], "gpu_kernel": False}}
+    plans = [config.make_plan(table) for table in (CONFIG, without)]
+    here = [fingerprint.digest(plan) for plan in plans]
+    assert here[0] == here[1]
+    monkeypatch.setattr(gpu_kernel, "obstacle", lambda: None)
+    there = [fingerprint.digest(plan) for plan in plans]
+    assert there[1] == here[1]
+    assert there[0] != there[1]
+
+
+PROGRAM = """
+import sys
+import jaxbandit as jb
+jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=20, seeds=4)
+print([name for name in sys.modules if name.startswith("jax.experimental.pallas")])
+"""
+
+
+def test_pallas_is_imported_only_where_it_is_used():
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"
