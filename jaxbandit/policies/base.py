@@ -18,9 +18,9 @@ from jax import Array
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, is_user_defined, parameter
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.input_values import per_arm
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
+from jaxbandit.policies import requirements
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.sampling import available_chances, sample_arm
 from jaxbandit.policies.selection.top_arms import top_available
@@ -96,7 +96,7 @@ class Policy(Component):
             if isinstance(value, Policy):
                 spread[name] = value.prepare(problem, horizon)
             else:
-                spread[name] = per_arm(value, problem.arms, problem.instances, f"policies.{name}")
+                spread[name] = requirements.number_per_arm(value, problem, name)
         return self.with_numbers(spread, "policies")
 
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:

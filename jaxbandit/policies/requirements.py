@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 
+def number_per_arm(value: object, problem: Problem, name: str, held: object = None, exact: bool = False) -> np.ndarray:
+    """A parameter of a policy, spread over the arms and instances of a problem; arguments and result as in `per_arm`.
+
+    Raises:
+        InputError: any other shape than a number, a number per arm, or a row of these per instance.
+    """
+    try:
+        return per_arm(value, problem.arms, problem.instances, f"policies.{name}", held, exact)
+    except InputError as error:
+        note = f"; in a table, {{{name} = [...]}} makes a grid of numbers, and {{{name} = [[...]]}} has one per arm"
+        raise error.with_key(error.key, note) from None
+
+
 def fractions(problem: Problem, policy: str) -> np.ndarray:
     """The problem's exact fractions tau, `[K, J]` or `[K, 1]`.
 
@@ -43,7 +56,7 @@ def penalties(problem: Problem, policy: str, given: object) -> np.ndarray:
         InputError: neither has penalty rates.
     """
     if given is not None:
-        return per_arm(given, problem.arms, problem.instances, "policies.penalties")
+        return number_per_arm(given, problem, "penalties")
     if problem.penalties is None:
         words = f"must be given (a number or one number per arm), here or as `penalties` of {policy}, which needs it"
         raise InputError("problem.penalties", None, words)
