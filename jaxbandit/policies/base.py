@@ -46,6 +46,8 @@ class Policy(Component):
         needs_squares: the policy reads `now.variance`. Default False.
         needs_losses: the policy reads `after.arrived.losses` in `update`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
+        own_order: arms that are equal are played in an order of the policy's own, such as in turn, so that
+            `ties="random"` does not concern it. Default False.
         needs_all_arms: the policy refuses problems with sleeping arms. Default False.
         equal_at_first: at first the indices of many arms are equal, so that ties decide much. Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
@@ -55,10 +57,8 @@ class Policy(Component):
 
     Example:
         >>> class LeastPlayed(jb.Policy):
-        ...     many_plays = False
-        ...
         ...     def select(self, state, now):
-        ...         return jnp.argmin(jnp.where(now.available, now.pulls, now.horizon + 1), axis=0)
+        ...         return now.best(-now.pulls)
         >>> jb.policy(LeastPlayed)
         LeastPlayed()
     """
@@ -70,6 +70,7 @@ class Policy(Component):
     needs_squares: ClassVar[bool] = False
     needs_losses: ClassVar[bool] = False
     many_plays: ClassVar[bool] = True
+    own_order: ClassVar[bool] = False
     needs_all_arms: ClassVar[bool] = False
     equal_at_first: ClassVar[bool] = False
     real_counts: ClassVar[bool] = False
@@ -120,6 +121,7 @@ class Policy(Component):
 
         Returns:
             A mask, bool `[K, *runs]`; or the numbers of the arms (0 to K-1), int `[L, *runs]`, or `[*runs]` if L = 1.
+            `now.best(score)` returns the mask of the L available arms of highest score, ties broken as in `simulate`.
         """
         if type(self).choose is Policy.choose:  # which calls `select`
             raise TypeError(f"{type(self).__name__} has no select")
