@@ -134,7 +134,8 @@ def simulate(
         WriteError: a file cannot be written to `keep`; the files that were there before are unchanged.
         KeyboardInterrupt: the call was interrupted; the message says what is kept.
         FloatingPointError: an index is not a number, a metric or a sum of rewards is not finite, or a metric is too
-            large for an exact mean. The error names the policy, the round, and the metric or the arm.
+            large for an exact mean. The error names the policy, the metric or the arm, and the round; for an index a
+            round until which it happened (`jb.check_policy` finds the round and the cause).
 
     Example:
         >>> results = jb.simulate(jb.Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)

@@ -191,7 +191,8 @@ def test_a_delay_past_the_horizon_never_arrives_and_is_no_fault():
     ],
 )
 def test_selections_are_counted(select, plays, words):
-    with pytest.raises(ReturnedError, match=f"^policy 'Mine': {words}"):
+    advice = "; an arm that is not in `now.available` does not count; jb.check_policy finds the round and the cause$"
+    with pytest.raises(ReturnedError, match=f"^policy 'Mine': {words}.*{advice}"):
         pulls(returning("select", select, jb.Policy), {"means": MEANS, "plays": plays})
 
 
