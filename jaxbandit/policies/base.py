@@ -41,6 +41,8 @@ class Policy(Component):
     `now.random`, a `jb.Stream`. `jb.check_policy` checks whether a class keeps these rules.
 
     Class attributes that a subclass may set:
+        needs: the keys of `[problem]` that must be given, such as `("fractions",)`; a problem without them is refused
+            before anything runs. Default: none.
         binary_feedback: a reward r in [0, 1] reaches the policy as 1 with probability r, else as 0 (Agrawal & Goyal
             2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
@@ -66,6 +68,7 @@ class Policy(Component):
     family: ClassVar[str] = "policy"
     registry: ClassVar[dict[str, Any]] = {}  # of `Policy` classes and `Alias`es, by name
     source: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
     binary_feedback: ClassVar[bool] = False
     needs_squares: ClassVar[bool] = False
     needs_losses: ClassVar[bool] = False
@@ -87,6 +90,7 @@ class Policy(Component):
         Raises:
             InputError: a parameter of the wrong shape, or a problem without what the policy needs.
         """
+        requirements.check_needs(self.needs, problem, self.name)
         if problem.sleeping and self.needs_all_arms:
             words = f"left out: {self.name} needs all arms in every round"
             raise InputError("problem.availability", problem.as_table()["availability"], words)
@@ -252,7 +256,9 @@ class Index(Policy):
 
     def score(self, state: PolicyState, now: RoundView) -> Array:
         """The index, +infinity for arms never selected if `initial_pass` is set; float `[K, *runs]`."""
-        value = contracts.floats(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
+        with requirements.missing_told(self.name, "value", now):
+            value = self.value(state, now)
+        value = contracts.floats(self, "value", value, now.pulls.shape, "an index per arm")
         if self.initial_pass:
             return jnp.where(now.pulls == 0, jnp.inf, value)
         return jnp.broadcast_to(value, now.pulls.shape)
@@ -299,7 +305,8 @@ class Rule(Index):
 
 def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
     """`policy.choose`, its result checked: the selected arms, bool `[K, *runs]`, and their probabilities, float."""
-    returned = policy.choose(state, now)
+    with requirements.missing_told(policy.name, "choose", now):
+        returned = policy.choose(state, now)
     selected, chances = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
     what = "a chance per arm as its second result"
     chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
@@ -308,7 +315,9 @@ def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[
 
 def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
     """`policy.select`, its result checked: the selected arms, bool `[K, *runs]`."""
-    return contracts.selection_mask(policy, "select", policy.select(state, now), now)
+    with requirements.missing_told(policy.name, "select", now):
+        selected = policy.select(state, now)
+    return contracts.selection_mask(policy, "select", selected, now)
 
 
 def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> PolicyState:
@@ -318,7 +327,9 @@ def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> Policy
 
 def checked_update(policy: Policy, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
     """`policy.update`, its result checked."""
-    return contracts.same_structure(policy, "update", policy.update(state, after, selected), state)
+    with requirements.missing_told(policy.name, "update", after):
+        updated = policy.update(state, after, selected)
+    return contracts.same_structure(policy, "update", updated, state)
 
 
 class Alias:
