@@ -133,12 +133,9 @@ def unregister(kind: str, name: str) -> None:
         InputError: another kind, a name that does not exist, or that of a built-in class.
 
     Example:
-        >>> class Share(jb.Metric, name="share_of_first"):
-        ...     def value(self, now):
-        ...         return now.pulls[0] / now.t
-        >>> jb.unregister("metrics", "share_of_first")
-        >>> "share_of_first" in jb.list_metrics()
-        False
+        >>> jb.unregister("metrics", "regret")
+        Traceback (most recent call last):
+        jaxbandit.core.errors.InputError: name = 'regret': must be the name of a class of your own; 'regret' is built in
     """
     registries: dict[str, Any] = {**_REGISTRIES, "metrics": METRICS}
     if kind not in registries:
