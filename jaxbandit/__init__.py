@@ -36,6 +36,7 @@ Built in (modules):
 
 Names that configs and functions take:
     list_policies, list_indices, list_rewards, list_delays, list_merits, list_opportunities, list_metrics, list_configs.
+    unregister: removes the name of a class of your own.
 
 Extend:
     Policy, Index, Rule, Reward, Delay, Merit, Opportunity, Metric: base classes for components of your own.
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         list_opportunities,
         list_policies,
         list_rewards,
+        unregister,
     )
     from jaxbandit.experiments.dashboard.page import dashboard
     from jaxbandit.experiments.joining.combine import combine
@@ -142,6 +144,7 @@ __all__ = [
     "struct",
     "summary",
     "tuning",
+    "unregister",
 ]
 
 # Every name is imported on first use (PEP 562): `jaxbandit --version` needs no JAX.
@@ -192,6 +195,7 @@ _LAZY_NAMES = {
     "save": "jaxbandit.engine.stepping",
     "simulate": "jaxbandit.experiments.simulate",
     "struct": "jaxbandit.core.struct",
+    "unregister": "jaxbandit.experiments.configs.names",
 }
 
 

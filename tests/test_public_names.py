@@ -56,6 +56,7 @@ NAMES = [
     "struct",
     "summary",
     "tuning",
+    "unregister",
 ]
 INTERNAL = ["cli", "core", "engine", "environment", "experiments", "papers"]
 HEAVY = ["h5netcdf", "h5py", "jax", "matplotlib", "numpy", "optax", "pandas", "tqdm", "xarray"]

@@ -92,6 +92,11 @@ class ReturnedError(InputError):
         """The error itself: its key already names the component and the method."""
         return self
 
+    def with_words(self, words: str) -> ReturnedError:
+        """The same error with words after what is expected: what to do."""
+        owner, _, method = self.key.rpartition(": ")
+        return type(self)(owner, method, str(self.held), f"{self.allowed}; {words}")
+
 
 class WriteError(Exception):
     """A file that could not be written. The file that was there before is unchanged.

@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.core.errors import InputError, warn
+from jaxbandit.engine import advice, tie_use
 from jaxbandit.engine.batch import memory, sharding, traced_programs
 from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size
 from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
@@ -220,7 +221,7 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
         if caveats := definitions.caveats(metrics, one):
             warn(caveats[0])
             break
-    if words := _helped_by_order(made):
+    if words := _helped_by_order(made) or (tie_use.ignored_by(made.stacks) if settings.ties == "random" else ""):
         warn(words)
     return made
 
@@ -270,11 +271,11 @@ def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:
                 made.shards,
                 sharding.workers(),
             )
-        except InputError:
-            raise
-        except Exception:  # the policy's own code cannot take arrays for its parameters
+        except InputError as error:
+            raise advice.about_metric(error, made.settings, made.metrics) from error.__cause__
+        except Exception as error:  # the policy's own code cannot take arrays for its parameters
             if len(stack.configurations) == 1:
-                raise
+                raise advice.about_metric(error, made.settings, made.metrics) from error.__cause__
             return made.split({number})
         traced.append(stack)
         sizes.append(size(stack.rows, seeds, made.settings.block, share, pay, fit))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.engine import advice
 from jaxbandit.engine.batch.blocks import Size
 from jaxbandit.engine.batch.chunks import chunks_of, failure
 from jaxbandit.engine.batch.recorder import Recorder
@@ -215,8 +216,11 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
             return None
         if any(chunk.faults.values()):
             names = " or ".join(map(repr, plan.labels(stack)[:3]))
-            raise failure(f"policy {names}", chunk.faults, chunk.last, stack.world)
-        recorder.take(chunk)
+            raise advice.about_policy(failure(f"policy {names}", chunk.faults, chunk.last, stack.world), stack.policy)
+        try:
+            recorder.take(chunk)
+        except FloatingPointError as error:
+            raise advice.about_metric(error, plan.settings, plan.metrics) from None
         bar.add((chunk.last - before) * block.runs)
         before = chunk.last
     return recorder.statistics(chunk)

@@ -28,6 +28,7 @@ from jaxbandit.experiments.configs.description import (
     policy_in_python_types,
 )
 from jaxbandit.experiments.configs.grid import Table
+from jaxbandit.experiments.configs.policy_tables import labels_by_difference
 from jaxbandit.experiments.dataset import dataset
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.make_policy import policy
@@ -69,7 +70,9 @@ def simulate(
             `{"means": [0.9, 0.5], "fractions": 0.1}`.
         policies: a name ("ucb1"), a `Policy` (`jb.policy("lfg", eta=10.0)`) or its class, or a table
             `{"kind": "lfg", "eta": 10.0}`; a list of these; or a mapping from labels to these. A list of values in a
-            table makes a grid: `{"kind": "lfg", "eta": [1.0, 10.0]}` gives two policies.
+            table makes a grid: `{"kind": "lfg", "eta": [1.0, 10.0]}` gives two policies. So does an array, a tuple or a
+            range; one number per arm is a list in a list, as in `{"kind": "lfg", "eta": [[1.0, 5.0, 9.0]]}`. Policies
+            of one name that differ are labelled by what differs, as in "lfg (eta=10)".
         horizon: T, rounds per run, from 1 to 2^24 (in float64 to 2^31 - 2).
         seeds: runs per policy and instance, from 1 to 2^23.
         key: the only source of randomness, an integer from 0 to 2^64 - 1 or one key of `jax.random`. Run i of instance
@@ -136,7 +139,8 @@ def simulate(
         WriteError: a file cannot be written to `keep`; the files that were there before are unchanged.
         KeyboardInterrupt: the call was interrupted; the message says what is kept.
         FloatingPointError: an index is not a number, a metric or a sum of rewards is not finite, or a metric is too
-            large for an exact mean. The error names the policy, the round, and the metric or the arm.
+            large for an exact mean. The error names the policy, the metric or the arm, and the round; for an index a
+            round until which it happened (`jb.check_policy` finds the round and the cause).
 
     Example:
         >>> results = jb.simulate(jb.Problem(means=[0.9, 0.5]), "ucb1", horizon=100, seeds=8)
@@ -203,8 +207,8 @@ def _given_policies(policies: object, horizon: int) -> list[GivenPolicy]:
         raise InputError("policies", policies, "a policy, a list of at least one, or a mapping from labels to policies")
     made: list[GivenPolicy] = []
     taken: set[str] = set()
-    for one in policies:
-        new = _with_free_labels(_given_policy(one, horizon), taken)
+    for one in _labelled_by_difference([_given_policy(one, horizon) for one in policies]):
+        new = _with_free_labels(one, taken)
         taken.update(configuration.label for configuration in new.configurations)
         made.append(new)
     return made
@@ -220,6 +224,22 @@ def _given_policy(given: Any, horizon: int) -> GivenPolicy:
     made = policy(given)
     label = given if isinstance(given, str) else made.name
     return GivenPolicy(given, [Configuration(label, made, label)])
+
+
+def _labelled_by_difference(given: list[GivenPolicy]) -> list[GivenPolicy]:
+    """Policies whose labels would be equal get labels that show what differs, unless the user wrote the label."""
+    same: dict[str, list[int]] = {}
+    for number, one in enumerate(given):
+        if not one.configurations[0].point:
+            same.setdefault(one.configurations[0].label, []).append(number)
+    made = list(given)
+    for label, numbers in same.items():
+        policies = [given[number].configurations[0].policy for number in numbers]
+        new = labels_by_difference(label, policies) if len(numbers) > 1 else []
+        for number, own in zip(numbers, new, strict=False):
+            if not given[number].is_labelled:
+                made[number] = _relabelled(given[number], own)
+    return made
 
 
 def _with_free_labels(one: GivenPolicy, taken: set[str]) -> GivenPolicy:

@@ -219,8 +219,21 @@ def sample_size(results: xr.Dataset) -> str:
 
 
 def with_error(mean: float, half: float) -> str:
-    """A mean with the half width of its interval, rounded to the width's digits; without it where it is NaN."""
+    """A mean with the half width of its interval, rounded to the width's digits; without it where it is NaN.
+
+    Where the width is 0 or tiny, the mean has at least three significant digits.
+    """
     if math.isnan(half):
         return f"{mean:.4g}"
-    digits = 2 if half == 0 else max(0, min(6, 1 - math.floor(math.log10(half))))
-    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+    if half == 0:
+        return f"{rounded(mean)} ± 0"
+    digits = max(0, 1 - math.floor(math.log10(half)))
+    return f"{mean:.{digits}f} ± {half:.{digits}f}" if digits <= 6 else f"{mean:.6g} ± {half:.2g}"
+
+
+def rounded(number: float) -> str:
+    """A number with at least two decimals and at least three significant digits; 0 as "0"."""
+    if number == 0 or not math.isfinite(number):
+        return f"{number:g}"
+    digits = max(2, 2 - math.floor(math.log10(abs(number))))
+    return f"{number:.{digits}f}" if digits <= 6 else f"{number:.3g}"

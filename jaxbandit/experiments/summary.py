@@ -14,6 +14,7 @@ from jaxbandit.experiments.statistics import (
     checked_results,
     distinct_metrics,
     mean_over_instances,
+    rounded,
     sample_size,
     with_error,
 )
@@ -77,7 +78,7 @@ def _columns(last: xr.Dataset) -> dict[str, list[str]]:
     for name in ("max_deficit_ever", "group_max_deficit_ever"):
         if name in last:
             ever = last[name].max(("instance", "seed")).values
-            columns[name] = [f"{value:.2f}" for value in ever]
+            columns[name] = [rounded(value) for value in ever]
     return columns
 
 

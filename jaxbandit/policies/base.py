@@ -18,9 +18,9 @@ from jax import Array
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, is_user_defined, parameter
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.input_values import per_arm
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
+from jaxbandit.policies import requirements
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.sampling import available_chances, sample_arm
 from jaxbandit.policies.selection.top_arms import top_available
@@ -41,11 +41,15 @@ class Policy(Component):
     `now.random`, a `jb.Stream`. `jb.check_policy` checks whether a class keeps these rules.
 
     Class attributes that a subclass may set:
+        needs: the keys of `[problem]` that must be given, such as `("fractions",)`; a problem without them is refused
+            before anything runs. Default: none.
         binary_feedback: a reward r in [0, 1] reaches the policy as 1 with probability r, else as 0 (Agrawal & Goyal
             2012). Default False.
         needs_squares: the policy reads `now.variance`. Default False.
         needs_losses: the policy reads `after.arrived.losses` in `update`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
+        own_order: arms that are equal are played in an order of the policy's own, such as in turn, so that
+            `ties="random"` does not concern it. Default False.
         needs_all_arms: the policy refuses problems with sleeping arms. Default False.
         equal_at_first: at first the indices of many arms are equal, so that ties decide much. Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
@@ -55,10 +59,8 @@ class Policy(Component):
 
     Example:
         >>> class LeastPlayed(jb.Policy):
-        ...     many_plays = False
-        ...
         ...     def select(self, state, now):
-        ...         return jnp.argmin(jnp.where(now.available, now.pulls, now.horizon + 1), axis=0)
+        ...         return now.best(-now.pulls)
         >>> jb.policy(LeastPlayed)
         LeastPlayed()
     """
@@ -66,10 +68,12 @@ class Policy(Component):
     family: ClassVar[str] = "policy"
     registry: ClassVar[dict[str, Any]] = {}  # of `Policy` classes and `Alias`es, by name
     source: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
     binary_feedback: ClassVar[bool] = False
     needs_squares: ClassVar[bool] = False
     needs_losses: ClassVar[bool] = False
     many_plays: ClassVar[bool] = True
+    own_order: ClassVar[bool] = False
     needs_all_arms: ClassVar[bool] = False
     equal_at_first: ClassVar[bool] = False
     real_counts: ClassVar[bool] = False
@@ -86,6 +90,7 @@ class Policy(Component):
         Raises:
             InputError: a parameter of the wrong shape, or a problem without what the policy needs.
         """
+        requirements.check_needs(self.needs, problem, self.name)
         if problem.sleeping and self.needs_all_arms:
             words = f"left out: {self.name} needs all arms in every round"
             raise InputError("problem.availability", problem.as_table()["availability"], words)
@@ -96,7 +101,7 @@ class Policy(Component):
             if isinstance(value, Policy):
                 spread[name] = value.prepare(problem, horizon)
             else:
-                spread[name] = per_arm(value, problem.arms, problem.instances, f"policies.{name}")
+                spread[name] = requirements.number_per_arm(value, problem, name)
         return self.with_numbers(spread, "policies")
 
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
@@ -120,6 +125,7 @@ class Policy(Component):
 
         Returns:
             A mask, bool `[K, *runs]`; or the numbers of the arms (0 to K-1), int `[L, *runs]`, or `[*runs]` if L = 1.
+            `now.best(score)` returns the mask of the L available arms of highest score, ties broken as in `simulate`.
         """
         if type(self).choose is Policy.choose:  # which calls `select`
             raise TypeError(f"{type(self).__name__} has no select")
@@ -250,7 +256,9 @@ class Index(Policy):
 
     def score(self, state: PolicyState, now: RoundView) -> Array:
         """The index, +infinity for arms never selected if `initial_pass` is set; float `[K, *runs]`."""
-        value = contracts.floats(self, "value", self.value(state, now), now.pulls.shape, "an index per arm")
+        with requirements.missing_told(self.name, "value", now):
+            value = self.value(state, now)
+        value = contracts.floats(self, "value", value, now.pulls.shape, "an index per arm")
         if self.initial_pass:
             return jnp.where(now.pulls == 0, jnp.inf, value)
         return jnp.broadcast_to(value, now.pulls.shape)
@@ -297,7 +305,8 @@ class Rule(Index):
 
 def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
     """`policy.choose`, its result checked: the selected arms, bool `[K, *runs]`, and their probabilities, float."""
-    returned = policy.choose(state, now)
+    with requirements.missing_told(policy.name, "choose", now):
+        returned = policy.choose(state, now)
     selected, chances = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
     what = "a chance per arm as its second result"
     chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
@@ -306,7 +315,9 @@ def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[
 
 def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
     """`policy.select`, its result checked: the selected arms, bool `[K, *runs]`."""
-    return contracts.selection_mask(policy, "select", policy.select(state, now), now)
+    with requirements.missing_told(policy.name, "select", now):
+        selected = policy.select(state, now)
+    return contracts.selection_mask(policy, "select", selected, now)
 
 
 def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> PolicyState:
@@ -316,7 +327,9 @@ def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> Policy
 
 def checked_update(policy: Policy, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
     """`policy.update`, its result checked."""
-    return contracts.same_structure(policy, "update", policy.update(state, after, selected), state)
+    with requirements.missing_told(policy.name, "update", after):
+        updated = policy.update(state, after, selected)
+    return contracts.same_structure(policy, "update", updated, state)
 
 
 class Alias:

@@ -2,15 +2,82 @@
 
 from __future__ import annotations
 
+import contextlib
+import traceback
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.core.errors import InputError
+from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import per_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
+
+
+# The keys of a problem that a policy may need
+KEYS = ("fractions", "penalties", "groups", "group_fractions", "group_penalties", "merit", "opportunity")
+# The fields of a view that are None where the problem lacks a key
+_FIELDS = {"quota_before": "fractions", "quota_now": "fractions"} | {key: key for key in KEYS[:3]}
+
+
+def check_needs(needs: object, problem: Problem, policy: str) -> None:
+    """Check that a problem has the keys that the attribute `needs` of a policy names.
+
+    Raises:
+        InputError: it lacks one, or `needs` names no key.
+    """
+    for key in [needs] if isinstance(needs, str) else list(needs):  # type: ignore[call-overload]
+        if key not in KEYS:
+            raise unknown_name(f"{policy}.needs", key, KEYS)
+        if not problem.has(key):
+            raise InputError(f"problem.{key}", None, f"must be given; {policy} needs it")
+
+
+@contextlib.contextmanager
+def missing_told(policy: str, method: str, view: object) -> Iterator[None]:
+    """Within this context an error about None in users' code is one about what the problem lacks.
+
+    Args:
+        policy, method: the method that is called, for the error.
+        view: the `RoundView` that it gets.
+
+    Raises:
+        InputError: the method uses a field of the view that is None.
+    """
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        names = _names_in_users_code(error) if "NoneType" in str(error) else set()
+        missing = [field for field in names if getattr(view, field, ...) is None]
+        for field in sorted(missing):
+            if field in _FIELDS:
+                words = f"must be given: `{method}` of policy {policy!r} uses `now.{field}`, and the problem has no "
+                words += f"{_FIELDS[field]} (`needs = ({_FIELDS[field]!r},)` in the class checks this beforehand)"
+                raise InputError(f"problem.{_FIELDS[field]}", None, words) from error
+        raise
+
+
+def _names_in_users_code(error: BaseException) -> set[str]:
+    """The attributes that the functions outside this package use through which an error was raised."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    modules = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in frames]
+    own = [frame.f_code for frame, name in zip(frames, modules, strict=True) if name not in ("jaxbandit", "jax")]
+    return {name for code in own for name in code.co_names}
+
+
+def number_per_arm(value: object, problem: Problem, name: str, held: object = None, exact: bool = False) -> np.ndarray:
+    """A parameter of a policy, spread over the arms and instances of a problem; arguments and result as in `per_arm`.
+
+    Raises:
+        InputError: any other shape than a number, a number per arm, or a row of these per instance.
+    """
+    try:
+        return per_arm(value, problem.arms, problem.instances, f"policies.{name}", held, exact)
+    except InputError as error:
+        note = f"; in a table, {{{name} = [...]}} makes a grid of numbers, and {{{name} = [[...]]}} has one per arm"
+        raise error.with_key(error.key, note) from None
 
 
 def fractions(problem: Problem, policy: str) -> np.ndarray:
@@ -43,7 +110,7 @@ def penalties(problem: Problem, policy: str, given: object) -> np.ndarray:
         InputError: neither has penalty rates.
     """
     if given is not None:
-        return per_arm(given, problem.arms, problem.instances, "policies.penalties")
+        return number_per_arm(given, problem, "penalties")
     if problem.penalties is None:
         words = f"must be given (a number or one number per arm), here or as `penalties` of {policy}, which needs it"
         raise InputError("problem.penalties", None, words)

@@ -15,6 +15,7 @@ from jaxbandit.core.prng import Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.policies.selection.top_arms import top_available
 
 if TYPE_CHECKING:
     from typing import Self
@@ -145,8 +146,8 @@ class RoundView:
         plays: L, the number of arms to select; int.
         groups: the groups of arms, a `GroupView`; None if the problem has no `groups`.
         tie_breaker: a number per arm, drawn anew in each round; among arms that are equal otherwise, those with larger
-            numbers go first; int32. None where ties go to the lowest arm. A policy of yours that overrides `select` or
-            `choose` should use it.
+            numbers go first; int32. None where ties go to the lowest arm. `best` uses it; a policy of yours that
+            selects arms in another way should use it, too.
         arrived: the rewards that arrived at the end of this round, `arrived.count`, `arrived.total` and
             `arrived.losses` per arm; only in `update`, None elsewhere.
 
@@ -223,6 +224,28 @@ class RoundView:
             pulls: N_k. Default: those of the arms.
         """
         return is_below(quota, self.pulls if pulls is None else pulls).astype(self.deviation.dtype)
+
+    def best(self, score: Array | float) -> Array:
+        """The L available arms of highest score, as `select` returns them; all available arms where they are fewer.
+
+        Ties between equal scores are broken as the simulation says (`ties`): at random, or for the lowest arm.
+
+        Args:
+            score: a number per arm, broadcasting to `[K, *runs]`. An arm whose score is NaN is not selected.
+
+        Returns:
+            A mask, bool `[K, *runs]`.
+
+        Example:
+            >>> class Greedy(jb.Policy):
+            ...     def select(self, state, now):
+            ...         return now.best(now.mean)
+            >>> results = jb.simulate(jb.Problem([0.5, 0.5]), Greedy, horizon=1, seeds=100, ties="random")
+            >>> bool((results.pulls.sum("seed") > 0).all())
+            True
+        """
+        every = jnp.broadcast_to(score, self.pulls.shape)
+        return top_available(lambda: (every,), self, self.tie_breaker)
 
     def log(self, offset: Array | float = 0.0) -> Array:
         """log(max(t - offset, 1)), float, of the shape of `t` and `offset`."""

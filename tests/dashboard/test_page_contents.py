@@ -139,3 +139,48 @@ def test_commands_of_a_policy_and_a_grid_of_one_family():
     description, _ = contents(jb.dashboard(both))
     tables = [dict(pairs) for pairs in description["commands"]["families"]["ucb1"]]
     assert [one["exploration"] for one in tables] == [None, "4.0"]
+
+
+def test_up_to_24_policies_are_on_at_first_and_of_more_three_of_each_group():
+    few = made_up([*grid("lfg", eta=[float(i) for i in range(16)]), *grid("fair-learn", alpha=[0, 2, 10, 50])])
+    assert contents(jb.dashboard(few))[0]["ticked"] == list(range(20))
+    many = made_up(
+        [*grid("lfg", eta=[float(i) for i in range(20)]), *grid("fair-learn", alpha=list(range(15))), "ucb1"]
+    )
+    description = contents(jb.dashboard(many))[0]
+    finals = many.penalized_regret.isel(round=-1).mean("instance").values
+    expected = {35}
+    for members in (np.arange(20), np.arange(20, 35)):
+        order = members[np.argsort(finals[members], kind="stable")]
+        expected |= {order[0], order[(len(order) - 1) // 2], order[-1]}
+    assert description["ticked"] == sorted(expected)
+    assert description["best"] == [int(np.argmin(finals))]
+
+
+def test_the_best_of_each_problem_and_the_confidence_sets_are_marked():
+    grids = {"problem": {"penalties": [0.1, 0.4]}}
+    problem = {"means": [0.5, 0.9, 0.7], "fractions": 0.1, "penalties": 0.2}
+    policies = ["ucb1", "fucb", {"kind": "lfg", "eta": [1.0, 10.0]}]
+    results = jb.simulate(problem, policies, grid=grids, horizon=60, seeds=8, key=1)
+    description = contents(jb.dashboard(results))[0]
+    best = jb.grids.best(results, "penalized_regret", per=["problem.penalties"]).policy.tolist()
+    assert [description["policies"]["labels"][position] for position in description["best"]] == best
+    kept = jb.grids.confidence_set(results, "penalized_regret", per=["problem.penalties"]).policy.tolist()
+    assert {description["policies"]["labels"][position] for position in description["possible"]} == set(kept)
+    alone = jb.simulate(problem, policies, horizon=60, seeds=1, key=1)
+    assert contents(jb.dashboard(alone))[0]["possible"] is None
+
+
+def test_a_command_of_a_grid_over_a_nested_base_has_its_keys(tmp_path):
+    policy = {"kind": "fair-learn", "alpha": 1.0, "base": {"kind": "ucb1", "exploration": [0.5, 1.0]}}
+    problem = jb.Problem([0.9, 0.5], fractions=0.1)
+    parts = contents(jb.dashboard(jb.simulate(problem, policy, horizon=5, seeds=2)))[0]["commands"]
+    ((pairs,),) = parts["families"].values()
+    chosen = {key: parts["values"][f"policies.{key}"]["0.5"] if value is None else value for key, value in pairs}
+    table = "{" + ", ".join(f"{key} = {value}" for key, value in chosen.items()) + "}"
+    (tmp_path / "c.toml").write_text(
+        "[simulation]\nhorizon = 5\nseeds = 2\n[problem]\nmeans = [0.9, 0.5]\nfractions = 0.1"
+    )
+    config = configs.load(tmp_path / "c.toml", [f"policies=[{table}]"])
+    (made,) = configs.make_plan(config).configurations
+    assert made.policy == jb.policy("fair-learn", alpha=1.0, base="ucb1", exploration=0.5)

@@ -63,6 +63,22 @@ def test_policies_and_instances_are_switched_on_and_off(opened, instances_file):
     assert len(header()) == 1 + 2 * 3
 
 
+def test_the_page_says_how_many_policies_are_shown(opened, file, folder):
+    from made_up import grid, made_up
+
+    several = made_up([*grid("lfg", eta=[float(i) for i in range(20)]), *grid("fair-learn", alpha=list(range(15)))])
+    page = opened.go(jb.dashboard(several).save(folder / "several.html"), view="curves")
+    assert page.locator("#shown-count").inner_text() == "6 of 35 policies shown"
+    assert page.locator("#body .switches input:checked").count() == 6
+    opened.go(folder / "several.html", view="tradeoffs")
+    assert len(opened.table("")) == 1 + 35
+    page.get_by_label("no policies").click()
+    assert page.locator("#shown-count").inner_text() == "0 of 35 policies shown"
+    opened.go(file, view="curves")
+    assert page.locator("#shown-count").count() == 0
+    assert page.locator("#body .switches input:checked").count() == 9
+
+
 def test_tab_reaches_every_control(opened, file):
     for view in VIEWS:
         page = opened.go(file, view=view)

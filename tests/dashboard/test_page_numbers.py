@@ -51,8 +51,9 @@ def test_the_saved_data_are_exact(opened, file, results):
     opened.go(file, view="table")
     rows = list(csv.reader(io.StringIO(opened.saved("Save CSV: table"))))
     at = rows[0].index(results.unfairness.attrs["long_name"])
-    assert [float(row[at]) for row in rows[1:]] == one.unfairness.values[:, -1].tolist()
-    assert [float(row[at + 1]) for row in rows[1:]] == one.unfairness_stderr.values[:, -1].tolist()
+    named = {row[0]: [float(cell) for cell in row[at : at + 2]] for row in rows[1:]}
+    assert [named[label][0] for label in one.policy.values] == one.unfairness.values[:, -1].tolist()
+    assert [named[label][1] for label in one.policy.values] == one.unfairness_stderr.values[:, -1].tolist()
 
 
 def test_bounds_beside_curves(opened, file, results):
@@ -189,6 +190,23 @@ def test_a_grid_with_sliders(opened, large_file, large):
     tip = page.locator("#tip").inner_text()
     assert str(first.policy.values) in tip
     assert f"regret (reward): {float(f'{float(first.regret.values[-1]):.6g}'):g}" in tip
+
+
+def test_the_table_begins_with_the_best_policy_and_marks_those_that_may_be(opened, file, results):
+    page = opened.go(file, view="table")
+    rows = page.locator("#results").evaluate(ROWS)
+    finals = results.penalized_regret.isel(round=-1, instance=0)
+    assert [row[0] for row in rows[1:]] == finals.policy.values[np.argsort(finals.values, kind="stable")].tolist()
+    marks = {row[0]: row[rows[0].index("best")] for row in rows[1:]}
+    kept = jb.grids.confidence_set(results, "penalized_regret").policy.values.tolist()
+    assert {label for label, mark in marks.items() if mark} == set(kept)
+    assert [label for label, mark in marks.items() if mark == "best"] == kept[:1]
+    assert page.get_by_text("Best: by penalized regret (reward) at T.").count() == 1
+    page.fill("#choice-filter", "best=best")
+    assert page.locator("#results tbody tr").count() == 1
+    opened.go(file, view="curves")
+    assert kept[0] in page.locator("#best").inner_text()
+    assert page.locator(".switches label.best").all_inner_texts() == kept[:1]
 
 
 def test_the_table_sorts_and_filters(opened, large_file, large):

@@ -63,7 +63,8 @@ def test_an_index_that_is_not_a_number_is_said_to_be_one():
             return jnp.where(now.t > 9, jnp.nan, now.mean)
 
     with pytest.raises(
-        FloatingPointError, match=r"policy 'Undefined': an index was not a number, in round \d+ or before"
+        FloatingPointError,
+        match=r"policy 'Undefined': an index was not a number, in round \d+ or before; jb.check_policy finds the round",
     ):
         jb.simulate({"means": MEANS}, Undefined, metrics=["regret"], **SMALL)
 

@@ -33,13 +33,14 @@ def final(results, metric):
 
 def test_the_best_of_each_problem(problems):
     found = jb.grids.best(problems, "regret", per=["problem.penalties"])
-    assert found.columns.tolist() == ["problem.penalties", "policy", "regret", "regret_stderr"]
+    assert found.columns.tolist() == ["problem.penalties", "policy", "policies.eta", "regret", "regret_stderr"]
     assert found["problem.penalties"].tolist() == RATES
     runs, labels = final(problems, "regret"), problems.policy.values
     for row in found.itertuples():
         inside = np.flatnonzero(problems["problem.penalties"].values == row[1])
         first = inside[np.argmin(runs[inside].mean(axis=(1, 2)))]
         assert row.policy == labels[first]
+        np.testing.assert_array_equal(row[3], problems["policies.eta"].values[first])
         error = np.sqrt(sum(runs[first, j].var(ddof=1) / 8 for j in range(2))) / 2
         np.testing.assert_allclose([row.regret, row.regret_stderr], [runs[first].mean(), error], rtol=1e-12)
 

@@ -124,3 +124,27 @@ def test_the_ranking_metric_is_the_one_that_needs_most_of_the_problem(results, m
     absent |= {"penalized_regret"} if "penalties" not in more else set()
     assert ranking.ranking_metric(without(results, absent)) == metric
     assert ranking.ranking_metric(unranked(results)) is None
+
+
+@pytest.mark.parametrize("of", ["best", "set"])
+def test_instances_are_compared_by_themselves(of):
+    problem = {"means": [[0.9, 0.5, 0.1], [0.3, 0.4, 0.5]], "fractions": 0.1, "penalties": 0.3}
+    policies = ["ucb1", {"kind": "lfg", "eta": [1.0, 100.0]}]
+    grid = {"problem": {"penalties": [0.1, 0.6]}}
+    results = jb.simulate(problem, policies, grid=grid, horizon=60, seeds=10, ties="random")
+    compare = jb.grids.best if of == "best" else jb.grids.confidence_set
+    found = compare(results, "penalized_regret", per=["problem.penalties", "instance"])
+    assert found.columns[:4].tolist() == ["problem.penalties", "instance", "policy", "policies.eta"]
+    parts = [
+        compare(results.sel(instance=[instance]), "penalized_regret", per=["problem.penalties"]) for instance in (0, 1)
+    ]
+    for (instance, rate), rows in found.groupby(["instance", "problem.penalties"]):
+        alone = parts[instance][parts[instance]["problem.penalties"] == rate]
+        assert rows.policy.tolist() == alone.policy.tolist()
+        assert rows.penalized_regret.tolist() == alone.penalized_regret.tolist()
+    one_problem = results.sel(policy=results["problem.penalties"] == 0.1)
+    assert compare(one_problem, "penalized_regret", per=["instance"]).instance.drop_duplicates().tolist() == [0, 1]
+    with pytest.raises(jb.InputError, match=r"per=\['problem.penalties'\] for each problem"):
+        compare(results, "penalized_regret", per=["instance"])
+    with pytest.raises(jb.InputError, match=r"^per = 'instances': .*did you mean 'instance'"):
+        compare(results, "penalized_regret", per=["instances"])

@@ -147,3 +147,52 @@ def test_a_name_may_be_given_over_on_purpose():
 
     results = jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=["regret"], **SETTINGS)
     assert np.all(results.regret_final == 120)
+
+
+def divided(value):
+    """A metric that is computed by default, defined anew."""
+
+    class Divided(jb.Metric, name="divided"):
+        pass
+
+    Divided.value = lambda self, now: value(now)
+    METRICS["divided"] = Divided()
+
+
+FAULTY = [
+    (lambda now: now.pulls / now.t, jb.ReturnedError),
+    (lambda now: jnp.log(now.pulls).min(axis=0), FloatingPointError),
+    (lambda now: now.deficits.sum(axis=0), AttributeError),
+]
+
+
+@pytest.mark.parametrize(("value", "kind"), FAULTY)
+def test_the_error_of_a_metric_that_nobody_named_tells_how_to_do_without(value, kind):
+    divided(value)
+    try:
+        with pytest.raises(kind) as refused:
+            jb.simulate(jb.Problem([0.9, 0.5, 0.1]), "ucb1", horizon=20, seeds=2)
+        told = "\n".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
+        assert "etrics=[...] leaves it out, and jb.unregister('metrics', 'divided') removes it" in told
+        with pytest.raises(kind) as refused:
+            jb.simulate(jb.Problem([0.9, 0.5, 0.1]), "ucb1", horizon=20, seeds=2, metrics=["divided"])
+        assert "unregister" not in str(refused.value)
+    finally:
+        jb.unregister("metrics", "divided")
+    assert "divided" not in jb.simulate(jb.Problem([0.9, 0.5, 0.1]), "ucb1", horizon=20, seeds=2)
+
+
+def test_names_of_ones_own_can_be_removed():
+    class Own(jb.Index, name="own-index"):
+        def value(self, state, now):
+            return now.mean
+
+    assert "own-index" in jb.list_policies()
+    jb.unregister("policies", "own-index")
+    assert "own-index" not in jb.list_policies()
+    with pytest.raises(jb.InputError, match=r"^name = 'own-index': must be one of"):
+        jb.unregister("policies", "own-index")
+    with pytest.raises(jb.InputError, match=r"^name = 'regret': .*'regret' is built in"):
+        jb.unregister("metrics", "regret")
+    with pytest.raises(jb.InputError, match=r"^kind = 'metric': .*did you mean 'metrics'"):
+        jb.unregister("metric", "regret")

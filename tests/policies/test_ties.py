@@ -5,6 +5,7 @@ import warnings
 from collections import Counter
 from fractions import Fraction
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -185,3 +186,70 @@ def test_figures_say_that_ties_are_random():
     results = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=10, seeds=2, ties="random")
     assert results.attrs["ties"] == "random"
     assert sample_size(results) == "2 runs with random ties"
+
+
+class Lowest(jb.Policy):
+    """Ties go to the lowest arm."""
+
+    many_plays = False
+
+    def select(self, state, now):
+        return jnp.argmin(jnp.where(now.available, now.pulls, now.horizon), axis=0)
+
+
+class LowestInTurn(Lowest):
+    own_order = True
+
+
+class Best(jb.Policy):
+    def select(self, state, now):
+        return now.best(-now.pulls)
+
+
+class Remembered(Lowest):
+    """Uses the ties of the round before."""
+
+    def init(self, world, shape):
+        return jnp.zeros(shape)
+
+    def select(self, state, now):
+        return jnp.argmin(state, axis=0)
+
+    def update(self, state, after, selected):
+        return jnp.zeros_like(state) if after.tie_breaker is None else after.tie_breaker.astype(state.dtype)
+
+
+@pytest.mark.parametrize(
+    ("policies", "ties", "warned"),
+    [
+        (["ucb1", Lowest, Best], "random", True),
+        (jb.policy("min-probability", base=Lowest()), "random", True),
+        (Lowest, "lowest", False),
+        ([LowestInTurn, Best, Remembered, "ucb1"], "random", False),
+        (jb.policy("min-probability", base=Best()), "random", False),
+    ],
+)
+def test_a_select_that_does_not_use_the_tie_breaker_is_told(policies, ties, warned):
+    problem = jb.Problem([0.5, 0.9, 0.5], fractions=0.1)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        jb.simulate(problem, policies, horizon=2, seeds=2, ties=ties)
+    about = [str(one.message) for one in given if "has no effect" in str(one.message)]
+    assert len(about) == warned
+    assert not warned or "now.best(score)" in about[0]
+
+
+@pytest.mark.parametrize(("plays", "available"), [(1, 1.0), (2, 1.0), (2, 0.5)])
+def test_best_selects_as_an_index_does(plays, available):
+    class Least(jb.Index):
+        initial_pass = False
+
+        def value(self, state, now):
+            return -now.pulls
+
+    problem = jb.Problem([0.5] * 4, plays=plays, availability=available)
+    made = jb.simulate(problem, [Best, Least], horizon=12, seeds=40, ties="random")
+    np.testing.assert_array_equal(made.pulls[0], made.pulls[1])
+    first = jb.simulate(problem, Best, horizon=1, seeds=400, ties="random").pulls.sum("seed").values.ravel()
+    assert (first > 0).all()
+    assert jb.simulate(problem, Best, horizon=1, seeds=400).pulls.sum("seed").values[0, 0, 0] > 190

@@ -12,6 +12,7 @@ from jax import Array
 from jaxbandit.core import prng
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
+from jaxbandit.engine.advice import about_policy
 from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
 from jaxbandit.engine.stepping.placement import is_traced
@@ -58,7 +59,7 @@ def final_states(
             final, _, _, faults = rollout.advance(own, played, key_words, quotas, *numbers, state)
         found = dict(zip(rollout.FAULTS, np.asarray(faults).tolist(), strict=True))
         if any(found.values()):
-            raise failure(f"policy {policy.name!r}", found, horizon, world)
+            raise about_policy(failure(f"policy {policy.name!r}", found, horizon, world), policy)
     return jnp.stack(words, axis=-1)[:, :seeds], _per_run(final, instances, lanes, seeds)
 
 

@@ -17,10 +17,11 @@ from jaxbandit.core.input_values import LARGEST
 from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.engine import plan
 from jaxbandit.engine.plan import Plan
-from jaxbandit.engine.settings import Configuration, SimulationSettings, short
+from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import MOST, Point, Table, expanded
 from jaxbandit.experiments.configs.installed_configs import installed_file, near_name
+from jaxbandit.experiments.configs.policy_tables import default_label, label_at, lists, point_text, with_values
 from jaxbandit.experiments.configs.recorded_config import recorded_config
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.make_policy import policy
@@ -275,49 +276,21 @@ def _expand_policy(given: Table, key: str, horizon: int) -> Iterator[Configurati
     if label is not None and not isinstance(label, str):
         raise InputError(f"{key}.label", label, "a string")
     label = label or default_label(kind, given)
-    lists = _lists(given)
-    for name, values in lists.items():
+    axes = lists(given)
+    for name, values in axes.items():
         if not values:
             raise InputError(f"{key}.{name}", values, "must have at least one value")
-    _check_count(math.prod(map(len, lists.values())), key, {name: len(values) for name, values in lists.items()})
-    for chosen in itertools.product(*lists.values()):
-        varied = dict(zip(lists, chosen, strict=True))
-        parameters = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in {**given, **varied}.items()}
+    _check_count(math.prod(map(len, axes.values())), key, {name: len(values) for name, values in axes.items()})
+    for chosen in itertools.product(*axes.values()):
+        varied = dict(zip(axes, chosen, strict=True))
+        table = with_values(given, varied)
+        parameters = {name: _scaled(value, f"{key}.{name}", horizon) for name, value in table.items()}
         try:
             made = policy(kind, **parameters)
         except InputError as error:
             raise error.with_key(error.key.replace("policies", key, 1)) from None
-        point = {f"policies.{name}": value for name, value in varied.items() if len(lists[name]) > 1}
+        point = {f"policies.{name}": value for name, value in varied.items() if len(axes[name]) > 1}
         yield Configuration(label_at(label, point), made, label, point=point)
-
-
-def _lists(given: Mapping[str, object]) -> dict[str, list[Any]]:
-    """The lists of a policy's table, of which each makes an axis of its grid."""
-    return {name: value for name, value in given.items() if isinstance(value, list)}
-
-
-def labels_of_policy(given: Mapping[str, Any], points: Sequence[Point]) -> list[str]:
-    """The labels of the configurations of a policy's table, which is valid, at the points of a grid over the problem.
-
-    No policy is made, so that its class need not be known.
-    """
-    label = given.get("label") or default_label(str(given.get("kind")), given)
-    lists = {name: values for name, values in _lists(given).items() if len(values) > 1}
-    own = [
-        {f"policies.{name}": value for name, value in zip(lists, chosen, strict=True)}
-        for chosen in itertools.product(*lists.values())
-    ]
-    return [label_at(label, {**point, **at}) for point in own for at in points]
-
-
-def label_at(family: str, point: Mapping[str, object]) -> str:
-    """The label of a configuration at a point of a grid, which is empty outside grids."""
-    return f"{family} ({point_text(point)})" if point else family
-
-
-def point_text(point: Mapping[str, object]) -> str:
-    """A point of a grid as labels show it: config keys and values, `policies.` left out."""
-    return ", ".join(f"{key.removeprefix('policies.')}={short(value)}" for key, value in point.items())
 
 
 def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
@@ -325,12 +298,6 @@ def _check_count(count: int, key: str, lengths: Mapping[str, int]) -> None:
     if count > MOST:
         words = f"must make at most {MOST} configurations; the product of these numbers is {count}"
         raise InputError(key, dict(lengths), words)
-
-
-def default_label(kind: str, given: Mapping[str, object]) -> str:
-    """The kind of a policy, with those of its parts."""
-    parts = [given.get(name) for name in ("base", "black_box")]
-    return "/".join([kind, *(part for part in parts if isinstance(part, str))])
 
 
 def _scaled(value: Any, key: str, horizon: int) -> Any:

@@ -19,6 +19,7 @@ from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.experiments.configs.grid import Table
+from jaxbandit.experiments.configs.policy_tables import is_policy_table
 from jaxbandit.policies.base import Alias, Policy
 
 _PARTS_OF_PROBLEMS = (Reward, Delay, Merit, Opportunity)
@@ -35,6 +36,12 @@ class GivenPolicy:
 
     given: str | Policy | type[Policy] | Table | Configuration
     configurations: list[Configuration]
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the label is as the user wrote it: a name, or the key `label` of a table."""
+        in_table = isinstance(self.given, Mapping) and "label" in self.given
+        return in_table or isinstance(self.given, str | Configuration)
 
 
 def config_of(
@@ -81,8 +88,7 @@ def _table_of(policy: GivenPolicy) -> Table:
     if len(policy.configurations) == 1:
         return {"label": first.label, **policy_table(first.policy)}
     assert isinstance(policy.given, Mapping)  # nothing else makes a grid
-    lists = {name: [part] if isinstance(part, tuple) else part for name, part in policy.given.items()}
-    return {**to_toml(lists), "label": first.family}
+    return {**to_toml(policy.given), "label": first.family}
 
 
 def policy_table(policy: Policy) -> Table:
@@ -93,7 +99,15 @@ def policy_table(policy: Policy) -> Table:
             beside = {key: held for key, held in part.items() if key != "kind"}
             if not set(beside) & set(policy.parameters()) and not any(isinstance(h, dict) for h in beside.values()):
                 flat = {**beside, **flat, name: part["kind"]}
-    return {name: [held] if isinstance(held, list) else held for name, held in flat.items()}  # a bare list is a grid
+    return _with_rows(flat)
+
+
+def _with_rows(table: Mapping[str, Any]) -> Table:
+    """The table with each list in a list, as a bare list is a grid."""
+    return {
+        name: [held] if isinstance(held, list) else _with_rows(held) if is_policy_table(held) else held
+        for name, held in table.items()
+    }
 
 
 def in_python_types(value: Any, key: str, exact: Collection[str] = ("fractions",)) -> Any:
@@ -113,7 +127,7 @@ def in_python_types(value: Any, key: str, exact: Collection[str] = ("fractions",
         return [in_python_types(part, key, exact) for part in value]
     cls = value if isinstance(value, type) else type(value)
     if issubclass(cls, Policy) and Policy.registry.get(cls.name) is cls:
-        return to_toml(value)
+        return _with_rows(value.as_table()) if isinstance(value, Policy) else to_toml(value)
     if isinstance(value, str | Component) or value is None:
         return value
     if key.rpartition(".")[2] in exact:
@@ -123,12 +137,9 @@ def in_python_types(value: Any, key: str, exact: Collection[str] = ("fractions",
 
 
 def policy_in_python_types(given: Mapping[str, object]) -> Table:
-    """The table of a policy in Python's types. A list is a grid; any other row of numbers is one value, a tuple."""
+    """The table of a policy in Python's types. Each array, tuple, range and series is a list, which makes a grid."""
     read: Table = in_python_types(given, "policies", exact=())
-    return {
-        name: tuple(part) if isinstance(part, list) and not isinstance(given[name], list) else part
-        for name, part in read.items()
-    }
+    return read
 
 
 def _exact_keys(table: Mapping[str, object]) -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
@@ -114,6 +116,36 @@ _REGISTRIES: Mapping[str, Mapping[str, Any]] = {
     "merits": Merit.registry,
     "opportunities": Opportunity.registry,
 }
+
+
+def unregister(kind: str, name: str) -> None:
+    """Remove the name of a class of your own, so that configs and functions do not know it any more.
+
+    A metric of your own is computed by default in every simulation of a problem that has what it needs; after this it
+    is not. A class that is defined again under its name needs no removal: it takes the place of the one before. A
+    built-in class that yours replaced (`override=True`) does not come back in this process.
+
+    Args:
+        kind: "policies" (also indices), "rewards", "delays", "merits", "opportunities" or "metrics".
+        name: a name of yours.
+
+    Raises:
+        InputError: another kind, a name that does not exist, or that of a built-in class.
+
+    Example:
+        >>> jb.unregister("metrics", "regret")
+        Traceback (most recent call last):
+        jaxbandit.core.errors.InputError: name = 'regret': must be the name of a class of your own; 'regret' is built in
+    """
+    registries: dict[str, Any] = {**_REGISTRIES, "metrics": METRICS}
+    if kind not in registries:
+        raise unknown_name("kind", kind, registries)
+    if not isinstance(name, str) or name not in registries[kind]:
+        raise unknown_name("name", name, registries[kind])
+    held = registries[kind][name]
+    if not is_user_defined(held if isinstance(held, type) else type(held)):
+        raise InputError("name", name, f"the name of a class of your own; {name!r} is built in")
+    del registries[kind][name]
 
 
 def in_a_line(kind: str, name: str) -> str:

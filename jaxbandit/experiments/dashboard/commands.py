@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jaxbandit.core.component import is_user_defined
 from jaxbandit.engine.settings import short
-from jaxbandit.experiments.configs.config import default_label
 from jaxbandit.experiments.configs.grid import problem_axes
+from jaxbandit.experiments.configs.policy_tables import default_label, leaves, lists
 from jaxbandit.experiments.joining import imported_files
 from jaxbandit.policies.base import Policy
 
@@ -36,11 +36,12 @@ def command_parts(results: xr.Dataset) -> dict[str, object]:
     families: dict[str, list[list[list[str | None]]]] = {}
     values: dict[str, dict[str, str]] = {}
     for given in config.get("policies", []):
-        lists = {name: held for name, held in given.items() if isinstance(held, list) and len(held) > 1}
-        pairs = [[name, None if name in lists else in_toml(held)] for name, held in given.items() if name != "label"]
+        varied = {name: held for name, held in lists(given).items() if len(held) > 1}
+        parts = leaves(given) if any("." in name for name in varied) else given.items()  # as in `base.exploration = 1`
+        pairs = [[name, None if name in varied else in_toml(held)] for name, held in parts if name != "label"]
         family = given.get("label") or default_label(str(given.get("kind")), given)
         families.setdefault(family, []).append(pairs)
-        for name, held in lists.items():
+        for name, held in varied.items():
             values.setdefault(f"policies.{name}", {}).update(_by_text(held))
     for name, held in problem_axes(config.get("problem", {}), config.get("grid")).items():
         values.setdefault(f"problem.{name}", {}).update(_by_text(held))

@@ -14,6 +14,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import to_python
 from jaxbandit.experiments.dashboard.arms import arms
 from jaxbandit.experiments.dashboard.arrays import ArrayStore
+from jaxbandit.experiments.dashboard.best import marked_policies, ticked_places
 from jaxbandit.experiments.dashboard.commands import command_parts
 from jaxbandit.experiments.dashboard.theory import theorems
 from jaxbandit.experiments.grids.parameters import parameters, unknown_label
@@ -80,6 +81,8 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
         "parameters": [_parameter(results, name, store) for name in parameters(results)],
         "metrics": [*numbers, *_largest_deficit(results, store)],
         "shown": _looks(results, shown),
+        "ticked": ticked_places(results, shown),
+        **marked_policies(results),
         "theory": bounds,
         "theoryMissing": missing,
         "arms": arms(results, list(shown), store),

@@ -87,7 +87,10 @@ def dashboard(
 
     The page is one text that works without a server and without a network. It holds every metric at T of all policies,
     and the curves of those that figures show: all policies of a small group, and the best, the median and the worst of
-    a group (a grid, or policies of one kind) of more than 24. Every point names the command that simulates it alone.
+    a group (a grid, or policies of one kind) of more than 24. At first all curves are shown, or, of more than 24, those
+    of the best, the median and the worst of each group. The table begins with the best policy by the metric that needs
+    most of the problem, and marks the policies that may be the best at 95 % confidence. Every point names the command
+    that simulates it alone.
 
     Args:
         results: as `simulate` returns them.

@@ -10,8 +10,8 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.problem import Problem
-from jaxbandit.experiments.configs.config import labels_of_policy
 from jaxbandit.experiments.configs.grid import expanded
+from jaxbandit.experiments.configs.policy_tables import labels_of_policy
 from jaxbandit.experiments.statistics import recorded_metrics
 from jaxbandit.metrics.bounds.table import Bound, bounds_for
 from jaxbandit.metrics.definitions import METRICS

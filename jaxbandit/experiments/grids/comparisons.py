@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandit.core.input_values import to_python
-from jaxbandit.experiments.grids.parameters import comparable_groups, family_positions, unknown_label
+from jaxbandit.experiments.grids.parameters import comparisons, unknown_label, varying
 from jaxbandit.experiments.grids.ranking import ranked_positions
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -121,12 +121,13 @@ def best(
         results: as `simulate` returns them.
         metric: the name of a metric in the results.
         family: compare only the policies of this family; default: all policies.
-        per: parameters, such as `["problem.penalties"]`: the best policy for each combination of their values. An empty
-            list compares all policies, whatever their problems. Default: one comparison of policies on one problem.
+        per: parameters, such as `["problem.penalties"]`, or "instance": the best policy for each combination of their
+            values. An empty list compares all policies, whatever their problems. Default: one comparison of policies on
+            one problem, in the mean over instances.
 
     Returns:
         The label of the best policy. With `per` a pandas DataFrame: one row per combination, with the columns `per`,
-        `policy`, the metric and `<metric>_stderr`, the standard error of its mean.
+        `policy`, the parameters that the grids vary, the metric and `<metric>_stderr`, the standard error of its mean.
 
     Raises:
         InputError: a metric, a family or a parameter that the results do not hold; seeds were selected from the
@@ -138,18 +139,19 @@ def best(
         ...                       grid={"problem": {"reward": ["bernoulli", "constant"]}})
         >>> table = jb.grids.best(results, "regret", per=["problem.reward"])
         >>> table.columns.tolist()
-        ['problem.reward', 'policy', 'regret', 'regret_stderr']
+        ['problem.reward', 'policy', 'policies.exploration', 'regret', 'regret_stderr']
         >>> jb.grids.best(results.sel(policy=results["problem.reward"] == "constant"), "regret")
         'ucb1 (exploration=0.5, problem.reward=constant)'
     """
     import pandas as pd
 
     check_metric(results, metric)
-    runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values
+    varied = dict.fromkeys(name for names in varying(results).values() for name in names)
     rows = []
-    for point, positions in comparable_groups(results, family_positions(results, family), per):
-        first = ranked_positions(results, metric, positions)[0]
-        mean, error = mean_of_runs(runs[first])
+    for point, part, positions in comparisons(results, family, per):
+        first = ranked_positions(part, metric, positions)[0]
+        mean, error = mean_of_runs(part[f"{metric}_final"].transpose("policy", "instance", "seed").values[first])
         found = {metric: float(mean), f"{metric}_stderr": float(error)}
-        rows.append({**point, "policy": str(results.policy.values[first]), **found})
+        parameters = {name: results[name].values[first] for name in varied if name not in point}
+        rows.append({**point, "policy": str(results.policy.values[first]), **parameters, **found})
     return str(rows[0]["policy"]) if per is None else pd.DataFrame(rows)

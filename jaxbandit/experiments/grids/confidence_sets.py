@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import to_python
-from jaxbandit.experiments.grids.parameters import comparable_groups, family_positions, varying
+from jaxbandit.experiments.grids.parameters import comparisons, varying
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     check_all_seeds,
@@ -62,7 +62,8 @@ def confidence_set(
         results: as `simulate` returns them, with at least two seeds.
         metric: the name of a metric in the results.
         family: compare only the policies of this family; default: all policies.
-        per: parameters, such as `["problem.penalties"]`: a set for each combination of their values, as in `best`.
+        per: parameters, such as `["problem.penalties"]`, or "instance": a set for each combination of their values, as
+            in `best`.
         level: the confidence, between 0.5 and 1; default: 0.95.
 
     Returns:
@@ -97,8 +98,8 @@ def confidence_set(
         raise InputError("results.seed", results.sizes["seed"], "at least 2 seeds, whose spread tells the confidence")
     varied = [name for names in varying(results).values() for name in names]
     tables = []
-    for point, positions in comparable_groups(results, family_positions(results, family), per):
-        runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[positions].astype(np.float64)
+    for point, part, positions in comparisons(results, family, per):
+        runs = part[f"{metric}_final"].transpose("policy", "instance", "seed").values[positions].astype(np.float64)
         losses = -runs if larger_is_better(results, metric) else runs
         kept = _set_of_best(losses, 1 - level)
         difference, error = mean_of_runs(losses[kept] - losses[kept[0]])

@@ -165,7 +165,7 @@ def comparable_groups(
         raise InputError("per", per, 'a list of parameters, such as ["problem.penalties"]')
     for name in names:
         if name not in parameters(results):
-            raise unknown_parameter("per", name, parameters(results))
+            raise unknown_parameter("per", name, [*parameters(results), *(["instance"] if parameters(results) else [])])
     left = [name for name in problem_keys(results, positions) if name not in names]
     if left and names != []:
         words = f"must name {', '.join(left)}, too: numbers on different problems are not comparable"
@@ -187,6 +187,29 @@ def comparable_groups(
         if per is None or names:
             _check_same_problem(results, members)
         yield dict(zip(names, held[key], strict=True)), np.array(members)
+
+
+def comparisons(
+    results: xr.Dataset, family: str | None, per: Sequence[str] | None
+) -> Iterator[tuple[dict[str, Value], xr.Dataset, np.ndarray]]:
+    """The comparisons of a family's policies, or of all: `comparable_groups`, on each instance if `per` names it.
+
+    Yields:
+        The values of `per`, the results of the instances that are compared, and the positions of the policies.
+
+    Raises:
+        InputError: as `family_positions` and `comparable_groups` do.
+    """
+    positions, names = family_positions(results, family), to_python(per)
+    if not isinstance(names, list) or "instance" not in names:
+        yield from ((point, results, members) for point, members in comparable_groups(results, positions, per))
+        return
+    others = [name for name in names if name != "instance"]
+    for number, instance in enumerate(results.instance.values.tolist()):
+        part = results.isel(instance=[number])
+        for point, members in comparable_groups(part, positions, others or None):
+            every = {**point, "instance": instance}
+            yield {name: every[name] for name in names}, part, members
 
 
 def _check_same_problem(results: xr.Dataset, positions: Sequence[int]) -> None:

@@ -13,6 +13,7 @@ from jaxbandit.core.errors import InputError, short_repr
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import Point, Table, expanded
+from jaxbandit.experiments.configs.policy_tables import labels_of_policy
 
 OTHER = "as in the other results"  # the end of errors about what differs
 SEVERAL = "joined"  # the key of the list of configs, where one config cannot give all runs
@@ -53,7 +54,7 @@ def with_seeds(config: Table, first: int, count: int) -> Table:
 def with_policies_of(config: Table, labels: Sequence[str], families: Sequence[str]) -> Table:
     """The config without the policies that are not among `labels`, and with the labels that users have changed."""
     points = _points(config)
-    own = [(table, configs.labels_of_policy(table, points)) for table in config["policies"]]
+    own = [(table, labels_of_policy(table, points)) for table in config["policies"]]
     known, present = {label for _, of_table in own for label in of_table}, set(labels)
     renamed = {
         family: label for label, family in zip(labels, families, strict=True) if label not in known and family in known
@@ -85,7 +86,7 @@ def with_recorded(parts: Sequence[Table], metrics: Sequence[str], data: xr.Datas
 def labels(config: Table) -> list[str]:
     """The labels of all configurations of a config."""
     points = _points(config)
-    return [label for table in config["policies"] for label in configs.labels_of_policy(table, points)]
+    return [label for table in config["policies"] for label in labels_of_policy(table, points)]
 
 
 def _points(config: Table) -> list[Point]:
@@ -213,9 +214,9 @@ def _merged(first: Table, second: Table) -> Table | None:
 def _merged_policies(first: Table, second: Table) -> list[Table] | None:
     """The policies of both; a table with more points of a grid takes the place of a table with fewer."""
     points = _points(first)
-    merged = [(dict(table), set(configs.labels_of_policy(table, points))) for table in first["policies"]]
+    merged = [(dict(table), set(labels_of_policy(table, points))) for table in first["policies"]]
     for table in second["policies"]:
-        own = set(configs.labels_of_policy(table, points))
+        own = set(labels_of_policy(table, points))
         shared = [i for i, (_, others) in enumerate(merged) if own & others]
         if not shared:
             merged.append((dict(table), own))

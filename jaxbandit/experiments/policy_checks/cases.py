@@ -88,6 +88,13 @@ def two_arms(table: Mapping[str, Any], sleeping: bool = True) -> Problem:
     return Problem(**{**cut, "means": [cut["means"]] * 3, "availability": awake})
 
 
+def equal_arms(table: Mapping[str, Any]) -> Problem:
+    """All arms are alike."""
+    arms = len(table["means"])
+    alike = {name: [min(held)] * arms for name, held in table.items() if isinstance(held, list | tuple)}
+    return Problem(**{**table, **alike})
+
+
 @struct
 class Rounds:
     """What happened in the rounds of a case; arrays of T rounds, J instances and S runs.

@@ -56,6 +56,7 @@ CHECKS: dict[str, Check] = {
         round_checks.two_arms, "the same with two arms, of which one or none may be available", ("sleeping arms",)
     ),
     "several plays": Check(round_checks.several_plays, "with two plays two arms are selected", ("sleeping arms",)),
+    "ties": Check(round_checks.ties, "with `ties='random'` equal arms are selected equally often", ("arms",)),
     "chances": Check(
         round_checks.chances, "the chances of `choose` are the probabilities of its selections", ("sleeping arms",)
     ),

@@ -7,7 +7,13 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.experiments.policy_checks import cases
 from jaxbandit.experiments.policy_checks.cases import LATE, LOST, SLEEPING, ZERO, Case, Rounds
-from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, NotApplicableError, Subject, arms_in_words
+from jaxbandit.experiments.policy_checks.subject import (
+    DoesNotHoldError,
+    NotApplicableError,
+    Subject,
+    arms_in_words,
+    engine_rounds,
+)
 from jaxbandit.policies.base import Policy
 
 _TOLERANCE = 1e-4  # of sums of chances
@@ -61,6 +67,21 @@ def zero_delay(subject: Subject) -> None:
         raise DoesNotHoldError(
             f"in round {t + 1} the policy selected {arms_in_words(late[t, :, 0, seed])} where every delay was 0, and "
             f"{arms_in_words(now[t, :, 0, seed])} without a delay model: use `now` only, not `world.delay`"
+        )
+
+
+def ties(subject: Subject) -> None:
+    """In round 1, where all arms are alike, each is selected as often as another if ties are broken at random."""
+    if any(part.own_order for part in subject.policy.nested_policies()):
+        raise NotApplicableError("equal arms are played in an order of the policy's own (`own_order` is True)")
+    problem, runs = cases.equal_arms(subject.table), 256
+    times = engine_rounds(subject.policy, problem, horizon=1, runs=runs, ties="random")[0, :, 0].sum(axis=1)
+    spread = np.sqrt(runs * (problem.arms - 1)) / problem.arms
+    if np.abs(times - runs / problem.arms).max() > _DEVIATIONS * spread:
+        raise DoesNotHoldError(
+            f"with `ties='random'` {arms_in_words(times == times.max())} of {problem.arms} equal arms was selected in "
+            f"round 1 of {times.max()} of {runs} runs: select with `now.best(score)`, which breaks ties, or set "
+            "`own_order = True` in the class if equal arms are meant to be played in its own order"
         )
 
 

@@ -153,6 +153,7 @@ def engine_rounds(
     horizon: int = HORIZON,
     runs: int = RUNS,
     key: int = 0,
+    ties: str = "lowest",
 ) -> np.ndarray:
     """The selections of runs that the engine plays in one block, bool `[T, K, J, runs]`.
 
@@ -161,7 +162,7 @@ def engine_rounds(
             of all runs: the engine repeats the run.
         runs: the number of runs per instance.
     """
-    settings = SimulationSettings(horizon, runs, key=key, **{**SETTINGS, "record": "all"})
+    settings = SimulationSettings(horizon, runs, key=key, ties=ties, **{**SETTINGS, "record": "all"})
     plan = make_plan(problem, [Configuration(policy.name, policy, policy.name)], settings)
     (stack,) = plan.stacks
     rows, seeds = slice(0, stack.rows), slice(0, runs)

@@ -28,6 +28,7 @@ class OPSE(SuccessiveElimination, name="opse"):
     """
 
     source: ClassVar[str] = "Lancewicki et al. 2021; merit paper, sec. 6"
+    own_order: ClassVar[bool] = True  # arms are played in turn
 
     def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
         plays = pulls_at_least_one(after)

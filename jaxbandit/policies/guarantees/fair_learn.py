@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.component import derived, parameter
-from jaxbandit.core.input_values import Number, per_arm
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
@@ -55,7 +55,7 @@ class FairLearn(Rule, name="fair-learn"):
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions_or_groups(problem, self.name)
         exact = exact_fractions(self.alpha, "policies.alpha")
-        alpha = per_arm(exact, problem.arms, problem.instances, "policies.alpha", self.alpha, exact=True)
+        alpha = requirements.number_per_arm(exact, problem, "alpha", self.alpha, exact=True)
         floor, fraction = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon * problem.plays))
         prepared = super().prepare(problem, horizon)
         return prepared.replace(

@@ -44,6 +44,7 @@ class Naive(Policy, name="naive"):
     """
 
     source: ClassVar[str] = "guarantees paper, Alg. 1"
+    own_order: ClassVar[bool] = True  # arms are played in turn
     many_plays: ClassVar[bool] = False
     eps: Number = parameter(0.1, low=0, high=1, doc="share of the rounds spent exploring", exact=True)
     exploration_rounds: Array = derived()  # T' of Alg. 1

@@ -37,6 +37,7 @@ class TFUCB(Rule, name="t-fucb"):
     """
 
     source: ClassVar[str] = "guarantees paper, Alg. 2"
+    own_order: ClassVar[bool] = True  # arms are played in turn
     base: Index = parameter(UCB1(), doc="the index played when every arm has had its n_k plays")
     guaranteed_plays: Array = derived()  # n_k of Alg. 2
 

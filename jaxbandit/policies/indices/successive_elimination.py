@@ -46,6 +46,7 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     """
 
     source: ClassVar[str] = "Even-Dar et al. 2006; Slivkins 2019, Alg. 1.3"
+    own_order: ClassVar[bool] = True  # arms are played in turn
     initial_pass: ClassVar[bool] = False
     exploration: Number = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / M_k)")
 

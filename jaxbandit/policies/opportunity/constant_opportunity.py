@@ -49,6 +49,7 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
     """
 
     source: ClassVar[str] = "opportunities paper, Alg. 3"
+    own_order: ClassVar[bool] = True  # arms are played in turn
     phases: ClassVar[tuple[str, ...]] = ("opportunities", "black box")
     black_box: Index = parameter(UCB1(), doc="any index, for the last phase; its parameters are given beside")
     penalties: PerArm = parameter(

@@ -9,15 +9,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.policies.round_view import RoundView
 
 Keys = tuple[Array, ...]
+
+
+class SelectionRound(Protocol):
+    """The attributes of a `RoundView` that selections use."""
+
+    @property
+    def t(self) -> Array: ...
+    @property
+    def pulls(self) -> Array: ...
+    @property
+    def available(self) -> Array: ...
+    @property
+    def plays(self) -> int: ...
+
 
 # Arms up to which computations are written out arm by arm; for more, compiling takes longer (measured)
 MAX_UNROLLED_ARMS = 64
@@ -39,7 +53,7 @@ def best_arm(score: Array, candidates: Array, tie_breaker: Array | None = None) 
     return top_arms((score,), 1, 1, candidates, tie_breaker)
 
 
-def top_available(keys: Callable[[], Keys], now: RoundView, tie_breaker: Array | None) -> Array:
+def top_available(keys: Callable[[], Keys], now: SelectionRound, tie_breaker: Array | None) -> Array:
     """The L available arms of highest keys, as a mask, bool `[K, *runs]`; all available arms where they are fewer.
 
     Args:

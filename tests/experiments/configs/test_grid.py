@@ -2,7 +2,9 @@
 
 import tomllib
 
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from plans import assert_recorded
@@ -226,6 +228,8 @@ def test_a_key_of_the_problem_fixes_drawn_means():
         (HARD, {**PROBLEM, "penalties": {"gap_fraction": [0.5, 2.0]}, "means": np.array([0.9, 0.8, 0.7])}, None),
         ([{**HARD, "penalties": np.array([0.1, 0.2, 0.3]), "exploration": [1, 2]}], jb.Problem(**PROBLEM), None),
         ([{**HARD, "exploration": [1, 2]}, {**HARD, "exploration": [2, 3]}], PROBLEM, None),
+        ({"kind": "fair-learn", "base": {"kind": "ucb1", "exploration": [[1, 2, 3], [2, 2, 2]]}}, PROBLEM, None),
+        ({"kind": "fair-learn", "base": jb.policy("ucb1", exploration=[1, 2, 3]), "alpha": (0, 1)}, PROBLEM, None),
     ],
 )
 def test_the_recorded_config_of_a_grid_gives_the_same_plan(policies, problem, grid):
@@ -266,3 +270,62 @@ kind = "hard-threshold-ucb"
     assert [tuple(configuration.point.values()) for configuration in made] == [
         (x, a) for x in (1.0, 2.0) for a in (0.1, 0.2)
     ]
+
+
+ROWS = [np.array([0.1, 0.2, 0.7]), jnp.array([0.1, 0.2, 0.7]), (0.1, 0.2, 0.7), pd.Series([0.1, 0.2, 0.7])]
+
+
+@pytest.mark.parametrize("values", [*ROWS, range(3)], ids=lambda values: type(values).__name__)
+def test_an_array_a_tuple_or_a_range_is_a_grid_as_a_list_is(values):
+    data = unsimulated(policies={**HARD, "penalties": values})
+    np.testing.assert_array_equal(data["policies.penalties"], np.asarray(list(values), float))
+    listed = unsimulated(policies={**HARD, "penalties": [float(value) for value in values]})
+    assert data.policy.values.tolist() == listed.policy.values.tolist()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda values: type(values).__name__)
+def test_a_row_in_a_list_is_one_number_per_arm(row):
+    policies = {**HARD, "penalties": [row]}
+    (prepared,) = plan_and_config(PROBLEM, policies, SimulationSettings(**SMALL))[0].prepared
+    (made,) = plan_and_config(PROBLEM, jb.policy(**HARD, penalties=row), SimulationSettings(**SMALL))[0].prepared
+    np.testing.assert_allclose(prepared.penalties, [[0.1], [0.2], [0.7]], rtol=1e-6)
+    np.testing.assert_array_equal(made.penalties, prepared.penalties)
+
+
+def test_a_list_in_a_nested_base_is_a_grid():
+    base = {"kind": "ucb1", "exploration": np.array([0.5, 1.0, 2.0])}  # as many as arms
+    data = unsimulated(policies={"kind": "fair-learn", "alpha": [0, 5], "base": base})
+    assert data.sizes["policy"] == 6
+    assert jb.grids.parameters(data) == ["policies.alpha", "policies.base.exploration"]
+    np.testing.assert_array_equal(data["policies.base.exploration"], [0.5, 1.0, 2.0] * 2)
+    assert data.policy.values[1] == "fair-learn/ucb1 (alpha=0, base.exploration=1)"
+
+
+@pytest.mark.parametrize(
+    "policies", [jb.policy(**HARD, penalties=[0.1, 0.2]), {**HARD, "penalties": [[0.1, 0.2]]}], ids=["policy", "table"]
+)
+def test_a_row_of_the_wrong_length_tells_of_grids_and_of_arms(policies):
+    words = r"must be a number or 3 numbers, one per arm; in a table, \{penalties = \[...\]\} makes a grid"
+    with pytest.raises(jb.InputError, match=words):
+        unsimulated(policies=policies)
+
+
+@pytest.mark.parametrize(
+    ("policies", "labels"),
+    [
+        (
+            [jb.policy("fair-learn", base="ucb1"), jb.policy("fair-learn", base="thompson")],
+            ["fair-learn (base=ucb1)", "fair-learn (base=thompson)"],
+        ),
+        (["lfg", {"kind": "lfg", "eta": 10}, jb.policy("lfg", eta=20)], ["lfg", "lfg (eta=10)", "lfg (eta=20)"]),
+        (
+            [jb.policy("fair-learn"), jb.policy("fair-learn", exploration=1.0), jb.policy("fair-learn", alpha=2)],
+            [f"fair-learn (alpha={a}, exploration={c})" for a, c in ((0, 2), (0, 1), (2, 2))],
+        ),
+        ([{"kind": "lfg", "label": "mine"}, {"kind": "lfg", "eta": 10, "label": "mine"}], ["mine", "mine #2"]),
+        (["ucb1", "ucb1", jb.policy("ucb1", exploration=1)], ["ucb1", "ucb1 #2", "ucb1 (exploration=1)"]),
+        ([jb.policy(**HARD, penalties=[(i + 1) / 3] * 3) for i in range(2)], [HARD["kind"], f"{HARD['kind']} #2"]),
+    ],
+)
+def test_policies_of_one_name_are_labelled_by_what_differs(policies, labels):
+    assert unsimulated(policies=policies).policy.values.tolist() == labels

@@ -67,8 +67,8 @@ class Faulty(jb.Policy):
 
 
 def largest(now, scores):
-    """The available arm with the largest score, int `[*runs]`."""
-    return jnp.argmax(jnp.where(now.available, scores.astype(float), -jnp.inf), axis=0)
+    """The available arm with the largest score, int `[*runs]`; the first of several."""
+    return jnp.argmax(now.best(scores.astype(float)), axis=0)
 
 
 class Unprepared(jb.Index):
@@ -171,6 +171,15 @@ class OneOfSeveral(jb.Policy):
         return largest(now, -now.pulls)
 
 
+class LowestFirst(jb.Policy):
+    """Ties go to the lowest arm, whatever `ties` says."""
+
+    many_plays = False
+
+    def select(self, state, now):
+        return jnp.argmin(jnp.where(now.available, now.pulls, now.horizon), axis=0)
+
+
 class CallingBack(jb.Policy):
     """A callback to Python."""
 
@@ -200,6 +209,7 @@ CLASSES = {
     "scan": [Drifting, Transposed, Keyed],
     "pure": [Counting, Drawing],
     "dtypes": [Half],
+    "ties": [LowestFirst],
     "several plays": [OneOfSeveral],
     "simulate": [CallingBack],
     "compilations": [Recompiled],

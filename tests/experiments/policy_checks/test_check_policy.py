@@ -29,6 +29,7 @@ SENTENCES = {  # what a report says of the fault
     "sleeping arms": r"^in round \d of run \d+ the policy selected 0 of the available arms .* where `now.available` is",
     "two arms": r"^in round \d of run \d+ the policy selected 0 of the available arms",
     "several plays": r"^with 2 plays: policy 'OneOfSeveral': select returned int32 .* set `many_plays = False`",
+    "ties": r"^with `ties='random'` arm 0 of 4 equal arms was selected in round 1 of 256 of 256 .*`now.best\(score",
     "chances": r"^arm \d was selected \d+ times in 1024 rounds, but its chances summed to 256.0: return",
     "zero delay": r"^in round \d the policy selected arm \d where every delay was 0, and arm \d without a delay model",
     "late rewards": r"^a chance was NaN in round \d+ of run \d+: rewards arrive late",
@@ -52,7 +53,8 @@ def test_built_in_policies_hold(kind):
     assert found.ok, found
     assert [result.name for result in found.results] == list(check.CHECKS)
     one_play = not jb.policy(kind).many_plays
-    expected = [*(["several plays"] if one_play else []), *([] if kind.endswith(MERIT) else ["chances"])]
+    in_turn = ["ties"] if jb.policy(kind).own_order else []
+    expected = [*(["several plays"] if one_play else []), *in_turn, *([] if kind.endswith(MERIT) else ["chances"])]
     assert [result.name for result in found.results if result.holds is None] == expected
 
 
@@ -112,11 +114,11 @@ def test_an_array_that_a_cache_keeps_is_found():
 def test_the_report_is_printed_as_a_table(capsys):
     found = jb.check_policy(Branching)
     assert capsys.readouterr().out == f"{found}\n"
-    assert repr(found) == "<report on policy 'Branching': 1 of 19 checks does not hold>"
+    assert repr(found) == "<report on policy 'Branching': 1 of 20 checks does not hold>"
     assert repr(jb.check_policy(Branching, ["prepare"], show=False)).endswith("every check holds>")
     assert capsys.readouterr().out == ""
     lines = str(found).splitlines()
-    assert lines[0] == "policy 'Branching': 1 of 19 checks does not hold"
+    assert lines[0] == "policy 'Branching': 1 of 20 checks does not hold"
     assert lines[1].split(maxsplit=2)[:2] == ["prepare", "holds"]
     assert lines[2].startswith("jit            does not hold   TracerBoolConversionError (at line ")
     assert lines[-1] == "Agent          not applicable  not checked: needs 'Simulator'"

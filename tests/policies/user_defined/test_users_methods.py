@@ -191,7 +191,8 @@ def test_a_delay_past_the_horizon_never_arrives_and_is_no_fault():
     ],
 )
 def test_selections_are_counted(select, plays, words):
-    with pytest.raises(ReturnedError, match=f"^policy 'Mine': {words}"):
+    advice = "; an arm that is not in `now.available` does not count; jb.check_policy finds the round and the cause$"
+    with pytest.raises(ReturnedError, match=f"^policy 'Mine': {words}.*{advice}"):
         pulls(returning("select", select, jb.Policy), {"means": MEANS, "plays": plays})
 
 
@@ -240,3 +241,70 @@ def test_an_error_of_the_users_own_says_where():
     with pytest.raises(jax.errors.ConcretizationTypeError) as error:
         pulls(returning("value", value))
     assert error.value.__notes__[-1:] == ["This was raised while a round of policy 'Mine' was traced."]
+
+
+class Stating(jb.Index):
+    needs = ("fractions", "penalties")
+
+    def value(self, state, now):
+        return now.mean + now.penalties * now.below_quota(now.quota_now)
+
+
+class Silent(jb.Policy):
+    def select(self, state, now):
+        return now.best(now.quota_now.floor - now.pulls)
+
+
+def in_a_helper(now):
+    return now.fractions + now.mean
+
+
+class Helped(jb.Index):
+    def value(self, state, now):
+        return in_a_helper(now)
+
+
+@pytest.mark.parametrize("policy", [Stating, jb.policy("min-probability", base=Stating())])
+@pytest.mark.parametrize(("given", "missing"), [({}, "fractions"), ({"fractions": 0.1}, "penalties")])
+def test_what_a_policy_says_that_it_needs_is_checked(policy, given, missing):
+    words = f"{missing} is missing: must be given; Stating needs it$"
+    with pytest.raises(jb.InputError, match=rf"^problem\.{words}"):
+        pulls(policy, {"means": MEANS, **given})
+    with pytest.raises(jb.InputError, match=f"^{words}"):
+        jb.Agent(policy, arms=3, horizon=10, **given)
+
+
+def test_a_policy_with_what_it_needs_runs():
+    assert np.sum(pulls(Stating, {"means": MEANS, "fractions": 0.1, "penalties": 0.2})) == 4 * 40
+    assert jb.check_policy(Stating, ["jit"], show=False).ok
+
+
+@pytest.mark.parametrize("needs", ["fraction", ("fractions", "tau")])
+def test_needs_are_keys_of_a_problem(needs):
+    wrong = needs if isinstance(needs, str) else "tau"
+    with pytest.raises(jb.InputError, match=rf"^Other\.needs = '{wrong}': must be one of .*did you mean 'fractions'"):
+        pulls(type("Other", (Stating,), {"needs": needs}), {"means": MEANS, "fractions": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("policy", "method", "field"),
+    [(Silent, "select", "quota_now"), (Helped, "value", "fractions")],
+)
+def test_a_field_that_is_none_is_told_as_what_the_problem_lacks(policy, method, field):
+    words = rf"`{method}` of policy '{policy.__name__}' uses `now\.{field}`, and the problem has no fractions"
+    for run in (
+        lambda: pulls(policy),
+        lambda: (made := jb.Simulator({"means": MEANS}, policy, 9)).step(made.init(0)),
+        lambda: (made := jb.Agent(policy, arms=3, horizon=9)).select(made.init(0)),
+    ):
+        with pytest.raises(jb.InputError, match=rf"^problem\.fractions is missing: must be given: {words}"):
+            run()
+
+
+def test_other_errors_about_none_stay_as_they_are():
+    class Forgetful(jb.Index):
+        def value(self, state, now):
+            return now.mean + None
+
+    with pytest.raises(TypeError, match="NoneType"):
+        pulls(Forgetful)

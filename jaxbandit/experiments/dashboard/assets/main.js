@@ -1,7 +1,6 @@
 // The page: its head, the choice of policies and instances, and the chosen view.
 
 const VIEWS = [curvesView, armsView, phasesView, cloudsView, gridsView, tableView];
-const FEW = 12; // policies that are on at first
 
 const aboutView = {
   name: "about", title: "About",
@@ -35,12 +34,12 @@ const chartWidth = () => Math.max(300, Math.min(chartArea.clientWidth || 760, 11
 
 // A list of switches, with buttons for all and none. `isOn` and `turn` take the place of an entry.
 function switches(title, entries, isOn, turn, setAll) {
-  const list = element("div", { class: "switches" }, ...entries.map(({ text, colour }, place) => {
+  const list = element("div", { class: "switches" }, ...entries.map(({ text, mark, colour }, place) => {
     const id = `${title}-${place}`;
     const box = element("input", { type: "checkbox", id, checked: isOn(place), onchange: event => turn(place, event.target.checked) });
     const swatch = colour ? element("span", { class: "swatch" }) : null;
     if (swatch) swatch.style.background = colour;
-    return element("label", { for: id }, box, swatch, labelElement(text, 80));
+    return element("label", { for: id, title: mark || null, class: mark === "best" ? "best" : null }, box, swatch, labelElement(text, 80));
   }));
   return element("fieldset", {}, element("legend", {}, title),
     element("div", {}, buttonControl("all", () => setAll(true), { id: `${title}-all`, "aria-label": `all ${title}` }), buttonControl("none", () => setAll(false), { id: `${title}-none`, "aria-label": `no ${title}` })), list);
@@ -50,9 +49,10 @@ function drawSidebar() {
   const colours = palette(), hidden = new Set(view.list("hide"));
   const all = results.shown.map((_, place) => place);
   const hide = places => view.choose({ hide: [...places].sort((one, other) => one - other).join(".") });
-  const policies = switches("policies", all.map(place => ({ text: shownLabel(place), colour: visible(results.shown[place].colour, colours) })),
+  const policies = switches("policies", all.map(place => ({ text: shownLabel(place), mark: markOf(results.shown[place].policy), colour: visible(results.shown[place].colour, colours) })),
     place => !hidden.has(place), (place, on) => { if (on) hidden.delete(place); else hidden.add(place); hide(hidden); }, on => hide(on ? [] : all));
-  const made = [policies];
+  const every = results.policies.labels.length, on = all.length - hidden.size;
+  const made = [...(on < every ? [element("p", { class: "hint", id: "shown-count" }, `${countText(on)} of ${countText(every)} policies shown`)] : []), policies];
   const more = results.policies.labels.length - results.shown.length;
   if (more) made.push(element("p", { class: "hint" }, `${countText(more)} more policies are in the table, the trade-offs and the grid; their curves are not in this page.`));
   if (results.instances.length > 1) {
@@ -97,11 +97,11 @@ function head() {
 }
 
 function declareAll() {
-  const few = results.shown.map((_, place) => place).slice(FEW).join(".");
+  const off = results.shown.map((_, place) => place).filter(place => !results.ticked.includes(place)).join(".");
   offered = [...VIEWS.filter(one => one.offered()), aboutView];
   view.declare("view", offered[0].name, offered.map(one => one.name));
   view.declare("theme", "auto", ["auto", "light", "dark"]);
-  view.declare("hide", few, isListBelow(results.shown.length));
+  view.declare("hide", off, isListBelow(results.shown.length));
   view.declare("instances", "0", isListBelow(results.instances.length + 1));
   view.declare("band", 1, ["0", "1"]);
   for (const one of offered) one.declare();

@@ -6,9 +6,9 @@ const SHADES = 16;
 // The value of a metric at T and its standard error.
 const finalOf = (metric, position, series) => [metric.final.mean.at(position, series, 0), metric.final.error.at(position, series, 0)];
 const metricNamed = name => results.metrics.find(metric => metric.name === name);
-const hiddenPolicies = () => new Set(view.list("hide").map(place => results.shown[place].policy));
+const hiddenPolicies = () => new Set(view.get("hide") === view.defaults.hide ? [] : view.list("hide").map(place => results.shown[place].policy));
 
-// The policies and series to draw: those of a large grid are all drawn, except the ones that the user switched off.
+// The policies and series to draw: all, except the ones that the user switched off.
 function cloudEntries(metrics) {
   const hidden = hiddenPolicies(), entries = [];
   const limit = Math.min(...metrics.map(metric => metric.final.mean.shape[1]));

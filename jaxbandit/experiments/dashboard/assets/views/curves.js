@@ -10,6 +10,12 @@ function shownLabel(place) {
   return results.policies.labels[policy] + (role ? ` [${role}]` : "");
 }
 
+// What the ranking metric at T, in the mean over instances, says of a policy: "best", "may be best" (it is in the 95 % confidence set), or nothing.
+function markOf(policy) {
+  if (results.best.includes(policy)) return "best";
+  return results.possible?.includes(policy) ? "may be best" : "";
+}
+
 function curveLines(metric, colours) {
   const { mean, error } = metric.curves, several = results.instances.length > 1;
   const lines = [];
@@ -18,7 +24,7 @@ function curveLines(metric, colours) {
     for (const series of chosenSeries(mean.shape[1])) {
       lines.push({
         label: shownLabel(place) + (several && series > 0 ? `, instance ${seriesName(series)}` : ""),
-        colour: visible(colour, colours), dash, width: series > 0 ? 1 : 1.8, position: policy, series,
+        colour: visible(colour, colours), dash, width: series > 0 ? 1 : markOf(policy) === "best" ? 2.8 : 1.8, position: policy, series,
         values: mean.row(place, series), errors: error.row(place, series), valueName: metric.label,
       });
     }
@@ -86,6 +92,8 @@ const curvesView = {
     const made = [element("div", { class: metrics.length > 1 ? "charts several" : "charts" }, ...charts)];
     if (!shownPlaces().length) made.unshift(element("p", {}, "No policy is chosen."));
     if (!chosenSeries(metrics[0].curves.mean.shape[1]).length) made.unshift(element("p", {}, "The curves of the chosen instances are not in this page; the mean over instances is."));
+    const labels = results.best.filter(policy => results.policies.labels.length > 1).map(policy => results.policies.labels[policy]);
+    if (labels.length) made.push(element("p", { class: "hint", id: "best" }, "The best (thicker): ", labelElement(labels.join("; "), 200), `. ${bestWords()}`));
     if (metrics.length === 1 && metrics[0].formula) made.push(element("p", { class: "hint" }, metrics[0].formula));
     const bounds = view.isOn("theory") ? metrics.flatMap(boundsOn).filter(bound => isShown(bound.policy)) : [];
     const texts = [...new Set(bounds.map(bound => bound.text))];

@@ -13,19 +13,29 @@ function condition(word, columns) {
   return row => row.texts[column].toLowerCase() === text.toLowerCase() || (text !== "" && row.values[column] === limit);
 }
 
+// What the marks in the column "best" mean.
+function bestWords() {
+  const label = results.metrics.find(metric => metric.names.includes(results.ranking)).label;
+  const over = results.instances.length > 1 ? ", in the mean over instances" : "";
+  const each = results.best.length > 1 ? " on each problem" : "";
+  const set = results.possible ? " A policy that may be best is in the 95 % confidence set for the best one (jb.grids.confidence_set)." : "";
+  return `Best${each}: by ${label} at T${over}.${set}`;
+}
+
 const tableView = {
   name: "table", title: "Table",
   offered: () => results.metrics.length > 0,
   declare() {
     view.declare("filter", "", text => text.length < 1000);
-    view.declare("sort", "", isNumberBelow(1000));
-    view.declare("descending", 0, ["0", "1"]);
+    const ranking = this.columns().findIndex(column => column.keys.includes(results.ranking));
+    view.declare("sort", Math.max(ranking, 0), isNumberBelow(1000)); // at first by the ranking metric, the best first
+    view.declare("descending", Number(results.metrics.some(metric => metric.larger && metric.names.includes(results.ranking))), ["0", "1"]);
     view.declare("page", 0, isNumberBelow(1e6));
   },
   columns() {
     const text = name => ({ title: name, keys: [name], numeric: false });
     return [
-      text("policy"), text("kind"),
+      text("policy"), ...(results.best.length ? [text("best")] : []), text("kind"),
       ...results.parameters.map(parameter => ({ title: ofPolicy(parameter.name), keys: [parameter.name, ofPolicy(parameter.name)].map(key => key.toLowerCase()), numeric: !parameter.words })),
       ...(results.instances.length > 1 ? [text("instance")] : []),
       ...results.metrics.map(metric => ({ title: metric.label, keys: metric.names, numeric: true, formula: metric.formula })),
@@ -43,7 +53,8 @@ const tableView = {
           const [value, error] = metric.final.mean.shape[1] > series ? finalOf(metric, position, series) : [NaN, NaN];
           return [intervalText(value, error), value];
         });
-        const cells = [[label, null], [kind, null], ...parameters, ...instance, ...finals];
+        const mark = results.best.length ? [[series === 0 ? markOf(position) : "", null]] : [];
+        const cells = [[label, null], ...mark, [kind, null], ...parameters, ...instance, ...finals];
         rows.push({ position, series, texts: cells.map(([words]) => words), values: cells.map(([words, value]) => value ?? words) });
       }
     }
@@ -52,7 +63,6 @@ const tableView = {
   chosenRows(columns) {
     const conditions = view.get("filter").split(/\s+/).filter(word => word !== "").map(word => condition(word, columns));
     const rows = this.rows().filter(row => conditions.every(holds => holds(row)));
-    if (view.get("sort") === "") return rows;
     const column = Number(view.get("sort")), side = view.isOn("descending") ? -1 : 1;
     const missing = value => value === "" || Number.isNaN(value);
     return rows.sort((one, other) => {
@@ -93,6 +103,7 @@ const tableView = {
       }))];
     return [
       element("p", { role: "status" }, `${countText(rows.length)} of ${countText(this.rows().length)} rows at T = ${countText(results.horizon)}: mean \u00b1 95 % confidence over ${results.sample}`),
+      ...(results.best.length ? [element("p", { class: "hint" }, bestWords())] : []),
       element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of results" }, element("table", { id: "results" }, element("thead", {}, head), body)),
       element("div", { class: "save" }, turn(-1, "Previous page", "page-back"), element("span", {}, `page ${page + 1} of ${pages}`), turn(1, "Next page", "page-on"),
         buttonControl("Save CSV", () => download(`${fileName(results.title, "table")}.csv`, "text/csv", csvText(csv)), { "aria-label": "Save CSV: table" })),
