@@ -45,7 +45,7 @@ def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1,
     # One pass over the values for all sums, which a compiler can vectorise because they are integers (9 times faster)
     terms = (*parts, (~in_range).astype(jnp.int64))
     *sums, outside = lax.reduce(terms, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,))
-    return jnp.stack([*(_digits_of(sums) if narrow else sums), outside])
+    return jnp.stack([*(_wide_sums(sums) if narrow else sums), outside])
 
 
 def _wide_parts(values: Array) -> tuple[Array, ...]:
@@ -76,7 +76,7 @@ def _narrow_parts(values: Array) -> tuple[Array, ...]:
     return whole >> _WORD, whole & _WORD_MASK, *halves
 
 
-def _digits_of(sums: Sequence[Array]) -> list[Array]:
+def _wide_sums(sums: Sequence[Array]) -> list[Array]:
     """The sums of the parts of `_wide_parts` from those of `_narrow_parts`."""
     upper, lower, *halves = sums
     value, square = [jnp.zeros_like(upper)] * 2, [jnp.zeros_like(upper)] * 4
@@ -88,11 +88,11 @@ def _digits_of(sums: Sequence[Array]) -> list[Array]:
     return [*value[::-1], *square[::-1]]
 
 
-def _add_shifted(digits: list[Array], number: Array, shift: int) -> None:
-    """Add number 2^shift to the digits of 40 bits, the lowest first; digits may exceed 40 bits."""
+def _add_shifted(limbs: list[Array], number: Array, shift: int) -> None:
+    """Add number 2^shift to the limbs of 40 bits, the lowest first; limbs may exceed 40 bits."""
     place, bits = divmod(shift, _BITS)
-    digits[place] = digits[place] + ((number & (_MASK >> bits)) << bits)
-    digits[place + 1] = digits[place + 1] + (number >> (_BITS - bits))
+    limbs[place] = limbs[place] + ((number & (_MASK >> bits)) << bits)
+    limbs[place + 1] = limbs[place + 1] + (number >> (_BITS - bits))
 
 
 def count_parts(counts: Array, counted: Array | np.ndarray, segments: int = 1, bits: int = 31) -> Array:
