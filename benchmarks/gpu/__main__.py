@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,14 +23,16 @@ def run(step: Step, out: Path, seconds: float, tiny: bool) -> str:
     file = out / f"{step.name}.json"
     words = [sys.executable, "-m", "benchmarks.gpu.process", step.name, "--out", str(file), *(["--tiny"] * tiny)]
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(out / "programs")}
-    begun = time.perf_counter()
+    begun, log = time.perf_counter(), out / f"{step.name}.log"
+    with log.open("w") as stream:  # in a session of its own, so that the processes it starts end with it
+        process = subprocess.Popen(words, env=environment, stdout=stream, stderr=stream, start_new_session=True)
     try:
-        ended = subprocess.run(words, env=environment, timeout=seconds, capture_output=True, text=True, check=False)
-        lines = ended.stderr.strip().splitlines()
-        state = (
-            "done" if ended.returncode == 0 else f"failed: {lines[-1] if lines else f'exit code {ended.returncode}'}"
-        )
+        code = process.wait(timeout=seconds)
+        lines = log.read_text().strip().splitlines() or [f"exit code {code}"]
+        state = "done" if code == 0 else f"failed: {lines[-1]}"
     except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         state = f"ended after {seconds:.0f} s"
     held = json.loads(file.read_text()) if file.exists() else {}
     held |= {"state": state, "seconds": round(time.perf_counter() - begun, 1)}
