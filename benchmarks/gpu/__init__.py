@@ -1,0 +1,1 @@
+"""Measurements on a GPU, in steps that each write their results as they go."""

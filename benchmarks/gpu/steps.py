@@ -1,0 +1,221 @@
+"""The steps: each is a function of its record."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import jaxbandit as jb
+from benchmarks.gpu import rounds
+from benchmarks.gpu.process import Record
+from benchmarks.gpu.rounds import GAMMA, KINDS, Rounds, differing, law
+
+_FEW = ["ucb1", "thompson", "fcucb-d"]
+
+
+def _sizes(record: Record, *powers: int) -> list[int]:
+    return [1 << power for power in ((8, 10) if record.tiny else powers)]
+
+
+def _kinds(record: Record, kinds: list[str] = KINDS) -> list[str]:
+    return [kind for kind in kinds if kind in ("ucb1", "fair-learn")] if record.tiny else kinds
+
+
+def _seconds(record: Record) -> float:
+    return 0.02 if record.tiny else 0.6
+
+
+def _timed(record: Record, kind: str, runs: int, kernel: bool = False, arms: int = 10, **about: object) -> bool:
+    made = Rounds(kind, arms, runs, 64 if record.tiny else 1 << 14, kernel)
+    return record.attempt(made.timed, _seconds(record), kind=kind, arms=arms, runs=runs, kernel=kernel, **about)
+
+
+def rates(record: Record) -> None:
+    """Rates of three policies at four sizes."""
+    for runs in _sizes(record, 20, 17, 22, 14):
+        for kind in _FEW[:1] if record.tiny else _FEW:
+            _timed(record, kind, runs)
+
+
+def _on_host(record: Record, step: str, given: dict[str, object], cores: int | None = None) -> subprocess.Popen:
+    """The process of another step, on the CPU of this machine."""
+    file = record.file.with_name(f"{record.file.stem}-{step}.json")
+    words = ["-m", "benchmarks.gpu.process", step, "--out", str(file), "--given", json.dumps(given)]
+    own = sorted(os.sched_getaffinity(0))[:cores] if cores else None
+    return subprocess.Popen(
+        [sys.executable, *words, *(["--tiny"] * record.tiny)],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        preexec_fn=None if own is None else lambda: os.sched_setaffinity(0, own),
+    )
+
+
+def counts(record: Record, folder: str, kinds: list[str], arms: int, horizon: int, runs: int, key: int = 0) -> None:
+    """The counts of some policies, a file each, for a comparison with those of another device."""
+    for kind in kinds:
+        try:
+            found = Rounds(kind, arms, runs, horizon, key=key).played()
+        except Exception as error:
+            record.add(kind=kind, error=str(error)[:300])
+            continue
+        new = Path(folder) / f"{kind}.new"
+        with new.open("wb") as file:
+            np.save(file, found)
+        os.replace(new, new.with_suffix(".npy"))
+
+
+def _compared(record: Record, kinds: list[str], arms: int, horizon: int, runs: int, key: int, kernel: bool) -> None:
+    """Shares of differing runs, or p-values where the host has another key, policy by policy."""
+    folder = record.file.with_name(record.file.stem + "-host")
+    folder.mkdir(exist_ok=True)
+    given = {"folder": str(folder), "kinds": kinds, "arms": arms, "horizon": horizon, "runs": runs, "key": key}
+    host = _on_host(record, "counts", given)
+
+    def compare(kind: str) -> dict[str, object]:
+        ours, file = Rounds(kind, arms, runs, horizon, kernel).played(), folder / f"{kind}.npy"
+        while not file.exists() and host.poll() is None:
+            time.sleep(0.2)
+        theirs = np.load(file)
+        return law(ours, theirs) if key else {"differing": differing(ours, theirs)}
+
+    try:
+        for kind in kinds:
+            record.attempt(compare, kind, kind=kind, arms=arms, horizon=horizon, gamma=kind in GAMMA)
+    finally:
+        host.terminate()
+        host.wait()
+
+
+def agreement(record: Record) -> None:
+    """The share of runs that select otherwise than on the CPU: at most 0.1 % are hoped for without Gamma draws."""
+    _compared(record, _kinds(record), 4, 30 if record.tiny else 300, 1000 if record.tiny else 10_000, 0, False)
+
+
+def laws(record: Record) -> None:
+    """Whether the last counts of independent runs on the device and on the CPU have one law."""
+    _compared(record, _kinds(record), 10, 50 if record.tiny else 10_000, 1000 if record.tiny else 10_000, 1, False)
+
+
+def kernel(record: Record) -> None:
+    """The one kernel against the scan: differing runs, the law, and rates."""
+    chosen = _kinds(record, [kind for kind in KINDS if kind not in GAMMA] + GAMMA)
+    horizon, runs = (20, 256) if record.tiny else (300, 10_000)
+
+    def compare(kind: str) -> dict[str, object]:
+        scan = Rounds(kind, 4, runs, horizon).played()
+        one = Rounds(kind, 4, runs, horizon, kernel=True).played()
+        other = Rounds(kind, 4, runs, horizon, kernel=True, key=1).played()
+        return {"differing": differing(one, scan), **law(other, scan)}
+
+    for kind in chosen[:3] if not record.tiny else chosen:
+        record.attempt(compare, kind, kind=kind, arms=4, horizon=horizon)
+        for size in _sizes(record, 17, 20):
+            for wanted in (True, False):
+                _timed(record, kind, size, wanted)
+    for arms in (4, 32):
+        _timed(record, "ucb1", _sizes(record, 20)[0], True, arms)
+    for kind in chosen[3:]:
+        record.attempt(compare, kind, kind=kind, arms=4, horizon=horizon)
+        _timed(record, kind, _sizes(record, 18)[0], True)
+
+
+def host(record: Record) -> None:
+    """Two cores of the host beside the device, and the number of runs from which the device is faster."""
+    beside = _on_host(record, "rates_of_host", {}, cores=2)
+    for kind in _FEW[:1] if record.tiny else ["ucb1", "hard-threshold-ucb", "thompson"]:
+        for runs in _sizes(record, 8, 10, 12, 14, 16):
+            _timed(record, kind, runs)
+    beside.wait()
+
+
+def rates_of_host(record: Record) -> None:
+    """Rates of simulations on the cores of this process, with one recorded round."""
+    for kind in _FEW[:1] if record.tiny else ["ucb1", "hard-threshold-ucb", "thompson", "fcucb-d"]:
+        seeds = 1024 if record.tiny else 1 << 16
+        of = rounds.problem(kind, 10)
+
+        def simulated(kind: str = kind, of: jb.Problem = of, seeds: int = seeds) -> dict[str, object]:
+            found = jb.simulate(of, kind, horizon=50 if record.tiny else 500, seeds=seeds, record=1, metrics=["regret"])
+            return {name: found.attrs[name] for name in ("rounds_per_second", "compile_seconds", "run_seconds")}
+
+        record.attempt(simulated, kind=kind, arms=10, runs=seeds, cores=len(os.sched_getaffinity(0)))
+
+
+def policies(record: Record) -> None:
+    """Rates of all policies."""
+    for kind in _kinds(record, [*(kind for kind in KINDS if kind not in GAMMA), *GAMMA]):
+        _timed(record, kind, _sizes(record, 20)[0])
+
+
+def blocks(record: Record) -> None:
+    """Rates over block sizes, and whether runs have the same counts in each."""
+    for kind in _kinds(record, ["ucb1", "lfg", "thompson"]):
+        first = None
+        for runs in _sizes(record, 13, 15, 16, 17, 18, 19, 21):
+            _timed(record, kind, runs)
+
+            def same(kind: str = kind, runs: int = runs, first: np.ndarray | None = first) -> dict[str, object]:
+                found = Rounds(kind, 10, runs, 200).played()[..., : _sizes(record, 13)[0]]
+                return {"differing": 0.0 if first is None else differing(found, first)}
+
+            record.attempt(same, kind=kind, runs=runs, compared="counts in this block with those in the smallest")
+            if first is None:
+                first = Rounds(kind, 10, runs, 200).played()
+
+
+def graphs(record: Record) -> None:
+    """Loops as CUDA graphs, by flags of XLA in processes of their own."""
+    settings = ("", "--xla_gpu_enable_command_buffer=+WHILE", "--xla_gpu_enable_command_buffer=")
+    for number, flags in enumerate(settings):
+        file = record.file.with_name(f"graphs-{number}.json")
+        words = [sys.executable, "-m", "benchmarks.gpu.process", "rates_with_flags", "--out", str(file)]
+        given = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()}
+        ended = subprocess.run([*words, *(["--tiny"] * record.tiny)], env=given, capture_output=True, check=False)
+        held = json.loads(file.read_text())["rows"] if file.exists() else []
+        record.add(flags=flags, exit_code=ended.returncode, rows=held, error=ended.stderr.decode()[-300:])
+
+
+def rates_with_flags(record: Record) -> None:
+    """Rates of ucb1 at two sizes."""
+    for runs in _sizes(record, 14, 18):
+        _timed(record, "ucb1", runs)
+
+
+def profile(record: Record) -> None:
+    """A profile of a few rounds, in a folder beside the file, and the operations of the compiled program of a round."""
+    made = Rounds("ucb1", 10, _sizes(record, 20)[0], 64)
+    made.played()
+    with jax.profiler.trace(str(record.file.with_name("profile"))):
+        made.played()
+    arguments = made.arguments()
+    from jaxbandit.engine import rollout
+
+    text = rollout.compiled().lower(*arguments, np.full(16, 8, np.int32), made.state(arguments)).compile().as_text()
+    record.add(kind="ucb1", fusions=text.count(" fusion("), copies=text.count(" copy("), loops=text.count(" while("))
+
+
+def memory(record: Record) -> None:
+    """The largest block that fits: each that does not is followed by one of half the size."""
+    runs = 1 << (12 if record.tiny else 30)
+    while runs >= 1 << 10 and not _timed(record, "ucb1", runs):
+        runs //= 2
+
+
+def metrics(record: Record) -> None:
+    """What metrics cost, which are computed in float64: the same simulation with few and with many recorded rounds."""
+    seeds, horizon = (512, 40) if record.tiny else (1 << 18, 2000)
+    of = rounds.problem("ucb1", 10)
+    for recorded in (1, 20, 200):
+        for names in (["regret"], None):
+
+            def simulated(recorded: int = recorded, names: list[str] | None = names) -> dict[str, object]:
+                found = jb.simulate(of, "ucb1", horizon=horizon, seeds=seeds, record=recorded, metrics=names)
+                return {name: found.attrs[name] for name in ("rounds_per_second", "compile_seconds", "run_seconds")}
+
+            record.attempt(simulated, recorded=recorded, metrics=names or "all", seeds=seeds)
