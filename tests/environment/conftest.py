@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from jaxbandit.core.xla import cpu_kernel
+from jaxbandit.core.xla import compat
 from jaxbandit.engine import rollout
 
 COMPILE = rollout.compiled.__wrapped__
@@ -14,7 +14,7 @@ OPTIONS = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_pass
 @functools.cache
 def compiled_quickly():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_kernel, "_OPTIONS", {**cpu_kernel._OPTIONS, **OPTIONS})
+        patch.setattr(compat, "_OPTIONS", {**compat._OPTIONS, **OPTIONS})
         return COMPILE()
 
 
