@@ -18,6 +18,30 @@ KINDS = {
     "opportunities": (Opportunity, "Fairness functions", "The shares of the rounds of arms: the key `opportunity`."),
 }
 
+AFTER = {  # sections at the ends of pages
+    "delays": """\
+## Conversion logs
+
+The `table` of `empirical` can be the path of a conversion log. It is text in UTF-8, one click per line, with tabs
+between columns; -1 is a missing value, and a first line with names of columns is skipped. It has the 5 columns
+`Sale` (0 or 1), `time_delay_for_conversion` (seconds), `nb_clicks_1week`, `product_id` and `product_title`, or the
+23 columns of the Criteo Sponsored Search Conversion Log.
+
+An arm is a product title; the K titles with the most lines are the arms. A line with `Sale` 1 is a conversion.
+Seconds become page visits: a product that is clicked n times per week has n / `click_rate` visits per week, and a
+visit is a round.
+
+## Memory
+
+Pending rewards are kept in a calendar. Its length is the smallest power of 2 above the longest delay, or, if delays
+can be longer than the simulation, at least the horizon. In float32 it takes 8 bytes per arm, run and round of its
+length: a count and a sum. It takes 4 bytes if the policy receives rewards of 0 and 1 and the calendar is shorter
+than 2^15 rounds. Policies that need more than counts and sums take 4 bytes more for each further sum, and never
+less than 12 bytes: such as squares (`ucb-v`) or losses weighted by chances (`exp3`, `tsallis-inf`). In float64 a
+sum takes 8 bytes. The delays `none` and `packet-loss` need no calendar.
+""",
+}
+
 
 def setup(app):
     """Write the pages before Sphinx reads any; called by Sphinx."""
@@ -29,7 +53,7 @@ def _write_all(app, config):
     folder = Path(app.srcdir) / "reference" / "generated"
     folder.mkdir(exist_ok=True)
     pages = {"policies": _policies(), "metrics": _metrics(), "command-line": _command_line()}
-    pages |= {name: _components(*about) for name, about in KINDS.items()}
+    pages |= {name: _components(*about) + AFTER.get(name, "") for name, about in KINDS.items()}
     for name, text in pages.items():
         _write(folder / f"{name}.md", text)
 
