@@ -9,6 +9,7 @@ from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.metrics.metric import METRICS
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Alias, Policy
 
 KINDS = {
@@ -116,13 +117,31 @@ def _components(base, title, about):
     return "\n".join(lines)
 
 
+_MORE_NEEDS = {"group_fractions": ("groups", "group_fractions")}  # a key that another one comes with
+
+
+def _needs(name, metric):
+    """The keys that a metric needs, as a cell of a table."""
+    keys = [key for need in metric.needs for key in _MORE_NEEDS.get(need, (need,))]
+    keys += ["p_mean"] if name == "p_mean_regret" else []
+    return ", ".join(f"`{key}`" for key in keys) or "nothing more"
+
+
 def _metrics():
     lines = ["# Metrics", "", "The metrics by name, with their units and the keys of a problem that they need.", ""]
-    lines += ["| metric | meaning (unit) | needs |", "|---|---|---|"]
+    lines += ["| metric | meaning (unit) | computed | needs |", "|---|---|---|---|"]
     for name, metric in METRICS.items():
-        needs = ", ".join(f"`{key}`" for key in metric.needs) or "nothing more"
-        lines.append(f"| `{name}` | {metric.label} | {needs} |")
+        computed, needs = "when named" if metric.when_named else "by default", _needs(name, metric)
+        lines.append(f"| `{name}` | {metric.label} | {computed} | {needs} |")
+        if name.endswith("max_deficit"):
+            ever = metric.label.replace("(", "in rounds 1 to T (")
+            lines.append(f"| `{name}_ever` | {ever} | with `{name}` | {needs} |")
+    lines += [f"| `{name}` | {label} | when named | `fractions` |" for name, (_, label) in INSTANCE_NUMBERS.items()]
     lines += [
+        "",
+        "*By default* a metric is computed where the problem has the keys that it needs; *when named*, if it is in "
+        "`metrics`. `p_mean` is a key of the simulation, all others are of the problem. A metric `_ever` is one number "
+        "per run, the price of fairness one number per instance.",
         "",
         "t is the round, L the number of plays per round, mu_k the mean reward of arm k, gap_k its distance from the "
         "largest mean, N_k(t) the number of its selections in rounds 1 to t, tau_k its fraction and A_k its penalty "
@@ -136,6 +155,9 @@ def _metrics():
             "",
             _rst(f".. autofunction:: {function.__module__}.{function.__qualname__}\n   :no-index:"),
         ]
+    for name, (function, _) in INSTANCE_NUMBERS.items():
+        where = f"{function.__module__}.{function.__qualname__}"
+        lines += [f"## `{name}`", "", _rst(f".. autofunction:: {where}\n   :no-index:")]
     return "\n".join(lines)
 
 
