@@ -9,6 +9,7 @@ from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.metrics.metric import METRICS
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Alias, Policy
 
 KINDS = {
@@ -16,6 +17,29 @@ KINDS = {
     "delays": (Delay, "Delays", "The rounds between a selection and the arrival of its reward: the key `delay`."),
     "merits": (Merit, "Merit functions", "What the merit of an arm is, given its mean: the key `merit`."),
     "opportunities": (Opportunity, "Fairness functions", "The shares of the rounds of arms: the key `opportunity`."),
+}
+
+AFTER = {  # sections at the ends of pages
+    "delays": """\
+## Conversion logs
+
+The `table` of `empirical` can be the path of a conversion log. It is text in UTF-8, one click per line, with tabs
+between columns; -1 is a missing value, and a first line with names of columns is skipped. It has the 5 columns
+`Sale` (0 or 1), `time_delay_for_conversion` (seconds), `nb_clicks_1week`, `product_id` and `product_title`, or the
+23 columns of the Criteo Sponsored Search Conversion Log.
+
+An arm is a product title; the K titles with the most lines are the arms. A line with `Sale` 1 is a conversion.
+Seconds become page visits: a product that is clicked n times per week has n / `click_rate` visits per week, and a
+visit is a round.
+
+## Memory
+
+Pending rewards are kept in a calendar. Its length is the smallest power of 2 above the longest delay, or, if delays
+can be longer than the simulation, at least the horizon. In float32 it takes 8 bytes per arm, run and round of its
+length: a count and a sum. It takes 4 bytes if the policy receives rewards of 0 and 1 and the calendar is shorter
+than 2^15 rounds. A policy that needs further sums, such as squares (`ucb-v`) or losses weighted by chances
+(`exp3`, `tsallis-inf`), takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes. The delays `none` and `packet-loss` need no calendar.
+""",
 }
 
 
@@ -29,7 +53,7 @@ def _write_all(app, config):
     folder = Path(app.srcdir) / "reference" / "generated"
     folder.mkdir(exist_ok=True)
     pages = {"policies": _policies(), "metrics": _metrics(), "command-line": _command_line()}
-    pages |= {name: _components(*about) for name, about in KINDS.items()}
+    pages |= {name: _components(*about) + AFTER.get(name, "") for name, about in KINDS.items()}
     for name, text in pages.items():
         _write(folder / f"{name}.md", text)
 
@@ -92,13 +116,31 @@ def _components(base, title, about):
     return "\n".join(lines)
 
 
+_MORE_NEEDS = {"group_fractions": ("groups", "group_fractions")}  # a key that another one comes with
+
+
+def _needs(name, metric):
+    """The keys that a metric needs, as a cell of a table."""
+    keys = [key for need in metric.needs for key in _MORE_NEEDS.get(need, (need,))]
+    keys += ["p_mean"] if name == "p_mean_regret" else []
+    return ", ".join(f"`{key}`" for key in keys) or "nothing more"
+
+
 def _metrics():
     lines = ["# Metrics", "", "The metrics by name, with their units and the keys of a problem that they need.", ""]
-    lines += ["| metric | meaning (unit) | needs |", "|---|---|---|"]
+    lines += ["| metric | meaning (unit) | computed | needs |", "|---|---|---|---|"]
     for name, metric in METRICS.items():
-        needs = ", ".join(f"`{key}`" for key in metric.needs) or "nothing more"
-        lines.append(f"| `{name}` | {metric.label} | {needs} |")
+        computed, needs = "when named" if metric.when_named else "by default", _needs(name, metric)
+        lines.append(f"| `{name}` | {metric.label} | {computed} | {needs} |")
+        if name.endswith("max_deficit"):
+            ever = metric.label.replace("(", "in rounds 1 to T (")
+            lines.append(f"| `{name}_ever` | {ever} | with `{name}` | {needs} |")
+    lines += [f"| `{name}` | {label} | when named | `fractions` |" for name, (_, label) in INSTANCE_NUMBERS.items()]
     lines += [
+        "",
+        "*By default* a metric is computed where the problem has the keys that it needs; *when named*, if it is in "
+        "`metrics`. `p_mean` is a key of the simulation, all others are of the problem. A metric `_ever` is one number "
+        "per run, the price of fairness one number per instance.",
         "",
         "t is the round, L the number of plays per round, mu_k the mean reward of arm k, gap_k its distance from the "
         "largest mean, N_k(t) the number of its selections in rounds 1 to t, tau_k its fraction and A_k its penalty "
@@ -112,6 +154,9 @@ def _metrics():
             "",
             _rst(f".. autofunction:: {function.__module__}.{function.__qualname__}\n   :no-index:"),
         ]
+    for name, (function, _) in INSTANCE_NUMBERS.items():
+        where = f"{function.__module__}.{function.__qualname__}"
+        lines += [f"## `{name}`", "", _rst(f".. autofunction:: {where}\n   :no-index:")]
     return "\n".join(lines)
 
 

@@ -10,8 +10,8 @@ the delay of a reward that does not arrive.
 Pending rewards are kept in a calendar. Its length in rounds is the smallest power of 2 that is above the longest delay,
 or, if delays can be longer than the simulation, at least the horizon; so no delay is truncated. Per arm, run and round
 of its length the calendar takes 8 bytes: a count and a sum, in float32. It takes 4 bytes if the policy receives rewards
-of 0 and 1 and the calendar is shorter than 2^15 rounds, and 12 bytes for a policy that uses variances. In float64 the
-8 and 12 bytes become 12 and 20.
+of 0 and 1 and the calendar is shorter than 2^15 rounds. A policy that needs further sums, such as squares or losses weighted
+by chances, takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ class ParetoDelay(Delay, name="pareto"):
     """A heavy-tailed delay: D = ceil(x) - 1 for x of a Pareto distribution of type I with scale 1.
 
     P(D >= d) = d^-alpha for d = 1, 2, ..., and the mean is infinite for alpha <= 1. Unless alpha is
-    large, the calendar of pending rewards is as long as the horizon, rounded up to a power of 2. It takes 4 to 12 bytes
-    per arm, run and round of its length in float32; the documentation of this module says when.
+    large, the calendar of pending rewards is as long as the horizon, rounded up to a power of 2 ("Memory" on the page
+    of delays says how many bytes that takes).
     """
 
     alpha: Any = parameter(1.0, low=0, doc="tail exponent, above 0, a number or one per arm")

@@ -85,7 +85,8 @@ def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
 def r_regret(counts: Array, inputs: MetricInputs) -> Array:
     """sum_k gap_k (N_k - tau_k t) (guarantees paper, eq. 3).
 
-    The regret against the best policy that gives every arm its quota; negative while arms are below their quotas.
+    With one play, the regret minus that of the best policy that gives every arm its quota and all other rounds to the
+    best arm; negative while arms are below their quotas. With several plays, the gaps are still those to the best arm.
     """
     return _combine_arms(jnp.add, lambda count, arm: rounded_product(-arm.gaps, arm.deficit(count)), counts, inputs)
 

@@ -79,8 +79,8 @@ class WelfareFormula(Formula):
 
 
 WELFARE: dict[str, Metric] = {
-    "nash_regret": WelfareFormula(nash_regret, "Nash regret per round (reward)", constant_means=True),
-    "p_mean_regret": WelfareFormula(p_mean_regret, "p-mean regret per round (reward)", constant_means=True),
+    "nash_regret": WelfareFormula(nash_regret, "Nash regret (reward per round)", constant_means=True),
+    "p_mean_regret": WelfareFormula(p_mean_regret, "p-mean regret (reward per round)", constant_means=True),
 }
 
 

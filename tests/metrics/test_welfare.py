@@ -33,7 +33,7 @@ def test_p_mean_regret_of_every_round(p):
         for name, exponent in (("p_mean_regret", p), ("nash_regret", 0)):
             expected = [plain(run[:t].tolist(), exponent if abs(exponent) > 1e-6 else 0) for run in rewards]
             np.testing.assert_allclose(results[f"{name}_runs"].values[0, 0, :, place], expected, atol=1e-8)
-    assert results.nash_regret.attrs["long_name"] == "Nash regret per round (reward)"
+    assert results.nash_regret.attrs["long_name"] == "Nash regret (reward per round)"
 
 
 @pytest.mark.parametrize(("p", "value"), [(0, 0.8), (-1, 0.8), (1, 0.8 - 0.4), (2, 0.8 - math.sqrt(0.5) * 0.8)])

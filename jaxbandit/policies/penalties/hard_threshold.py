@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class HardThreshold(Rule, name="hard-threshold-ucb"):
     """Hard-threshold UCB: plays the arm of highest index, where arms below their quotas get a bonus.
 
+    With the base `ucb1` it plays the arm of largest m_k + sqrt(2 log(t) / M_k) + A_k 1{N_k(t-1) < tau_k t}, where m_k
+    is the mean of the M_k rewards that have arrived; without delays M_k is N_k(t-1).
+
     The bonus of arm k in round t is its penalty rate A_k if N_k(t-1) < tau_k t, else 0. N_k(t-1) is the number of
     rounds before t in which the arm was selected, and tau_k its fraction. First each arm is played once, whatever the
     base (penalties paper, Alg. 1, line 5). The problem needs `fractions`, and `penalties` unless the policy has its
