@@ -1,14 +1,34 @@
-"""What errors of running simulations say in addition: what to do about a fault in users' code."""
+"""What to tell users beside an error: what to do about a fault in their code; and warnings about their problem."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.engine.settings import SimulationSettings
+from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.metric import METRICS, is_users
 from jaxbandit.policies.base import Policy
+
+
+def helped_by_order(policies: Iterable[Policy], problems: Iterable[Problem], way_out: str) -> str:
+    """A warning where ties go to the better arm because of the order in which arms are listed; else empty.
+
+    Args:
+        policies, problems: pairs of a policy and the problem that it is simulated on.
+        way_out: what to do about it.
+    """
+    for policy, problem in zip(policies, problems, strict=True):
+        means = problem.means
+        if policy.equal_at_first and np.all(np.diff(means, axis=0) <= 0) and np.any(means[0] > means[-1]):
+            return (
+                "the arms are listed from the best to the worst, and ties go to the lowest arm: this helps "
+                f"{policy.name}, whose indices are equal for many arms at first; {way_out}"
+            )
+    return ""
 
 
 def about_metric(error: Exception, settings: SimulationSettings, names: Sequence[str]) -> Exception:
