@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_DIGITS = 4  # of the values in the table: more are noise of the search
+_PRECISION = 4  # significant digits of the values in the table: more are noise of the search
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +81,7 @@ class Tuned:
             for limit in limits:
                 name = self.goal.name_of(limit)
                 cells.append(with_error(point.limited[name], CONFIDENCE * point.limited_stderr[name]))
-            rows.append([point.name, *cells, in_words(point.values, _DIGITS)])
+            rows.append([point.name, *cells, in_words(point.values, _PRECISION)])
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         ended = "converged" if self.converged else "stopped"
