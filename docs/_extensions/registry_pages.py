@@ -38,7 +38,8 @@ Pending rewards are kept in a calendar. Its length is the smallest power of 2 ab
 can be longer than the simulation, at least the horizon. In float32 it takes 8 bytes per arm, run and round of its
 length: a count and a sum. It takes 4 bytes if the policy receives rewards of 0 and 1 and the calendar is shorter
 than 2^15 rounds. A policy that needs further sums, such as squares (`ucb-v`) or losses weighted by chances
-(`exp3`, `tsallis-inf`), takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes. The delays `none` and `packet-loss` need no calendar.
+(`exp3`, `tsallis-inf`), takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes. The delays `none`
+and `packet-loss` need no calendar.
 """,
 }
 

@@ -40,7 +40,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         with streams.quiet_streams(parsed.quiet), _notes():
             return int(parsed.command(parsed))
     except InputError as error:
-        print_error(str(error))
+        print_error(f"{error}{_import_hint(error, parsed)}")
         return 2
     except (FloatingPointError, WriteError, ConnectionError) as error:
         print_error(str(error))
@@ -48,6 +48,13 @@ def _main(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         print_error("interrupted")
         return 130
+
+
+def _import_hint(error: InputError, parsed: object) -> str:
+    """The way to a class of the user's, for an unknown kind that is not like a known one."""
+    unknown = error.key.endswith(".kind") and isinstance(error.held, str) and "did you mean" not in error.allowed
+    words = "; --import FILE.py makes classes of your own known"
+    return words if unknown and not getattr(parsed, "imports", True) else ""
 
 
 @contextlib.contextmanager

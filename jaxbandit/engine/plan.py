@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.core.errors import InputError, warn
-from jaxbandit.engine import advice, tie_use
+from jaxbandit.engine.advice import arm_order, faults, tie_use
 from jaxbandit.engine.batch import memory, sharding, traced_programs
 from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size
 from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
@@ -183,13 +183,16 @@ def metrics_and_runs(settings: SimulationSettings, problem: Problem) -> tuple[li
     return list(dict.fromkeys([*definitions.resolve_metrics(settings.metrics, problem), *runs])), runs
 
 
-def make_plan(problem: Problem, configurations: Sequence[Configuration], settings: SimulationSettings) -> Plan:
+def make_plan(
+    problem: Problem, configurations: Sequence[Configuration], settings: SimulationSettings, warns: bool = True
+) -> Plan:
     """Check what is to be simulated, and plan it.
 
     Args:
         problem: the problem of the configurations that have none of their own.
         configurations: what to simulate.
         settings: how much of it.
+        warns: whether to give warnings about ties and misleading metrics.
 
     Raises:
         InputError: something cannot be simulated; the error names the key.
@@ -217,28 +220,23 @@ def make_plan(problem: Problem, configurations: Sequence[Configuration], setting
         mesh=sharding.mesh(),
     )
     made = _with_blocks(made, stacked_configurations(prepared, problems, settings.horizon, settings.ties))
-    for one in different:
-        if caveats := definitions.caveats(metrics, one):
-            warn(caveats[0])
-            break
-    if words := _helped_by_order(made) or (tie_use.ignored_by(made.stacks) if settings.ties == "random" else ""):
-        warn(words)
+    if warns:
+        _warn(made, different)
     return made
 
 
-def _helped_by_order(made: Plan) -> str:
-    """A warning where ties go to the better arm because of the order in which arms are listed; else empty."""
-    if made.settings.ties != "lowest":
-        return ""
-    for policy, problem in zip(made.prepared, made.problems, strict=True):
-        means = problem.means
-        if policy.equal_at_first and np.all(np.diff(means, axis=0) <= 0) and np.any(means[0] > means[-1]):
-            return (
-                "the arms are listed from the best to the worst, and ties go to the lowest arm: this helps "
-                f"{policy.name}, whose indices are equal for many arms at first; simulate with ties='random', or list "
-                "the arms in another order"
-            )
-    return ""
+def _warn(made: Plan, problems: Sequence[Problem]) -> None:
+    """Give the warnings about misleading metrics and about ties."""
+    caveats = [words for one in problems for words in definitions.caveats(made.metrics, one)]
+    if caveats:
+        warn(caveats[0])
+    if made.settings.ties == "random":
+        about_ties = tie_use.ignored_by(made.stacks)
+    else:
+        way_out = "simulate with ties='random', or list the arms in another order"
+        about_ties = arm_order.helped_by_order(made.prepared, made.problems, way_out)
+    if about_ties:
+        warn(about_ties)
 
 
 def _different(problems: Sequence[Problem]) -> Iterator[Problem]:
@@ -272,10 +270,10 @@ def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:
                 sharding.workers(),
             )
         except InputError as error:
-            raise advice.about_metric(error, made.settings, made.metrics) from error.__cause__
+            raise faults.about_metric(error, made.settings, made.metrics) from error.__cause__
         except Exception as error:  # the policy's own code cannot take arrays for its parameters
             if len(stack.configurations) == 1:
-                raise advice.about_metric(error, made.settings, made.metrics) from error.__cause__
+                raise faults.about_metric(error, made.settings, made.metrics) from error.__cause__
             return made.split({number})
         traced.append(stack)
         sizes.append(size(stack.rows, seeds, made.settings.block, share, pay, fit))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -152,6 +153,9 @@ def check_names(names: object, key: str) -> None:
         raise InputError(key, names, f'a list of names, such as ["{example}"]')
 
 
+_ROUNDING = 1e-14  # relative
+
+
 def short(value: object) -> str:
     """A value of a grid, as labels show it."""
     try:
@@ -164,5 +168,6 @@ def _short(value: object) -> str:
     if isinstance(value, Mapping):
         return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
     if isinstance(value, float):
-        return f"{value:.6g}" if float(f"{value:.6g}") == value else repr(value)
+        rounded = f"{value:.6g}"  # 0.3 for 0.30000000000000004
+        return rounded if math.isclose(float(rounded), value, rel_tol=_ROUNDING) else repr(value)
     return str(value)

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.engine import advice
+from jaxbandit.engine.advice import faults
 from jaxbandit.engine.batch.blocks import Size
 from jaxbandit.engine.batch.chunks import chunks_of, failure
 from jaxbandit.engine.batch.recorder import Recorder
-from jaxbandit.engine.compilation import compile_programs
 from jaxbandit.engine.host import distributed, fingerprint
 from jaxbandit.engine.host.checkpoint import Checkpoint
+from jaxbandit.engine.host.compilation import compile_programs
 from jaxbandit.engine.host.progress_bar import Progress
 from jaxbandit.engine.host.workers import Workers, finish, workers
 from jaxbandit.engine.plan import BlockTask, Plan
@@ -216,11 +216,11 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
             return None
         if any(chunk.faults.values()):
             names = " or ".join(map(repr, plan.labels(stack)[:3]))
-            raise advice.about_policy(failure(f"policy {names}", chunk.faults, chunk.last, stack.world), stack.policy)
+            raise faults.about_policy(failure(f"policy {names}", chunk.faults, chunk.last, stack.world), stack.policy)
         try:
             recorder.take(chunk)
         except FloatingPointError as error:
-            raise advice.about_metric(error, plan.settings, plan.metrics) from None
+            raise faults.about_metric(error, plan.settings, plan.metrics) from None
         bar.add((chunk.last - before) * block.runs)
         before = chunk.last
     return recorder.statistics(chunk)

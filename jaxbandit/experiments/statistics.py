@@ -234,6 +234,6 @@ def with_error(mean: float, half: float) -> str:
 def rounded(number: float) -> str:
     """A number with at least two decimals and at least three significant digits; 0 as "0"."""
     if number == 0 or not math.isfinite(number):
-        return f"{number:g}"
+        return "0" if number == 0 else str(number)
     digits = max(2, 2 - math.floor(math.log10(abs(number))))
     return f"{number:.{digits}f}" if digits <= 6 else f"{number:.3g}"

@@ -18,7 +18,7 @@ from jaxbandit.core.errors import InputError, WriteError, unknown_name
 from jaxbandit.core.files import checksums
 from jaxbandit.core.provenance import version
 from jaxbandit.engine import simulation
-from jaxbandit.engine.compilation import compiled_ahead
+from jaxbandit.engine.host.compilation import compiled_ahead
 from jaxbandit.engine.host.progress_bar import Parts
 from jaxbandit.engine.plan import Plan
 from jaxbandit.experiments import dataset

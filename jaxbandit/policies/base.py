@@ -108,7 +108,7 @@ class Policy(Component):
         """The state before round 1, a pytree of arrays; empty by default.
 
         Args:
-            world: the problem as arrays on the device.
+            world: the problem as arrays on the device, a `World`.
             shape: (K, *runs).
 
         Returns:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from jaxbandit.engine.advice.arm_order import helped_by_order
+from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.statistics import CONFIDENCE, with_error
+from jaxbandit.metrics.definitions import caveats
+from jaxbandit.policies.base import Policy
 from jaxbandit.tuning.goal import Goal, Limit
 from jaxbandit.tuning.parameters import Tunable
 from jaxbandit.tuning.search.evaluation import Evaluator
@@ -48,6 +52,14 @@ def advice(tuned: Tuned, tunables: list[Tunable], swept: Sweep, search: Search, 
     if evaluator.refusals:
         words = f"the policy refused {len(evaluator.refusals)} of {evaluator.simulated} points, which counted as out of"
         yield f"{words} range; the first refusal: {evaluator.refusals[0]}"
+
+
+def about_problem(policy: Policy, problem: Problem, metrics: Sequence[str]) -> Iterator[str]:
+    """Warnings that do not depend on the result: about ties and about misleading metrics."""
+    words = "list the arms in another order, since tuning takes the default ties alone"
+    if order := helped_by_order([policy], [problem], words):
+        yield order
+    yield from caveats(metrics, problem)
 
 
 def _flat(goal: Goal, swept: Sweep) -> Iterator[str]:

@@ -17,7 +17,7 @@ from jaxbandit.core.errors import InputError, WriteError, unknown_key, unknown_n
 from jaxbandit.core.files.output_names import HEX, is_temporary, remove_files, unique_name
 from jaxbandit.core.provenance import version
 from jaxbandit.engine.host.checkpoint import forget
-from jaxbandit.engine.plan import Plan
+from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.settings import Configuration
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
@@ -88,7 +88,7 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
     for name in given:
         if name not in KEYS:
             raise unknown_key(f"tuning.{name}", given[name], KEYS)
-    plan = configs.make_plan(config)
+    plan = make_plan(*configs.read(config), warns=False)  # the tuning gives the warnings itself
     configurations = {configuration.label: configuration for configuration in plan.configurations}
     label = given.get("policy", next(iter(configurations)) if len(configurations) == 1 else None)
     if not isinstance(label, str) or label not in configurations:
@@ -98,7 +98,9 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
         raise InputError("tuning.parameters", None, words)
     settings = plan.settings
     if settings.ties != "lowest":
-        raise InputError("simulation.ties", settings.ties, '"lowest" in the config of a tuning')
+        raise InputError(
+            "simulation.ties", settings.ties, '"lowest" in the config of a tuning, as with --set simulation.ties=lowest'
+        )
     arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}
     return TuningTask(config, plan, configurations[label], arguments)
 

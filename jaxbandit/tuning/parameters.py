@@ -215,6 +215,10 @@ def tuned_policy(
     return with_values(policy, {tunable.path: np.asarray(values[tunable.name]).tolist() for tunable in tunables})
 
 
-def in_words(values: Values) -> str:
-    """Values of parameters in words."""
-    return ", ".join(f"{name} = {np.round(value, 6).tolist()}" for name, value in values.items())
+def in_words(values: Values, precision: int = 6) -> str:
+    """Values of parameters in words, with so many significant digits."""
+    parts = []
+    for name, value in values.items():
+        numbers = [f"{number:.{precision}g}" for number in np.ravel(value)]
+        parts.append(f"{name} = {numbers[0] if np.ndim(value) == 0 else '[' + ', '.join(numbers) + ']'}")
+    return ", ".join(parts)

@@ -62,7 +62,9 @@ def tune(
     3. The start, the best common value and the best points of the search are simulated on fresh seeds. The result is
        the best of these points that meet every limit with confidence: the mean of the limited metric is within the
        limit by 1.96 standard errors, so that the upper end of its one-sided 97.5 % interval is. If no point does, the
-       result is the one nearest to the limits.
+       result is the one nearest to the limits. Where a common value, moved to the limits, is about as good (not
+       significantly worse, or by less than 0.07 %), it is the result: arms have numbers of their own only where these
+       are worth it.
 
     Python warnings say what the user should know, such as a limit that does not bind.
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_PRECISION = 4  # significant digits of the values in the table: more are noise of the search
+
+
 @dataclass(frozen=True, repr=False)
 class Tuned:
     """The result of tuning; it prints as a table.
@@ -78,7 +81,7 @@ class Tuned:
             for limit in limits:
                 name = self.goal.name_of(limit)
                 cells.append(with_error(point.limited[name], CONFIDENCE * point.limited_stderr[name]))
-            rows.append([point.name, *cells, in_words(point.values)])
+            rows.append([point.name, *cells, in_words(point.values, _PRECISION)])
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         ended = "converged" if self.converged else "stopped"

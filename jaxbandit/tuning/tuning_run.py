@@ -17,7 +17,7 @@ from jaxbandit.engine.host.progress_bar import Progress
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.problem import Problem
 from jaxbandit.policies.base import Policy
-from jaxbandit.tuning.advice import advice
+from jaxbandit.tuning.advice import about_problem, advice
 from jaxbandit.tuning.estimators.gradient_program import GradientProgram
 from jaxbandit.tuning.estimators.soft_model import SoftModels
 from jaxbandit.tuning.goal import Goal
@@ -29,7 +29,7 @@ from jaxbandit.tuning.search.landscape import Landscape
 from jaxbandit.tuning.search.linear_model import LinearModel, count_directions, linear_model
 from jaxbandit.tuning.search.points import point_of, trajectory_of
 from jaxbandit.tuning.search.population import GENERATIONS, POINTS, SHARE
-from jaxbandit.tuning.search.selection import USUAL_CANDIDATES, Candidates, select
+from jaxbandit.tuning.search.selection import USUAL_CANDIDATES, Candidates, common_kept, select
 from jaxbandit.tuning.search.steps import TRIED, MakeModel, Search
 from jaxbandit.tuning.search.sweep import COUNT, REFINED, Sweep, sweep
 from jaxbandit.tuning.tuned import Tuned
@@ -121,6 +121,8 @@ class TuningRun:
         name = self.tunables[0].name
         more = [space.of({name: np.array(value)}) for value in swept.promising] if space.size == 1 else []
         found = select(landscape, given, search, more)
+        if space.size > len(self.tunables):  # numbers of their own have to be worth it
+            found = common_kept(found, landscape, search, COMMON, space.blocks)
         path = trajectory_of(given, scores, search.steps, space, goal)
         return self._result(evaluator, swept, space, search, found, path)
 
@@ -179,7 +181,11 @@ class TuningRun:
             rounds=evaluator.rounds,
             goal=self.goal,
         )
-        return dataclasses.replace(tuned, warnings=tuple(advice(tuned, self.tunables, swept, search, evaluator)))
+        sentences = [
+            *about_problem(self.policy, self.problem, self.goal.metrics),
+            *advice(tuned, self.tunables, swept, search, evaluator),
+        ]
+        return dataclasses.replace(tuned, warnings=tuple(sentences))
 
     def _expected_rounds(self) -> int:
         """About the rounds that are simulated if the search takes all steps: what the progress bar expects."""

@@ -303,7 +303,9 @@ class Broken(jb.Index):
 def test_an_index_that_is_nan_stops_the_simulation():
     problem = jb.Problem([0.9, 0.5, 0.1])
     for since in (1.0, 5.0, 200.0):
-        with pytest.raises(FloatingPointError, match=r"^policy 'Broken': .* not a number, in round \d+ or before$"):
+        with pytest.raises(
+            FloatingPointError, match=r"^policy 'Broken': .* not a number, in round \d+ or before; jb.check"
+        ):
             jb.simulate(problem, Broken(since=since), horizon=200, seeds=5, record=20)
     assert jb.simulate(problem, Broken(since=201.0), horizon=200, seeds=5, record=20).pulls.sum() == 1000
 
@@ -324,3 +326,11 @@ def test_an_output_directory_that_cannot_be_used_is_refused_before_work(there, c
     (there / "nowhere").symlink_to(there / "missing")
     assert cli.main(["run", "small.toml", "--out", out]) == 2
     assert re.match(f"jaxbandit: --out = '{out}': must (not hold|be) a folder", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(("kind", "hinted"), [("my-own-thing", True), ("ucb", False)])
+def test_an_unknown_kind_hints_at_import(kind, hinted, capsys):
+    assert cli.main(["run", "quickstart", "--set", f"policies.0.kind={kind}"]) == 2
+    line = capsys.readouterr().err
+    assert f"policies[0].kind = '{kind}': must be one of" in line
+    assert ("--import FILE.py makes classes of your own known" in line) == hinted

@@ -1,5 +1,6 @@
 """The site: it builds without a warning, its links lead somewhere, and browsers show its pages."""
 
+import dataclasses
 import html.parser
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+import jaxbandit as jb
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -81,3 +84,12 @@ def test_browsers_show_the_pages(site, browser, width, scheme):
         assert (name, wide, missing, errors) == (name, 0, [], [])
     assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
     context.close()
+
+
+def test_the_reference_shows_what_a_policy_sees(site):
+    anchors = Page(site / "reference" / "extend.html").anchors
+    view = [name for name in dir(jb.RoundView) if not name.startswith("_")]
+    view += [field.name for field in dataclasses.fields(jb.RoundView)]
+    assert {"upper", "best", "mean", "variance", "pulls"} <= set(view)
+    assert {f"jaxbandit.RoundView.{name}" for name in view} <= anchors
+    assert {"jaxbandit.environment.world.World", "jaxbandit.policies.round_view.GroupView"} <= anchors

@@ -182,6 +182,23 @@ def test_an_order_that_helps_is_said(kind):
         jb.simulate(jb.Problem(falling, fractions=0.1), "fair-learn", horizon=10, seeds=2, metrics=["regret"])
 
 
+def test_a_tuning_warns_once_of_an_order_that_helps_and_advises_what_it_can_do():
+    problem = jb.Problem([0.9, 0.5, 0.1], fractions=0.1, penalties=0.3)
+    arguments = {"horizon": 20, "seeds": 8}
+    for run in (
+        lambda: jb.tuning.tune(problem, "lfg", ["eta"], steps=1, final_seeds=16, **arguments),
+        lambda: jb.tuning.value_and_gradient(problem, "lfg", ["eta"], **arguments),
+    ):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            made = run()
+        about = [str(one.message) for one in given if "helps lfg" in str(one.message)]
+        assert len(about) == 1
+        assert "ties='random'" not in about[0]
+        assert "list the arms in another order" in about[0]
+        assert about[0] in getattr(made, "warnings", about)
+
+
 def test_figures_say_that_ties_are_random():
     results = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=10, seeds=2, ties="random")
     assert results.attrs["ties"] == "random"

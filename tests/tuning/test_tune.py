@@ -118,7 +118,8 @@ def test_the_result_prints_as_a_table():
     assert re.fullmatch(r" +regret \(reward\) +unfairness <= 4 +values", lines[1])
     for line, point in zip(lines[2:5], tuned().points, strict=True):
         assert line.startswith(f"{point.name} ")
-        assert line.endswith(f"penalties = {np.round(point.values['penalties'], 6).tolist()}")
+        numbers = ", ".join(f"{number:.4g}" for number in point.values["penalties"])
+        assert line.endswith(f"penalties = [{numbers}]")
         number, half = re.search(r"([\d.]+) ± ([\d.]+)", line).groups()
         assert abs(float(number) - point.objective) < 0.06
         assert abs(float(half) - 1.96 * point.objective_stderr) < 0.06

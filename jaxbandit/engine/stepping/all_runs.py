@@ -12,7 +12,7 @@ from jax import Array
 from jaxbandit.core import prng
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
-from jaxbandit.engine.advice import about_policy
+from jaxbandit.engine.advice.faults import about_policy
 from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
 from jaxbandit.engine.stepping.placement import is_traced

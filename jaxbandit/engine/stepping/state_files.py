@@ -44,6 +44,9 @@ def save(state: object, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], like: Tree) -> Tree:
     """Load a state that `save` saved.
 
+    Only names, shapes and dtypes are compared with `like`: keep apart the files of agents with other policies,
+    parameters or fractions.
+
     Args:
         path: the file.
         like: a state of the same structure, as `agent.init(0)`: its arrays have the names, shapes and dtypes to expect.

@@ -75,6 +75,8 @@ def pulls(results: xr.Dataset) -> Figure:
     axis.set_yscale("symlog", linthresh=1)  # an arm may never be selected
     axis.set_ylim(min(0.7 * average.min(), horizon), horizon * 1.4)
     axis.set_xticks(np.arange(arms))
+    if several:
+        axis.set_xticklabels([_place(place) for place in range(1, arms + 1)] if arms <= 8 else np.arange(1, arms + 1))
     if not several and arms <= 12 and (means == means[0]).all():
         axis.set_xticklabels([f"{k}\n{mu:g}" for k, mu in enumerate(means[0, 0].round(3))])
         axis.set_xlabel("arm, and its mean reward")
@@ -84,6 +86,11 @@ def pulls(results: xr.Dataset) -> Figure:
     note = sample_note(results, "bars", ranking_words(shown, metric))
     legend(figure, axis, note, inner_labels(results), last=_MARKS)
     return figure
+
+
+def _place(number: int) -> str:
+    """A place by the mean reward in words: "best", "2nd", ..."""
+    return {1: "best", 2: "2nd", 3: "3rd"}.get(number, f"{number}th")
 
 
 def _mean_pulls(part: xr.Dataset, sort: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from jaxbandit.experiments.grids.layout import GridLayout, layout
 from jaxbandit.experiments.grids.parameters import Value, varying
 from jaxbandit.experiments.plots.canvas import new_figure, styled
+from jaxbandit.experiments.plots.legends import axis_label, wrapped
 from jaxbandit.experiments.plots.style import caption
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -107,10 +108,12 @@ def _draw(results: xr.Dataset, labels: Mapping[str, str], grid: GridLayout) -> F
     wide, tall = (max(1.6, min(widest, 0.34 * len(grid.columns))), max(1.3, min(tallest, 0.28 * len(grid.rows))))
     figure, axes = new_figure(rows, columns, figsize=((wide + 1.3) * columns, (tall + 0.6) * rows + 0.5))
     for axis, (metric, label) in zip(axes.flat, labels.items(), strict=False):
-        _draw_panel(figure, axis, results, metric, label, grid)
+        _draw_panel(figure, axis, results, metric, axis_label(label, tall + 0.6), grid)
     for axis in axes.flat[count:]:
         axis.set_visible(False)
-    figure.suptitle(_title(results, grid, figure.get_figwidth()), fontsize=7.5, x=0.02, ha="left")
+    title = _title(results, grid, figure.get_figwidth())
+    figure.set_figheight(figure.get_figheight() + 0.13 * max(title.count("\n") - 1, 0))
+    figure.suptitle(title, fontsize=7.5, x=0.02, ha="left")
     return figure
 
 
@@ -229,15 +232,17 @@ def _set_ticks(axis: XAxis | YAxis, values: Sequence[Value], name: str) -> None:
 
 
 def _title(results: xr.Dataset, grid: GridLayout, width: float) -> str:
-    """The title of the maps: the family, the sample and what the marks mean; in two lines where it is long."""
-    horizon = int(results["round"][-1])
+    """The title of the maps: the family, the sample and what the marks mean; in lines of the figure's width."""
+    horizon, letters = int(results["round"][-1]), int(16.5 * width)
     fixed = "".join(f", {name} = {value}" for name, value in grid.fixed.items())
     head = f"{caption(f'{grid.family}{fixed}')}: T = {horizon:,}, mean over {sample_size(results)}"
     mark = "framed" if grid.positions.size <= _NUMBERED else "starred"
     on_problems = sum(name.startswith("problem.") for name in (grid.x, grid.y))
     if on_problems == 2:
-        return head
+        return wrapped(head, letters)
     legend = f"{mark}: the best" + (" on each problem" if on_problems else "")
     if results.sizes["seed"] > 1:
         legend += "; outlined: not significantly different from it (95 %)"
-    return f"{head}; {legend}" if len(head) + len(legend) < 17 * width else f"{head}\n{legend}"
+    if len(head) + len(legend) + 2 <= letters:
+        return f"{head}; {legend}"
+    return f"{wrapped(head, letters)}\n{wrapped(legend, letters)}"

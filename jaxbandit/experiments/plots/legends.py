@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+_PANEL = 1.9  # the height of a panel, in inches
+
+
 def panels(count: int) -> tuple[Figure, list[Axes]]:
     """A figure with a number of panels, three in a row, and their axes."""
     columns = min(3, count)
     rows = math.ceil(count / columns)
-    figure, axes = new_figure(rows, columns, figsize=(2.6 * columns, 1.9 * rows))
+    figure, axes = new_figure(rows, columns, figsize=(2.6 * columns, _PANEL * rows))
     for axis in axes.flat[count:]:
         axis.set_visible(False)
     return figure, list(axes.flat[:count])
@@ -69,6 +72,11 @@ def legend(figure: Figure, axis: Axes, note: str, hidden: Collection[str] = (), 
 def wrapped(label: str, width: int) -> str:
     """A label in lines of at most so many characters; one with mathematics stays as it is."""
     return label if "$" in label or len(label) <= width else textwrap.fill(label, width)
+
+
+def axis_label(label: str, length: float = _PANEL) -> str:
+    """The label of an axis in lines that fit a length in inches."""
+    return wrapped(label, int(length / 0.067))
 
 
 def sample_note(results: xr.Dataset, spread: str, ranking: str = "", line: str = "mean", more: str = "") -> str:

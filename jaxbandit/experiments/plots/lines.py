@@ -12,7 +12,14 @@ from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_python
 from jaxbandit.experiments.grids.ranking import Representative, representatives
 from jaxbandit.experiments.plots.canvas import styled
-from jaxbandit.experiments.plots.legends import inner_labels, legend, panels, representative_looks, sample_note
+from jaxbandit.experiments.plots.legends import (
+    axis_label,
+    inner_labels,
+    legend,
+    panels,
+    representative_looks,
+    sample_note,
+)
 from jaxbandit.experiments.plots.style import Look, caption, styles
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -106,7 +113,7 @@ def curves(
         shown = representatives(results, name)
         ranked = ranked or any(policy.role for policy in shown.values())
         _draw_panel(axis, results, name, shown, looks, content)
-        axis.set_ylabel(label)
+        axis.set_ylabel(axis_label(label))
     legend(figure, axes[0], _note(results, content, ranked), inner_labels(results))
     return figure
 

@@ -19,7 +19,7 @@ from jaxbandit.experiments.grids.parameters import (
     varying,
 )
 from jaxbandit.experiments.plots.canvas import styled
-from jaxbandit.experiments.plots.legends import legend, panels
+from jaxbandit.experiments.plots.legends import axis_label, legend, panels
 from jaxbandit.experiments.plots.style import Look, caption, styles
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -74,7 +74,7 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
     figure, axes = panels(len(labels))
     for axis, (metric, label) in zip(axes, labels.items(), strict=True):
         _draw_panel(axis, results, metric, x, lines, level)
-        axis.set_ylabel(label)
+        axis.set_ylabel(axis_label(label))
     bars = ", bars and bands: 95 % confidence" if results.sizes["seed"] > 1 else ""
     legend(figure, axes[0], f"T = {int(results['round'][-1]):,}, mean over {sample_size(results)}{bars}")
     return figure

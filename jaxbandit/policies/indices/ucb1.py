@@ -16,7 +16,8 @@ class UCB1(Index, name="ucb1"):
     """UCB1: the index m_k + sqrt(x log(t) / M_k), a mean plus a confidence radius.
 
     m_k is the mean of the M_k rewards of arm k that have arrived, t the round, and x the parameter `exploration`. With
-    `log_offset`, log(t - log_offset) replaces log(t).
+    `log_offset`, log(t - log_offset) replaces log(t). Each arm is selected once before indices decide; of an arm whose
+    rewards have not arrived yet, m_k is 0 and M_k counts as 1.
 
     Source: Auer, Cesa-Bianchi & Fischer (2002), "Finite-time analysis of the multiarmed bandit problem", Fig. 1;
     guarantees paper, eq. 4.

@@ -37,12 +37,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.core.errors import InputError, suggest_keywords
+from jaxbandit.core.errors import InputError, suggest_keywords, warn
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.make_policy import policy as policy_of
+from jaxbandit.tuning.advice import about_problem
 from jaxbandit.tuning.estimators.gradient_program import GradientProgram, RunGradients, softness_of
 from jaxbandit.tuning.estimators.perturbation import SPREAD, checked_spread, perturbed_runs
 from jaxbandit.tuning.goal import Goal, make_objective_only
@@ -169,9 +170,12 @@ def value_and_gradient(
         problem = problem_of(problem, settings.key)
         made = make_objective_only(objective, problem)
         given = with_starts(policy_of(policy), parameters, problem.arms)
-        tunables = make_tunables(given.prepare(problem, settings.horizon), parameters, estimator, problem.arms)
+        prepared = given.prepare(problem, settings.horizon)
+        tunables = make_tunables(prepared, parameters, estimator, problem.arms)
         size = SPREAD if spread is None else checked_spread(spread)
         runs = perturbed_runs(problem, given, tunables, made, settings, size)
+        for sentence in about_problem(prepared, problem, list(made.metrics())):
+            warn(sentence)
     else:
         if spread is not None:
             raise InputError("spread", spread, "must be given with the estimator 'perturbation' only")

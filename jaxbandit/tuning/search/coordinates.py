@@ -36,6 +36,12 @@ class Coordinates:
         self._scale = np.concatenate(spread)
         self._origin = np.where(np.isfinite(self._low), self._low, 0.0)
 
+    @property
+    def blocks(self) -> np.ndarray:
+        """Which coordinates are of one parameter: a column of zeros and ones per parameter, `[n, parameters]`."""
+        own = np.repeat(np.arange(len(self.tunables)), [tunable.start.size for tunable in self.tunables])
+        return np.asarray(own[:, None] == np.arange(len(self.tunables)), np.float64)
+
     def of(self, values: Values) -> np.ndarray:
         """The coordinates of parameters, float64 `[n]`."""
         flat = np.concatenate([np.reshape(values[tunable.name], -1) for tunable in self.tunables])

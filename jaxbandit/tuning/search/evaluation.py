@@ -103,7 +103,7 @@ class Evaluator:
         settings = SimulationSettings(
             self._horizon, seeds, self._key, record=1, metrics=self._goal.metrics, first_seed=first, pulls_mean=False
         )
-        return _with_shared_blocks(make_plan(self._problem, configurations, settings), len(points), seeds)
+        return _with_shared_blocks(make_plan(self._problem, configurations, settings, warns=False), len(points), seeds)
 
     def __call__(self, points: Sequence[Values], seeds: int, first: int = 0) -> Evaluation:
         """Simulate points.

@@ -21,6 +21,7 @@ class Landscape:
         ranges: how much each limited metric varies, `[limits]`.
 
     Attributes:
+        final_seeds: as the argument.
         units: scales for the excesses, `[limits]`: the bounds, unless these are next to 0.
     """
 
@@ -28,7 +29,7 @@ class Landscape:
         self, evaluator: Evaluator, space: Coordinates, goal: Goal, seeds: int, final_seeds: int, ranges: np.ndarray
     ):
         self._evaluator, self._space, self._goal = evaluator, space, goal
-        self._seeds, self._final_seeds = seeds, final_seeds
+        self._seeds, self.final_seeds = seeds, final_seeds
         bounds = [abs(limit.bound) for limit in goal.limits]
         self.units = np.array([max(bound, 0.01 * size) or 1.0 for bound, size in zip(bounds, ranges, strict=True)])
 
@@ -38,7 +39,7 @@ class Landscape:
 
     def fresh(self, points: np.ndarray, times: int = 1) -> Scores:
         """The goal at points `[P, n]`, on the fresh seeds, or on `times` as many."""
-        return self._scores(points, times * self._final_seeds, self._seeds)
+        return self._scores(points, times * self.final_seeds, self._seeds)
 
     def _scores(self, points: np.ndarray, seeds: int, first: int) -> Scores:
         values = [self._space.values(point) for point in points]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,14 +33,18 @@ class Candidates:
     Attributes:
         points: in search coordinates, `[P, n]`.
         scores: on the fresh runs.
+        preferred: the number of a point that is taken for the best; None for the one with the best scores.
     """
 
     points: np.ndarray
     scores: Scores
+    preferred: int | None = None
 
     @property
     def best(self) -> int:
         """The number of the best point: the first one, the start, if no other is better up to errors."""
+        if self.preferred is not None:
+            return self.preferred
         best = self.scores.best(CONFIDENCE)
         pair = self.scores.value_runs[best] - self.scores.value_runs[0]
         gain, error = -float(pair.mean()), float(pair.std(ddof=1)) / math.sqrt(len(pair))
@@ -83,6 +88,46 @@ def select(landscape: Landscape, given: np.ndarray, search: Search, more: Sequen
     margin = float(np.max(CONFIDENCE * found.scores.excess_stderr[found.best] / landscape.units))
     shifts = np.array([(1 / math.sqrt(times) - 1) * margin])  # the margin shrinks by this
     return _moved_to_limits(Candidates(points, landscape.fresh(points, times)), landscape, best, normal, shifts, times)
+
+
+def common_kept(found: Candidates, landscape: Landscape, search: Search, common: int, blocks: np.ndarray) -> Candidates:
+    """The candidates, of which a common value is preferred if it is about as good as the best one.
+
+    The best common value is moved to the limits, all numbers of a parameter alike: otherwise the best candidate might
+    have numbers of its own only because it is nearer to the limits. A common value is about as good if it is not
+    significantly worse, or if the difference is a part of the objective below `_COST`.
+
+    Args:
+        found: candidates, the start first.
+        landscape, search: as for `select`.
+        common: the number of the best common value among the candidates.
+        blocks: the coordinates of each parameter, as zeros and ones, `[n, parameters]`.
+    """
+    best, scores = found.best, found.scores
+    if best in (0, common) or not np.isfinite(scores.value[common]):
+        return found
+    apart = scores.value_runs[common] - scores.value_runs[best]
+    error = float(apart.std(ddof=1)) / math.sqrt(len(apart))
+    normal = _normal(search.steps, landscape.units, blocks)
+    prices = search.steps[-1].multipliers if search.steps else np.zeros(len(landscape.units))
+    at_limits = float(apart.mean()) + float((scores.excess[common] - scores.excess[best]) @ prices)  # to first order
+    if at_limits > _LIKELY * error + _COST * abs(float(scores.value[best])):
+        return found
+    tried, moved = [common], found
+    if normal is not None:
+        times = max(1, round(len(apart) / landscape.final_seeds))
+        moved = _moved_to_limits(found, landscape, found.points[common], normal, np.array(_SHIFTS), times)
+        tried += range(len(found.points), len(moved.points))
+    scores = moved.scores
+    within = np.all(scores.excess + CONFIDENCE * scores.excess_stderr <= 0, axis=1) & np.isfinite(scores.value)
+    allowed = [place for place in tried if within[place]]
+    if not allowed:
+        return found
+    place = min(allowed, key=lambda place: float(scores.value[place]))
+    loss = scores.value_runs[place] - scores.value_runs[best]
+    tolerated = CONFIDENCE * float(loss.std(ddof=1)) / math.sqrt(len(loss))
+    as_good = float(loss.mean()) <= max(tolerated, _COST * abs(float(scores.value[best])))
+    return dataclasses.replace(moved, preferred=place) if as_good else found
 
 
 def _decided(found: Candidates, landscape: Landscape, kept: int) -> Candidates:
@@ -182,9 +227,17 @@ def _is_among(point: np.ndarray, points: Sequence[np.ndarray] | np.ndarray) -> b
     return any(np.array_equal(point, one) for one in points)
 
 
-def _normal(steps: Sequence[Step], units: np.ndarray) -> np.ndarray | None:
-    """The move that lowers the priced excesses by their units, to first order; None where no limit has a price."""
+def _normal(steps: Sequence[Step], units: np.ndarray, blocks: np.ndarray | None = None) -> np.ndarray | None:
+    """The move that lowers the priced excesses by their units, to first order; None where no limit has a price.
+
+    Args:
+        steps, units: of the search, and of the limits.
+        blocks: directions to which the move is restricted, `[n, directions]`; None for any direction.
+    """
     priced = np.max([step.multipliers for step in steps[-3:]], axis=0, initial=0.0) > 0
     if not len(units) or not priced.any():
         return None
-    return np.asarray(-np.linalg.lstsq(steps[-1].slopes[priced], units[priced], rcond=1e-6)[0])
+    slopes = steps[-1].slopes[priced]
+    if blocks is None:
+        return np.asarray(-np.linalg.lstsq(slopes, units[priced], rcond=1e-6)[0])
+    return np.asarray(-blocks @ np.linalg.lstsq(slopes @ blocks, units[priced], rcond=1e-6)[0])

@@ -8,10 +8,9 @@ import pytest
 from interruption import ONE, SETTING, WORLD, assert_same, blocks, interrupted
 
 import jaxbandit as jb
-from jaxbandit.engine import compilation
 from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch import sharding
-from jaxbandit.engine.host import fingerprint
+from jaxbandit.engine.host import compilation, fingerprint
 from jaxbandit.engine.host.checkpoint import FOLDER
 from jaxbandit.experiments.configs.config import make_plan as simulation
 

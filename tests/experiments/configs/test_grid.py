@@ -329,3 +329,11 @@ def test_a_row_of_the_wrong_length_tells_of_grids_and_of_arms(policies):
 )
 def test_policies_of_one_name_are_labelled_by_what_differs(policies, labels):
     assert unsimulated(policies=policies).policy.values.tolist() == labels
+
+
+def test_labels_leave_out_the_rounding_of_floats():
+    data = unsimulated(policies={**HARD, "penalties": [0.1 + 0.2, 1 / 3]})
+    assert data.policy.values.tolist() == [
+        f"{HARD['kind']} (penalties={text})" for text in ("0.3", "0.3333333333333333")
+    ]
+    np.testing.assert_array_equal(data["policies.penalties"], [0.1 + 0.2, 1 / 3])

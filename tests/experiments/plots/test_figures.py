@@ -137,7 +137,7 @@ def test_pulls_draw_the_mean_of_each_arm_with_its_bar(results):
     sorted_ = "arm, from the best to the worst of its instance"
     assert axis.get_xlabel() == (sorted_ if several else "arm, and its mean reward")
     ticks = [text.get_text() for text in axis.get_xticklabels()]
-    assert ticks == (list("0123") if several else ["0\n0.5", "1\n0.9", "2\n0.1", "3\n0.7"])
+    assert ticks == (["best", "2nd", "3rd", "4th"] if several else ["0\n0.5", "1\n0.9", "2\n0.1", "3\n0.7"])
     found = bars(axis)
     assert list(found) == results.policy.values.tolist()
     order = np.argsort(-results.means.values, axis=1) if several else np.arange(4)[None]

@@ -1,5 +1,7 @@
 """Heat maps of grids against plain NumPy, and the arguments that they refuse."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -18,6 +20,7 @@ from made_up import (
 )
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
+from matplotlib.text import Text
 
 import jaxbandit as jb
 from jaxbandit.experiments import grids as tables
@@ -223,3 +226,30 @@ def test_each_problem_has_a_best_cell_of_its_own():
     means = results.regret_final.mean(("instance", "seed")).values.reshape(3, 2)  # by eta, then rate
     assert found == [(rate, int(means[:, rate].argmin())) for rate in range(2)]
     assert "framed: the best on each problem" in figure.get_suptitle()
+
+
+def cut_texts(figure):
+    """The titles, labels of axes and texts of legends that are not within the figure."""
+    figure.canvas.draw()
+    labels = [part for axis in figure.axes for part in (axis.xaxis.label, axis.yaxis.label, axis.title)]
+    others = [text for legend in figure.legends for text in legend.findobj(Text)]
+    texts = [text for text in (*figure.texts, *labels, *others) if text.get_text().strip() and text.get_visible()]
+    assert len(texts) >= 3
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    edge = figure.bbox.padded(1)
+    return [text for text, box in boxes if not (edge.contains(box.x0, box.y0) and edge.contains(box.x1, box.y1))]
+
+
+@pytest.mark.parametrize("family", ["lfg", "a long name for a family of policies that takes lines of its own"])
+def test_titles_and_labels_of_axes_are_not_cut(family):
+    grids = grid("lfg", family, eta=[1.0, 5.0, 20.0], exploration=[0.5, 2.0])
+    results = made_up(grids, means=[[0.5, 0.9, 0.1, 0.7]] * 3)
+    long_label = "the largest deficit of any arm, per round (a share of the rounds)"
+    results.unfairness.attrs["long_name"] = long_label
+    with patch.object(METRICS["unfairness"], "label", long_label):
+        assert cut_texts(jb.plots.heat_map(results, "unfairness", x="policies.eta", y="policies.exploration")) == []
+        assert cut_texts(jb.plots.heat_maps(results, x="policies.eta", y="policies.exploration")) == []
+        figure = jb.plots.curves(results, ["unfairness", "regret"])
+        assert cut_texts(figure) == []
+    assert figure.axes[0].get_ylabel().replace("\n", " ") == long_label
+    assert "\n" in figure.axes[0].get_ylabel()

@@ -38,17 +38,17 @@ def test_a_limit_that_is_not_used_up():
     """The limited metric jumps: within the limit is only what is far within it."""
     evaluator = FunctionEvaluator(quadratic_to(3.0), {"unfairness": lambda x: 1.0 + 9.0 * (x.max() > 1.0)})
     found = sentences(evaluator, [0.5, 0.5], [at_most(5.0)])
-    assert len(matching(found, "the limit unfairness <= 5 is not used up: unfairness comes to 1.00 ± 0.00")) == 1
+    assert len(matching(found, "the limit unfairness <= 5 is not used up: unfairness comes to 1.00 ± 0")) == 1
     assert "more `steps` or `seeds`" in matching(found, "is not used up")[0]
 
 
-@pytest.mark.parametrize(("limit", "reached"), [(at_most(-1.0), "0.00"), (at_least(9.0), "8.00")])
+@pytest.mark.parametrize(("limit", "reached"), [(at_most(-1.0), "0"), (at_least(9.0), "8.00")])
 def test_a_limit_out_of_reach(limit, reached):
     evaluator = FunctionEvaluator(quadratic_to(1.0), {"unfairness": lambda x: float(np.minimum(x, 4.0).sum())})
     found = tune_function(evaluator, [0.5, 0.5], [limit])
     assert not found.points[-1].meets_limits
     (sentence,) = matching(found.warnings, "is out of reach")
-    assert sentence.startswith(f"the limit {limit} is out of reach: unfairness comes to {reached} ± 0.00 at the result")
+    assert sentence.startswith(f"the limit {limit} is out of reach: unfairness comes to {reached} ± 0 at the result")
     assert sentence.endswith("relax the limit, or tune more parameters")
 
 
@@ -131,7 +131,7 @@ def test_the_budget_of_the_old_readme_does_not_bind():
     said = [str(warning.message) for warning in caught]
     assert said == list(found.warnings)
     assert all(warning.filename == __file__ for warning in caught)  # the line of the call
-    assert matching(said, "the limit unfairness <= 50 does not bind: unfairness comes to 0.00 ± 0.00 at the result")
+    assert matching(said, "the limit unfairness <= 50 does not bind: unfairness comes to 0 ± 0 at the result")
     assert matching(said, "did not depend on penalties in a sweep of common values")
     assert matching(said, "the start is the result")
     assert repr(found).count("\nwarning: ") == len(said)

@@ -1,4 +1,4 @@
-"""What errors of running simulations say in addition: what to do about a fault in users' code."""
+"""What to tell users beside an error: what to do about a fault in their code."""
 
 from __future__ import annotations
 
