@@ -103,8 +103,8 @@ def simulate(
             helps policies whose indices are often equal. Arms that are played in turn keep their order.
         p_mean: p, the exponent of the metric `p_mean_regret`; 0 is Nash regret. Needed by this metric alone.
         gpu_kernel: on an NVIDIA GPU of the generation Hopper or later, with JAX 0.11 or later, play many rounds in one
-            kernel, in which each thread plays a run. It has not been measured yet. Selections agree with those without
-            it in law, and in all runs but few. A policy or problem that a kernel cannot contain is simulated without
+            kernel, in which each thread plays a run. Selections agree with those without it in law. It has not been
+            measured yet. A policy or problem that a kernel cannot contain is simulated without
             it, and so is everything on other devices; a warning says so once.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
             interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
