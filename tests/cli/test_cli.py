@@ -197,7 +197,7 @@ def test_set_changes_the_config_and_its_record_in_the_file(there, capsys):
         (["--set", "simulation.seeds=none"], "simulation.seeds = 'none': must be a whole number >= 1"),
         (
             ["--set", "simulation.seedz=3"],
-            "unknown key simulation.seedz (did you mean 'seeds'?); valid keys: block, first_seed, horizon, ",
+            "unknown key simulation.seedz (did you mean 'seeds'?); valid keys: block, first_seed, gpu_kernel, ",
         ),
         (
             ["--set", "problem.fractions=0.5"],
