@@ -303,9 +303,7 @@ class Broken(jb.Index):
 def test_an_index_that_is_nan_stops_the_simulation():
     problem = jb.Problem([0.9, 0.5, 0.1])
     for since in (1.0, 5.0, 200.0):
-        with pytest.raises(
-            FloatingPointError, match=r"^policy 'Broken': .* not a number, in round \d+ or before; jb"
-        ):
+        with pytest.raises(FloatingPointError, match=r"^policy 'Broken': .* not a number, in round \d+ or before; jb"):
             jb.simulate(problem, Broken(since=since), horizon=200, seeds=5, record=20)
     assert jb.simulate(problem, Broken(since=201.0), horizon=200, seeds=5, record=20).pulls.sum() == 1000
 
