@@ -89,6 +89,10 @@ class SimulationSettings:
         )
         for name in (*numbers, *others, "metrics", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
+        for name in numbers:
+            value = getattr(self, name)
+            if isinstance(value, float) and value.is_integer():  # 1e4, say
+                object.__setattr__(self, name, int(value))
         for name in ("metrics", "runs"):
             object.__setattr__(self, name, _as_names(getattr(self, name)))
         object.__setattr__(self, "key", prng.key_as_integer(self.key))

@@ -347,8 +347,9 @@ def _check_name(cls: type[Metric], override: bool) -> None:
     """Refuse a name that is no variable's, that datasets use otherwise, or that another metric has."""
     name = cls.name
     if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN or name.endswith(_ENDINGS):
-        words = f"a word that no other variable of results has (not {', '.join(sorted(_TAKEN))}; not ending in "
-        raise InputError(f"{cls.__qualname__}.name", name, f"{words}{', '.join(_ENDINGS)})")
+        words = "a word of letters, digits and _ that no other variable of results has"
+        taken, endings = ", ".join(sorted(_TAKEN)), ", ".join(_ENDINGS)
+        raise InputError(f"{cls.__qualname__}.name", name, f"{words} (not {taken}; not ending in {endings})")
     holder = METRICS.get(name)
     if holder is None or override:
         return

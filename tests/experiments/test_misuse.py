@@ -190,6 +190,11 @@ def test_whole_numbers_may_have_any_type(number):
     assert jb.instances.lower_bound_family(number, 100).arms == 2
 
 
+def test_whole_numbers_of_settings_may_be_written_as_floats():
+    results = jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=1e1, seeds=2.0, record=2, metrics=["regret"])
+    assert (results["round"].values[-1], results.sizes["seed"]) == (10, 2)
+
+
 def test_a_table_is_accepted_wherever_a_problem_is():
     assert bounds_for(TABLE, "fucb", "r_regret") == bounds_for(PROBLEM, "fucb", "r_regret")
     np.testing.assert_array_equal(BOUND.value(TABLE, 9, [3, 9]), BOUND.value(PROBLEM, 9, [3, 9]))

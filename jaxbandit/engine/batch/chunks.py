@@ -145,7 +145,8 @@ def failure(policy: str, faults: Mapping[str, int], last: int, world: World) -> 
     plays, when = world.plays, f"in round {last} or before"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
-        returned = f"{many} arms too many" if many else f"{few} arms too few (an index that is NaN selects no arm)"
+        why = "an index that is NaN selects no arm, and arms that are not available do not count"
+        returned = f"{many} arms too many" if many else f"{few} arms too few ({why})"
         arms = f"{plays} available arms" if plays > 1 else "1 available arm"
         return ReturnedError(
             policy, "select", f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
