@@ -7,6 +7,7 @@ The address that machines without a clone install from, and the links to Colab, 
 """
 
 import argparse
+import os
 import tomllib
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def with_first_cells(notebook, name):
 
 def run(notebook):
     """Run all cells in the folder of the notebooks, and keep the outputs that a reader sees."""
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    own = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # figures show in the cells
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(FOLDER)}}).execute(env=own)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":

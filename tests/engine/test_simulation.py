@@ -12,9 +12,10 @@ import xarray as xr
 
 import jaxbandit as jb
 from jaxbandit.core.xla.tiling import LANES
+from jaxbandit.engine import rollout, simulation
 from jaxbandit.engine.batch import blocks, recorder
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
-from jaxbandit.engine.host import compilation, rollout, simulation
+from jaxbandit.engine.host import compilation
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 
