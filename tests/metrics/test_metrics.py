@@ -216,7 +216,9 @@ def test_other_metrics_are_refused(given, names, message):
 def test_every_metric_says_its_formula_and_source():
     for name, metric in METRICS.items():
         assert re.search(r"paper, |et al\. \d{4}\)", metric.summary), name
-        assert metric.label.endswith(("(reward)", "(rounds)", "(missed rounds)", "(selections)", "plays)")), name
+        assert metric.label.endswith(
+            ("(reward)", "(reward per round)", "(rounds)", "(missed rounds)", "(selections)", "plays)")
+        ), name
     assert [name for name, metric in METRICS.items() if metric.larger_is_better] == ["utility"]
 
 
