@@ -13,8 +13,9 @@ from jax import Array
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.core.prng import BINARISE, POLICY, Stream
-from jaxbandit.core.struct import struct
+from jaxbandit.core.struct import static, struct
 from jaxbandit.engine.settings import TIES
+from jaxbandit.engine.stepping.agent_identity import differences, identity
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
 from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
@@ -31,7 +32,7 @@ _NO_HORIZON = (1 << 31) - 2
 
 @struct
 class AgentState:
-    """The state of an agent: all of it is arrays, so that it can be saved, copied, and passed through JAX.
+    """The state of an agent: a pytree of arrays, which can be saved, copied, and passed through JAX.
 
     Attributes:
         t: the rounds in which the agent has selected, int32 scalar.
@@ -44,6 +45,7 @@ class AgentState:
         arrived: the rewards that came back since round t was selected; None where the policy does not use them.
         chances: the chance of the last selection of each arm, float `[K, 1]`; None where the policy does not use it.
         policy: the policy's state at the end of round t - 1.
+        agent: the arguments of the agent that the state belongs to, as JSON; other agents refuse the state.
     """
 
     t: Array
@@ -57,6 +59,7 @@ class AgentState:
     arrived: Arrived | None
     chances: Array | None
     policy: Any  # a pytree of the policy's choice
+    agent: str = static()
 
     @property
     def pulls(self) -> Array:
@@ -155,6 +158,11 @@ class Agent:
         exact = self._problem.guarantees()
         self._quotas = None if exact is None else quota_schedule(exact, self.horizon)
         self._rounds = np.int32(rounds)
+        given = self._problem.as_given_table()
+        required = {name: value for name, value in given.items() if name not in ("means", "delay")}
+        self._identity = identity(
+            {"policy": self.policy, "arms": self.arms, "horizon": self.horizon, "ties": ties} | required
+        )
         self._select, self._observe = jax.jit(self._selected), jax.jit(self._observed)
 
     def __repr__(self) -> str:
@@ -187,6 +195,7 @@ class Agent:
             arrived=Arrived(counts, sums, weighted) if self._policy.wants_arrived else None,
             chances=weighted,
             policy=checked_init(self._policy, self._world, shape),
+            agent=self._identity,
         )
         return own_buffers(state)
 
@@ -202,8 +211,9 @@ class Agent:
             available), and the probability with which each arm was selected, float `[K]`.
 
         Raises:
-            InputError: `available` has another shape or another type.
+            InputError: `available` has another shape or another type, or `state` is that of another agent.
         """
+        self._check_owner(state)
         if available is None:
             available = np.ones(self.arms, bool)
         elif not is_traced(available):
@@ -214,6 +224,9 @@ class Agent:
 
     def observe(self, state: AgentState, arms: Any, rewards: Any, chances: Any = None) -> AgentState:
         """Tell the agent rewards that came back.
+
+        They may belong to selections that the agent did not make, such as those of a log from before its time: the
+        policy learns from them. `state.pulls` counts the agent's own selections only.
 
         Args:
             state: the state that `init`, `select` or `observe` returned.
@@ -226,9 +239,10 @@ class Agent:
             The state with these rewards. The next `select` uses them.
 
         Raises:
-            InputError: arms that do not exist, or rewards that are not those of the agent's kind of rewards. Values
-                that are traced are not checked.
+            InputError: arms that do not exist, rewards that are not those of the agent's kind of rewards, or the state
+                of another agent. Values that are traced are not checked.
         """
+        self._check_owner(state)
         if chances is None:
             chances = jnp.ones(self.arms) if state.chances is None else state.chances[:, 0]
         elif jnp.shape(chances) != (self.arms,):
@@ -239,6 +253,16 @@ class Agent:
         else:
             arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
         return self._observe(state, arms, rewards, chances)
+
+    def _check_owner(self, state: AgentState) -> None:
+        """Refuse the state of an agent with another policy, other parameters or other requirements.
+
+        Raises:
+            InputError: about `state`.
+        """
+        if state.agent != self._identity:
+            words = f"the state of this agent; of its agent, {differences(state.agent, self._identity)}"
+            raise InputError("state", "AgentState(...)", words)
 
     @property
     def _allowed_arms(self) -> str:

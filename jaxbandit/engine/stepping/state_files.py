@@ -11,9 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.errors import InputError, UnreadableError
+from jaxbandit.core.errors import InputError, UnreadableError, warn
 from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.input_values import is_key
+from jaxbandit.engine.stepping.agent import AgentState
+from jaxbandit.engine.stepping.agent_identity import differences
 
 Tree = TypeVar("Tree")
 
@@ -37,15 +39,17 @@ def save(state: object, path: str | os.PathLike[str]) -> None:
         >>> jb.save(state, "agent.npz")
     """
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **{name: _as_numpy(name, leaf) for name, leaf in _named_leaves(state)})
+    leaves = {name: _as_numpy(name, leaf) for name, leaf in _named_leaves(state)}
+    agents = {name: np.frombuffer(agent.encode(), np.uint8) for name, agent in _agents(state).items()}
+    np.savez(content, allow_pickle=False, **leaves, **agents)
     write_atomically(_checked_path(path), content.getbuffer(), sync=True)
 
 
 def load(path: str | os.PathLike[str], like: Tree) -> Tree:
     """Load a state that `save` saved.
 
-    Only names, shapes and dtypes are compared with `like`: keep apart the files of agents with other policies,
-    parameters or fractions.
+    Names, shapes and dtypes are compared with `like`, and for the states of agents the policy, its parameters and the
+    requirements.
 
     Args:
         path: the file.
@@ -55,7 +59,8 @@ def load(path: str | os.PathLike[str], like: Tree) -> Tree:
         The state, of the structure of `like`.
 
     Raises:
-        InputError: the file cannot be read, or it holds another state: the error names the first array that differs.
+        InputError: the file cannot be read, or it holds another state: the error names the first array that differs,
+            or the arguments in which the agents differ.
 
     Example:
         >>> agent = jb.Agent("ucb1", arms=3)
@@ -65,6 +70,11 @@ def load(path: str | os.PathLike[str], like: Tree) -> Tree:
         [1, 0, 0]
     """
     held = _read(_checked_path(path))
+    for name, agent in _agents(like).items():
+        if name not in held:
+            warn(f"{path}: the file does not say whose state it is: only names, shapes and dtypes are compared")
+        elif (other := held.pop(name).tobytes().decode()) != agent:
+            raise InputError("path", str(path), f"a file of the agent of `like`; in it {differences(other, agent)}")
     expected = _named_leaves(like)
     known = [name for name, _ in expected]
     for name in held:
@@ -93,6 +103,14 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 def _named_leaves(tree: object) -> list[tuple[str, Any]]:
     """The leaves of a pytree with the names that the file gives them."""
     return [(jax.tree_util.keystr(place) or "state", leaf) for place, leaf in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def _agents(tree: object) -> dict[str, str]:
+    """The agents that the states of agents in a pytree belong to, by the names that the file gives them."""
+    nodes = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda node: isinstance(node, AgentState))
+    return {
+        f"{jax.tree_util.keystr(place)}.agent": node.agent for place, node in nodes if isinstance(node, AgentState)
+    }
 
 
 def _as_numpy(name: str, leaf: Any) -> np.ndarray:

@@ -45,15 +45,47 @@ def test_any_tree_of_arrays_is_kept(tmp_path):
 
 
 def test_a_file_of_another_state_is_refused(tmp_path):
-    path = tmp_path / "agent.npz"
-    jb.save(jb.Agent("ucb1", 4).init(0), path)
-    with pytest.raises(jb.InputError, match=r"where '\.counts' is int32 of shape \(5, 1\); the file has .* \(4, 1\)$"):
-        jb.load(path, like=jb.Agent("ucb1", 5).init(0))
-    with pytest.raises(jb.InputError, match=r"it lacks '\.squares'$"):
-        jb.load(path, like=jb.Agent("ucb-v", 4).init(0))
-    jb.save(jb.Agent("ucb-v", 4).init(0), path)
-    with pytest.raises(jb.InputError, match=r"which has no '\.squares'$"):
-        jb.load(path, like=jb.Agent("ucb1", 4).init(0))
+    path = tmp_path / "state.npz"
+    jb.save({"counts": jnp.zeros((4, 1), jnp.int32)}, path)
+    with pytest.raises(jb.InputError, match=r"'counts'.* is int32 of shape \(5, 1\); the file has .* \(4, 1\)$"):
+        jb.load(path, like={"counts": jnp.zeros((5, 1), jnp.int32)})
+    with pytest.raises(jb.InputError, match=r"which has no ..'counts'..$"):
+        jb.load(path, like={})
+    with pytest.raises(jb.InputError, match=r"it lacks ..'squares'..$"):
+        jb.load(path, like={"counts": jnp.zeros((4, 1), jnp.int32), "squares": jnp.zeros(4)})
+
+
+def test_a_file_of_another_agent_is_refused_and_told_apart(tmp_path):
+    path, agent = tmp_path / "agent.npz", jb.Agent("lfg", 4, fractions=0.1)
+    jb.save({"mine": [agent.init(0)]}, path)
+    for other, words in [
+        (jb.Agent("lfg", 4, fractions=np.full(4, 0.1)), None),
+        (jb.Agent("lfg", 4, fractions=0.2), r"fractions is \[0.1, .*\], not \[0.2, "),
+        (jb.Agent({"kind": "lfg", "eta": 3}, 4, fractions=0.1), r"policy is 'LFG\(.*, not 'LFG\(.*eta=3"),
+        (jb.Agent("lfg", 4, fractions=0.1, ties="random"), "ties is 'lowest', not 'random'$"),
+        (jb.Agent("lfg", 4, fractions=0.1, horizon=100), "horizon is None, not 100$"),
+        (jb.Agent("lfg", 5, fractions=0.1), "arms is 4, not 5"),
+    ]:
+        if words is None:
+            jb.load(path, like={"mine": [other.init(1)]})
+            other.select(agent.init(0))
+            continue
+        with pytest.raises(jb.InputError, match=f"^path = .*: must be a file of the agent of `like`; in it .*{words}"):
+            jb.load(path, like={"mine": [other.init(1)]})
+        with pytest.raises(jb.InputError, match=f"^state = .*must be the state of this agent; of its agent, .*{words}"):
+            other.select(agent.init(0))
+        with pytest.raises(jb.InputError, match="^state = "):
+            other.observe(agent.init(0), [0], [1])
+
+
+def test_a_file_without_the_agent_is_loaded_with_a_warning(tmp_path):
+    path, agent = tmp_path / "agent.npz", jb.Agent("ucb1", 3)
+    state, _, _ = agent.select(agent.init(0))
+    jb.save(state, path)
+    with np.load(path) as file:
+        np.savez(path, **{name: file[name] for name in file.files if name != ".agent"})
+    with pytest.warns(match="the file does not say whose state it is"):
+        assert jb.load(path, like=agent.init(0)).pulls.tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\3\4", b"not a state"])
