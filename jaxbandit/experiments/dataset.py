@@ -147,8 +147,8 @@ def _metric_variables(plan: Plan, result: SimulationResult) -> dict[str, Variabl
 
 
 _DEFICITS = {
-    "max_deficit": "largest deficit over every round (rounds)",
-    "group_max_deficit": "largest deficit of a group over every round (plays)",
+    "max_deficit": "max deficit ever, over all rounds (rounds)",
+    "group_max_deficit": "group max deficit ever, over all rounds (plays)",
 }
 
 

@@ -84,6 +84,11 @@ def metric_label(results: xr.Dataset, metric: str) -> str:
     return str(results[metric].attrs.get("long_name") or (METRICS[metric].label if metric in METRICS else metric))
 
 
+def metric_words(metric: str) -> str:
+    """The name of a metric in tables and sentences, as its label has it."""
+    return {"r_regret": "r-regret", "c_regret": "c-regret"}.get(metric, metric.replace("_", " "))
+
+
 def larger_is_better(results: xr.Dataset, metric: str) -> bool:
     """Whether a recorded metric is a gain."""
     return METRICS[metric].larger_is_better if metric in METRICS else results[metric].attrs.get("better") == "larger"

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandit.experiments.grids.parameters import MOST_SHOWN, problem_keys
+from jaxbandit.experiments.grids.range_ends import notes_on_families
 from jaxbandit.experiments.grids.ranking import policy_groups, ranked_within_problems, ranking_metric
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
     checked_results,
     distinct_metrics,
     mean_over_instances,
+    metric_words,
     rounded,
     sample_size,
     with_error,
@@ -41,7 +43,8 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
     A number is the mean over instances and runs with the half width of its 95 % confidence interval. If a group (a
     grid, or policies of one kind) has more than 24 policies, the table lists its ten best, the best first. The ranking
     metric is the recorded metric that uses most of the problem's keys (`penalized_regret` in a problem with penalties),
-    and a line below the table names it.
+    and a line below the table names it. Another line says where the best value of a parameter is an end of the range
+    that its grid covers, and clearly better than the value next to it.
 
     Args:
         results: as `simulate` returns them.
@@ -60,12 +63,13 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
     """
     shown, notes = _listed(results, ranking_metric(results))
     columns = _columns(results.isel(round=-1, policy=shown))
-    header = ["policy", *(name.replace("_", " ") for name in columns)]
+    header = ["policy", *columns]
     rows = [list(row) for row in zip(results.policy.values[shown].tolist(), *columns.values(), strict=True)]
     note = f"at T = {int(results['round'][-1]):,}: mean ± 95 % confidence over {sample_size(results)}"
-    if "max_deficit_ever" in columns:
+    if "max deficit ever" in columns:
         note += "; max deficit ever is the largest of all runs"
-    return "\n".join([*_aligned(header, rows), note, *(f"{line} {full_table}" for line in notes)])
+    ends = notes_on_families(results, ranking_metric(results))
+    return "\n".join([*_aligned(header, rows), note, *(f"{line} {full_table}" for line in notes), *ends])
 
 
 def _columns(last: xr.Dataset) -> dict[str, list[str]]:
@@ -74,11 +78,12 @@ def _columns(last: xr.Dataset) -> dict[str, list[str]]:
     for name, equal in distinct_metrics(last).items():
         mean, error = (a.values for a in mean_over_instances(last, name))
         half = CONFIDENCE * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
-        columns[" ≈ ".join(equal)] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
+        heading = " ≈ ".join(map(metric_words, equal))
+        columns[heading] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
     for name in ("max_deficit_ever", "group_max_deficit_ever"):
         if name in last:
             ever = last[name].max(("instance", "seed")).values
-            columns[name] = [rounded(value) for value in ever]
+            columns[metric_words(name)] = [rounded(value) for value in ever]
     return columns
 
 
@@ -103,7 +108,7 @@ def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[st
             continue
         best = ranked_within_problems(results, metric, positions)[:_LISTED]
         listed += [(int(positions[0]), int(position)) for position in best]
-        ranking = "first" if metric is None else f"best by {metric.replace('_', ' ')}"
+        ranking = "first" if metric is None else f"best by {metric_words(metric)}"
         if metric is not None and problem_keys(results, positions):
             ranking += " among those on their own problem"
         notes.append(f"{name}: the {_LISTED} {ranking} of {len(positions):,} policies; all are in")

@@ -23,9 +23,7 @@ from jaxbandit.metrics.welfare import INSTANCE_NUMBERS, WELFARE, number_refusal
 METRICS.update(
     {
         "regret": Formula(formulas.regret, "regret (reward)", adds_up=True),
-        "awake_regret": Formula(
-            formulas.awake_regret, "regret against the available arms (reward)", ("availability",), ("awake_regret",)
-        ),
+        "awake_regret": Formula(formulas.awake_regret, "awake regret (reward)", ("availability",), ("awake_regret",)),
         "penalized_regret": Formula(
             formulas.penalized_regret, "penalized regret (reward)", ("fractions", "penalties"), constant_means=True
         ),
@@ -47,13 +45,9 @@ METRICS.update(
             formulas.utility_regret, "utility regret (reward)", ("opportunity", "penalties"), constant_means=True
         ),
         "unfairness": Formula(formulas.unfairness, "unfairness (missed rounds)", ("fractions",)),
-        "max_deficit": Formula(formulas.max_deficit, "largest deficit (rounds)", ("fractions",)),
-        "group_unfairness": Formula(
-            formulas.group_unfairness, "unfairness to groups (missed plays)", ("group_fractions",)
-        ),
-        "group_max_deficit": Formula(
-            formulas.group_max_deficit, "largest deficit of a group (plays)", ("group_fractions",)
-        ),
+        "max_deficit": Formula(formulas.max_deficit, "max deficit (rounds)", ("fractions",)),
+        "group_unfairness": Formula(formulas.group_unfairness, "group unfairness (missed plays)", ("group_fractions",)),
+        "group_max_deficit": Formula(formulas.group_max_deficit, "group max deficit (plays)", ("group_fractions",)),
     }
     | WELFARE
 )

@@ -46,8 +46,9 @@ def test_the_table_has_a_line_per_policy_and_a_column_per_metric(results):
     rows, note = cells(results)
     assert list(rows) == results.policy.values.tolist()
     recorded = by_relevance(results)
-    joint = "r regret ≈ c regret" if "≈" in recorded.get("r_regret", "") else "r regret"
-    names = {name: joint if name == "r_regret" else name.replace("_", " ") for name in recorded}
+    joint = "r-regret ≈ c-regret" if "≈" in recorded.get("r_regret", "") else "r-regret"
+    names = {name: name.replace("_", " ") for name in recorded}
+    names |= {name: words for name, words in (("r_regret", joint), ("c_regret", "c-regret")) if name in names}
     columns = ["policy", *names.values()]
     ever = "max_deficit" in recorded
     assert note.startswith("at T = 120: mean ± 95 % confidence over ")

@@ -8,8 +8,8 @@ from made_up import T, crowd, grids_beside_ucb1, lfg, runs, unranked, without
 
 import jaxbandit as jb
 from jaxbandit.experiments import grids as tables
-from jaxbandit.experiments import statistics
-from jaxbandit.experiments.grids import ranking
+from jaxbandit.experiments import statistics, summary
+from jaxbandit.experiments.grids import range_ends, ranking
 from jaxbandit.metrics.definitions import METRICS
 
 
@@ -148,3 +148,53 @@ def test_instances_are_compared_by_themselves(of):
         compare(results, "penalized_regret", per=["instance"])
     with pytest.raises(jb.InputError, match=r"^per = 'instances': .*did you mean 'instance'"):
         compare(results, "penalized_regret", per=["instances"])
+
+
+# Ends of ranges
+
+
+@pytest.fixture(scope="module")
+def ranged():
+    """LFG over eta with values whose utility-like order is known: scores are set to `eta` times a sign, plus noise."""
+    problem = jb.Problem([0.9, 0.5], fractions=0.1)
+    table = {"kind": "lfg", "eta": [1.0, 2.0, 5.0, 9.0], "exploration": [0.0, 0.5, 1.0]}
+    return jb.simulate(problem, [table, {"kind": "ucb1", "exploration": [1.0, 2.0]}], horizon=9, seeds=20)
+
+
+def with_scores(ranged, scores):
+    """The results with runs of `regret` at T around some scores, one per policy."""
+    noise = np.random.default_rng(0).normal(size=(1, 1, 20))
+    runs = np.array(scores)[:, None, None] + noise + np.random.default_rng(1).normal(0, 0.01, (len(scores), 1, 20))
+    results = ranged.copy(deep=True)
+    results.regret_final[:] = runs
+    results.regret[:, :, -1] = runs.mean(axis=2)
+    return results
+
+
+def ends_of(results):
+    return range_ends.notes_on_families(results, "regret")
+
+
+def test_the_best_at_an_end_of_a_range_is_said(ranged):
+    eta, exploration = (ranged[f"policies.{name}"].values[:12] for name in ("eta", "exploration"))
+    results = with_scores(ranged, [*(-eta + (exploration - 0.5) ** 2), 3.0, 1.0])
+    words = "lfg: by regret the best eta is the largest of the grid (9); larger values may be better"
+    assert ends_of(results) == [words]  # two values of ucb1 are no range, 0.5 is inside
+    assert summary.table(results).splitlines()[-1] != words  # which ranks by r-regret
+    with pytest.warns(UserWarning, match="the best eta is") as given:
+        assert tables.best(results, "regret", family="lfg") == "lfg (eta=9, exploration=0.5)"
+    assert [str(warning.message) for warning in given] == [words]
+
+
+def test_an_end_is_not_said_where_nothing_lies_beyond_or_nothing_is_gained(ranged):
+    eta, exploration = (ranged[f"policies.{name}"].values[:12] for name in ("eta", "exploration"))
+    inside = with_scores(ranged, [*((eta - 5) ** 2 + exploration), 3.0, 1.0])  # an exploration below 0 does not exist
+    assert ends_of(inside) == []
+    flat = with_scores(ranged, [*(-1e-4 * eta + (exploration - 0.5) ** 2), 3.0, 1.0])
+    assert ends_of(flat) == []
+    smallest = with_scores(ranged, [*(eta + (exploration - 0.5) ** 2), 3.0, 1.0])
+    assert ends_of(smallest) == [
+        "lfg: by regret the best eta is the smallest of the grid (1); smaller values may be better"
+    ]
+    without_next = smallest.isel(policy=~((smallest["policies.eta"] == 2) & (smallest["policies.exploration"] == 0.5)))
+    assert ends_of(without_next) == []  # no policy differs in the next value alone

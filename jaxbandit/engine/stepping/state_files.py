@@ -108,9 +108,7 @@ def _named_leaves(tree: object) -> list[tuple[str, Any]]:
 def _agents(tree: object) -> dict[str, str]:
     """The agents that the states of agents in a pytree belong to, by the names that the file gives them."""
     nodes = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda node: isinstance(node, AgentState))
-    return {
-        f"{jax.tree_util.keystr(place)}.agent": node.agent for place, node in nodes if isinstance(node, AgentState)
-    }
+    return {f"{jax.tree_util.keystr(place)}.agent": node.agent for place, node in nodes if isinstance(node, AgentState)}
 
 
 def _as_numpy(name: str, leaf: Any) -> np.ndarray:

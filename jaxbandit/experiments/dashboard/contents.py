@@ -206,7 +206,7 @@ def _largest_deficit(results: xr.Dataset, store: ArrayStore) -> list[dict[str, o
     mean, error = mean_of_runs(runs)
     finals = {"mean": store.add(mean[:, None, None]), "error": store.add(error[:, None, None])}
     words = "the largest max_deficit in rounds 1 to T, mean over runs"
-    label = str(results.max_deficit_ever.attrs.get("long_name", "largest deficit over every round (rounds)"))
+    label = str(results.max_deficit_ever.attrs.get("long_name", "max deficit ever, over all rounds (rounds)"))
     about = {
         "name": "max_deficit_ever",
         "names": ["max_deficit_ever"],

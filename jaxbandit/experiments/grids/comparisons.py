@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbandit.core.errors import warn
 from jaxbandit.core.input_values import to_python
 from jaxbandit.experiments.grids.parameters import comparisons, unknown_label, varying
+from jaxbandit.experiments.grids.range_ends import notes_on_ends
 from jaxbandit.experiments.grids.ranking import ranked_positions
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
@@ -117,6 +119,9 @@ def best(
     Larger is better for `utility`, smaller for every other built-in metric. Numbers on different problems are not
     comparable: where a grid varies the problem, `per` has to name the keys of the problem that it varies.
 
+    A warning says where the best value of a parameter is an end of the range that the grid covers, and clearly better
+    than the value next to it: values beyond the range may be better.
+
     Args:
         results: as `simulate` returns them.
         metric: the name of a metric in the results.
@@ -149,7 +154,9 @@ def best(
     varied = dict.fromkeys(name for names in varying(results).values() for name in names)
     rows = []
     for point, part, positions in comparisons(results, family, per):
-        first = ranked_positions(part, metric, positions)[0]
+        first = int(ranked_positions(part, metric, positions)[0])
+        for note in notes_on_ends(part, metric, first, positions):
+            warn(f"{results.family.values[first]}: {note}")
         mean, error = mean_of_runs(part[f"{metric}_final"].transpose("policy", "instance", "seed").values[first])
         found = {metric: float(mean), f"{metric}_stderr": float(error)}
         parameters = {name: results[name].values[first] for name in varied if name not in point}

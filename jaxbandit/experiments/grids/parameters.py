@@ -87,6 +87,11 @@ def varying(results: xr.Dataset) -> dict[str, list[str]]:
     return found
 
 
+def short_name(parameter: str) -> str:
+    """The name of a parameter in labels and figures, as in labels of policies: without the prefix `policies.`."""
+    return parameter.removeprefix("policies.")
+
+
 def parameter_values(values: np.ndarray) -> list[Value]:
     """The different values of a parameter, without missing ones: numbers sorted, words in order of appearance."""
     different = [value for value in dict.fromkeys(values.tolist()) if not is_missing(value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -95,3 +96,19 @@ def representatives(results: xr.Dataset, metric: str | None, most: int = MOST_SH
             found.append((int(positions[0]), position, Representative(name, f"{role} of {len(order):,}")))
     found.sort(key=lambda shown: shown[0])
     return {position: shown for _, position, shown in found}
+
+
+def best_of_groups(results: xr.Dataset, metric: str, shown: Mapping[int, Representative]) -> dict[int, str]:
+    """The best policy by a metric at T of each grid of at least three points on one problem, and of each large group.
+
+    Returns:
+        The name of the group, by position.
+    """
+    found = {}
+    for name, positions in policy_groups(results).items():
+        if len(positions) < 3 or problem_keys(results, positions):
+            continue
+        best = int(ranked_positions(results, metric, positions)[0])
+        if shown[best].role or name in results.family.values:
+            found[best] = name
+    return found

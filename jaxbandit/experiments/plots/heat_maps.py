@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from jaxbandit.experiments.grids.layout import GridLayout, layout
-from jaxbandit.experiments.grids.parameters import Value, varying
+from jaxbandit.experiments.grids.parameters import Value, short_name, varying
 from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import axis_label, wrapped
 from jaxbandit.experiments.plots.style import caption
@@ -66,7 +66,7 @@ def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | Non
         >>> results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), lfg, horizon=99, seeds=50)
         >>> figure = jb.plots.heat_map(results, "r_regret", x="policies.eta", y="policies.exploration")
         >>> figure.axes[0].get_xlabel()
-        'policies.eta'
+        'eta'
     """
     check_metric(results, metric)
     return _draw(results, panel_labels(results, [metric]), layout(results, x, y, family))
@@ -89,7 +89,7 @@ def heat_maps(results: xr.Dataset, x: str, y: str, family: str | None = None) ->
         >>> lfg = {"kind": "lfg", "eta": [1, 10, 100], "exploration": [0.5, 2.0]}
         >>> results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), lfg, horizon=99, seeds=50)
         >>> figure = jb.plots.heat_maps(results, x="policies.eta", y="policies.exploration")
-        >>> sum(axis.get_xlabel() == "policies.eta" for axis in figure.axes)  # one map per metric
+        >>> sum(axis.get_xlabel() == "eta" for axis in figure.axes)  # one map per metric
         4
     """
     return _draw(results, panel_labels(results, None), layout(results, x, y, family))
@@ -228,13 +228,13 @@ def _set_ticks(axis: XAxis | YAxis, values: Sequence[Value], name: str) -> None:
     axis.set_ticks(range(0, len(words), every), words[::every])
     if axis.axis_name == "x" and sum(len(word) + 2 for word in words[::every]) > 5 * len(words[::every]) + _LONGEST:
         axis.set_tick_params(rotation=90)
-    axis.set_label_text(name)
+    axis.set_label_text(short_name(name))
 
 
 def _title(results: xr.Dataset, grid: GridLayout, width: float) -> str:
     """The title of the maps: the family, the sample and what the marks mean; in lines of the figure's width."""
     horizon, letters = int(results["round"][-1]), int(16.5 * width)
-    fixed = "".join(f", {name} = {value}" for name, value in grid.fixed.items())
+    fixed = "".join(f", {short_name(name)} = {value}" for name, value in grid.fixed.items())
     head = f"{caption(f'{grid.family}{fixed}')}: T = {horizon:,}, mean over {sample_size(results)}"
     mark = "framed" if grid.positions.size <= _NUMBERED else "starred"
     on_problems = sum(name.startswith("problem.") for name in (grid.x, grid.y))

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from jaxbandit.experiments.grids.ranking import Representative, policy_groups
 from jaxbandit.experiments.plots.canvas import new_figure
-from jaxbandit.experiments.plots.style import Look, caption, lighter
-from jaxbandit.experiments.statistics import sample_size
+from jaxbandit.experiments.plots.style import Colour, Look, caption, lighter
+from jaxbandit.experiments.statistics import metric_words, sample_size
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,7 +95,7 @@ def sample_note(results: xr.Dataset, spread: str, ranking: str = "", line: str =
 
 def ranking_words(shown: Mapping[int, Representative], metric: str | None) -> str:
     """The metric that ranks large groups, in words; empty where there are none."""
-    return metric.replace("_", " ") if metric and any(policy.role for policy in shown.values()) else ""
+    return metric_words(metric) if metric and any(policy.role for policy in shown.values()) else ""
 
 
 def representative_looks(
@@ -113,6 +113,12 @@ def representative_looks(
         made.append((caption(f"{name}: {role}"), {**first, "color": lighter(last["color"], shades[name])}))
         shades[name] += 0.33
     return made
+
+
+def group_colour(results: xr.Dataset, looks: Mapping[str, Look], group: str) -> Colour:
+    """The colour of a group's darkest policy."""
+    colour: Colour = looks[results.policy.values[policy_groups(results)[group][-1]]]["color"]
+    return colour
 
 
 def grid_families(results: xr.Dataset) -> list[str]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError, unknown_name
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, to_python
-from jaxbandit.experiments.grids.ranking import Representative, representatives
+from jaxbandit.experiments.grids.ranking import Representative, best_of_groups, representatives
 from jaxbandit.experiments.plots.canvas import styled
 from jaxbandit.experiments.plots.legends import (
     axis_label,
+    group_colour,
     inner_labels,
     legend,
     panels,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 BANDS = ("confidence", "quantiles")
 _LEVELS = (0.9, 0.5)
+_LONGEST = 44  # characters above a panel
+_THICK = 2.0  # the line of the best point of a grid
 
 # The line of each policy, `[policy, round]`, and the lower and the upper edge of each of its bands, likewise.
 Lines = tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]
@@ -77,8 +80,9 @@ def curves(
     over the runs of all instances, with bands between quantiles, which show how much single runs differ. Quantiles and
     single runs need the curves of every run: `simulate(..., runs=["regret"])`.
 
-    If a group (a grid, or policies of one kind) has more than 24 policies, each panel shows the best, the median and
-    the worst by its own metric at T, and names the best.
+    Of a grid on one problem, each panel draws the best point by its own metric at T as a thicker line, and names it. If
+    a group (a grid, or policies of one kind) has more than 24 policies, each panel shows its best, median and worst
+    policy only.
 
     Args:
         results: as `simulate` returns them.
@@ -108,13 +112,14 @@ def curves(
     labels = _drawn_metrics(results, metrics, content)
     figure, axes = panels(len(labels))
     looks = styles(results)
-    ranked = False
+    ranked = marked = False
     for axis, (name, label) in zip(axes, labels.items(), strict=True):
         shown = representatives(results, name)
         ranked = ranked or any(policy.role for policy in shown.values())
+        marked = marked or any(not shown[position].role for position in best_of_groups(results, name, shown))
         _draw_panel(axis, results, name, shown, looks, content)
         axis.set_ylabel(axis_label(label))
-    legend(figure, axes[0], _note(results, content, ranked), inner_labels(results))
+    legend(figure, axes[0], _note(results, content, ranked, marked), inner_labels(results))
     return figure
 
 
@@ -167,7 +172,7 @@ def _drawn_metrics(results: xr.Dataset, metrics: Sequence[str] | None, content: 
     return labels
 
 
-def _note(results: xr.Dataset, content: _Content, ranked: bool) -> str:
+def _note(results: xr.Dataset, content: _Content, ranked: bool, marked: bool) -> str:
     """The note of the legend: what the lines and the bands are, and the number of runs."""
     more = ""
     if content.levels:
@@ -176,6 +181,8 @@ def _note(results: xr.Dataset, content: _Content, ranked: bool) -> str:
         more += f", {'band' if len(ranges) == 1 else 'bands'}: {words} of runs"
     if content.runs:
         more += f", thin lines: {content.runs} run{'s' if content.runs > 1 else ''}"
+    if marked:
+        more += ", thick: the best of each grid at T"
     return sample_note(
         results,
         "band" if content.band == "confidence" else "",
@@ -196,15 +203,19 @@ def _draw_panel(
     """Draw the curves of one metric."""
     part, rounds = results.isel(policy=list(shown)), results["round"].values
     labelled = representative_looks(results, shown, looks)
+    best = best_of_groups(results, name, shown)
     lines, bands = _quantiles(part, name, content.levels) if content.levels else _means(part, name, content.band)
     single = _runs(part, name)[:, : content.runs] if content.runs else np.empty((len(labelled), 0, len(rounds)))
-    for number, (label, look) in enumerate(labelled):
+    for number, (position, (label, look)) in enumerate(zip(shown, labelled, strict=True)):
         line = {k: look[k] for k in ("color", "linestyle")}
         for run in single[number]:
             axis.plot(rounds, run, color=look["color"], linewidth=0.4, alpha=0.6, zorder=1.5)
         edges = [(low[number], high[number]) for low, high in bands]
         curve_with_bands(axis, rounds, lines[number], edges, label=label, **line)
-    _name_best(axis, results, shown, labelled)
+        if position in best and not shown[position].role:
+            thick = line | {"color": group_colour(results, looks, best[position]), "linewidth": _THICK}
+            axis.plot(rounds, lines[number], zorder=2.5, **thick)
+    _name_best(axis, results, best, looks)
     axis.set_xlabel("round t")
     axis.set_xlim(0, float(rounds[-1]))
     axis.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
@@ -248,22 +259,18 @@ def curve_with_bands(
         axis.fill_between(x, low, high, color=look["color"], alpha=0.2, linewidth=0)
 
 
-def _name_best(
-    axis: Axes, results: xr.Dataset, shown: Mapping[int, Representative], labelled: Sequence[tuple[str, Look]]
-) -> None:
-    """Write the best point of each large group above a panel, in the group's colour, for up to three groups."""
-    points = [
-        (caption(str(results.policy.values[position]).removeprefix(name).strip(" ()")), look["color"])
-        for (position, (name, role)), (_, look) in zip(shown.items(), labelled, strict=True)
-        if role.startswith("best")
-    ]
-    if len(points) > 3:
+def _name_best(axis: Axes, results: xr.Dataset, best: Mapping[int, str], looks: Mapping[str, Look]) -> None:
+    """Write the best point of each group above a panel, in the group's colour, for up to three groups."""
+    if len(best) > 3:
         return
-    for line, (point, colour) in enumerate(reversed(points)):
-        text = f"best: {point}" if len(point) <= 44 else f"best: {point[:43]}…"
+    for line, (position, group) in enumerate(reversed(best.items())):
+        point = caption(str(results.policy.values[position]).removeprefix(group).strip(" ()"))
+        text = f"best {caption(group)}: {point}"
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
         place: dict[str, Any] = {
             "xycoords": "axes fraction",
             "xytext": (0, 3 + 7 * line),
             "textcoords": "offset points",
         }
+        colour = group_colour(results, looks, group)
         axis.annotate(text, (0, 1), fontsize=6, color=colour, **place)

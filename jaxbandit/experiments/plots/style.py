@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.colors
@@ -51,7 +52,8 @@ COLOURS = {
     "successive-elimination": "#5F7A8A",
     "uniform-random": "#BBBBBB",
 }
-_SPARE = ("#AA4499", "#6699CC", "#AA4466", "#4477AA")
+# Of classes that are not in `COLOURS`; far from each other and from the colours that are used most.
+_SPARE = ("#AA4499", "#00A5CF", "#6B8E23", "#FF7F6E", "#5C4033", "#9C89D9", "#00695C", "#E0559A")
 _DASHES: list[Any] = ["-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2, 2, 2))]
 _MARKERS = "osD^vPX<>*hd"
 # matplotlib's settings for the figures of runs; `plt.rcParams.update(jb.plots.STYLE)` takes them for your own.
@@ -72,8 +74,9 @@ STYLE: Any = {  # its keys are literals to matplotlib's types
 def styles(results: xr.Dataset) -> dict[str, Look]:
     """Colour, line style and marker of each policy, by label: keyword arguments of matplotlib's `plot`.
 
-    The colour depends on the policy's kind only. Families of one colour differ in dashes and markers; the points of a
-    grid go from light to dark.
+    The colour depends on the policy's kind. Classes of your own have colours that follow from their names; where two in
+    the results would have the same one, the second takes the next. Families of one kind differ in dashes and markers;
+    the points of a grid go from light to dark.
 
     Args:
         results: as `simulate` returns them.
@@ -89,12 +92,12 @@ def styles(results: xr.Dataset) -> dict[str, Look]:
         >>> jb.plots.styles(results)["ucb1"]["marker"]
         'o'
     """
+    kinds = _colours_of_kinds(results.kind.values.tolist())
     families: dict[str, list[str]] = {}
     colours: dict[str, list[str]] = {}
     for label, family, kind in zip(*(results[c].values.tolist() for c in ("policy", "family", "kind")), strict=True):
         if family not in families:
-            colour = COLOURS.get(kind) or _SPARE[zlib.crc32(kind.encode()) % len(_SPARE)]
-            colours.setdefault(colour, []).append(family)
+            colours.setdefault(kinds[kind], []).append(family)
         families.setdefault(family, []).append(label)
     numbers = {family: number for number, family in enumerate(families)}
     looks: dict[str, Look] = {}
@@ -109,6 +112,18 @@ def styles(results: xr.Dataset) -> dict[str, Look]:
                     "marker": _MARKERS[numbers[family] % len(_MARKERS)],
                 }
     return looks
+
+
+def _colours_of_kinds(kinds: Iterable[str]) -> dict[str, str]:
+    """The colour of each kind."""
+    found: dict[str, str] = {}
+    for kind in kinds:
+        if kind not in found:
+            first = zlib.crc32(kind.encode())
+            spare = [_SPARE[(first + step) % len(_SPARE)] for step in range(len(_SPARE))]
+            free = [colour for colour in spare if colour not in found.values()]
+            found[kind] = COLOURS.get(kind) or (free or spare)[0]
+    return found
 
 
 def lighter(colour: Colour, shade: float) -> tuple[float, float, float]:

@@ -15,6 +15,7 @@ from jaxbandit.experiments.grids.parameters import (
     family_positions,
     parameter_values,
     parameters,
+    short_name,
     unknown_parameter,
     varying,
 )
@@ -59,7 +60,7 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
         >>> lfg = {"kind": "lfg", "eta": [1, 10, 100]}
         >>> results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), lfg, horizon=99, seeds=50)
         >>> jb.plots.sweep(results, "policies.eta", ["unfairness"]).axes[0].get_xlabel()
-        'policies.eta'
+        'eta'
     """
     labels, known = panel_labels(results, metrics), parameters(results)
     if x not in known:
@@ -111,7 +112,7 @@ def _draw_panel(axis: Axes, results: xr.Dataset, metric: str, x: str, lines: lis
         if len(numbers) <= _MOST_TICKS:
             axis.set_xticks(numbers, [f"{number:g}" for number in numbers])
         axis.xaxis.set_minor_formatter(NullFormatter())  # labels between powers of ten would overlap
-    axis.set_xlabel(x)
+    axis.set_xlabel(short_name(x))
 
 
 def _draw_line(axis: Axes, at: np.ndarray, runs: np.ndarray, label: str, look: Mapping[str, object]) -> None:

@@ -74,7 +74,7 @@ def test_a_file_of_another_agent_is_refused_and_told_apart(tmp_path):
             jb.load(path, like={"mine": [other.init(1)]})
         with pytest.raises(jb.InputError, match=f"^state = .*must be the state of this agent; of its agent, .*{words}"):
             other.select(agent.init(0))
-        with pytest.raises(jb.InputError, match="^state = "):
+        with pytest.raises(jb.InputError, match=r"^state = "):
             other.observe(agent.init(0), [0], [1])
 
 

@@ -6,7 +6,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from made_up import MEANS, T, by_relevance, grid, in_phases, made_up, one
+from made_up import MEANS, T, by_relevance, grid, grids_beside_ucb1, in_phases, made_up, one
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 
 import jaxbandit as jb
@@ -196,13 +197,57 @@ def test_tradeoff_draws_reward_against_unfairness(case):
     unfair = means(results, "unfairness")[0]
     error = means(results, "regret")[1]
     for (_, x, y, ends), members in zip(found.values(), (slice(0, 1), slice(1, 6)), strict=True):
-        order = np.argsort(unfair[members], kind="stable")
+        order = np.argsort(results["policies.eta"].values[members], kind="stable")  # along the parameter
         np.testing.assert_allclose(x, unfair[members][order], rtol=1e-9, atol=1e-9)
-        assert np.all(np.diff(x) >= 0)
-        np.testing.assert_allclose(np.sort(y), np.sort(reward[members]), rtol=1e-9)
+        np.testing.assert_allclose(y, reward[members][order], rtol=1e-9)
         heights = np.sort(np.diff(ends)[:, 0])
         np.testing.assert_allclose(heights, np.sort(2 * 1.96 * error[members]), rtol=1e-6, atol=1e-9)
     assert legend(axis.figure)[0] == ["ucb1", "lfg"]
+    ends = np.sort(results["policies.eta"].values[1:6])[[0, -1]]
+    assert [text.get_text() for text in axis.texts] == [f"eta={end:.4g}" for end in ends]
+
+
+def test_tradeoff_draws_a_grid_over_two_parameters_as_a_cloud_with_its_front():
+    results = grids_beside_ucb1()
+    lfg = results.family.values == "lfg"
+    axis, bar = figures(results)["tradeoff"].axes
+    assert bar.get_ylabel() == "eta, lfg"
+    reward = (results.pulls * results.means).sum("arm").mean(("instance", "seed")).values[lfg]
+    unfair = means(results, "unfairness")[0][lfg]
+    (cloud,) = [c for c in axis.collections if isinstance(c, PathCollection)]
+    np.testing.assert_allclose(cloud.get_offsets(), np.stack([unfair, reward], axis=1), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(cloud.get_array(), results["policies.eta"].values[lfg])
+    (front,) = [line for line in axis.lines if str(line.get_label()).startswith("lfg: front of")]
+    better = [
+        (x, y)
+        for x, y in zip(unfair, reward, strict=True)
+        if not any((u <= x and r >= y) and (u, r) != (x, y) for u, r in zip(unfair, reward, strict=True))
+    ]
+    np.testing.assert_allclose(np.transpose(front.get_data()), sorted(set(better)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["a grid"])
+def test_curves_mark_the_best_of_a_grid_on_one_problem(case):
+    results = CASES[case]
+    figure = figures(results)["curves"]
+    assert "thick: the best of each grid at T" in legend(figure)[1].replace("\n", " ")
+    (axis,) = [axis for axis in figure.axes if axis.get_ylabel() == "unfairness (missed rounds)"]
+    members = [label for label in results.policy.values.tolist() if label.startswith("lfg")]
+    best = min(members, key=lambda label: means(results.sel(policy=[label]), "unfairness")[0][0])
+    (thick,) = [line for line in axis.lines if line.get_linewidth() == 2]
+    np.testing.assert_allclose(thick.get_ydata(), results.unfairness.sel(policy=best).mean("instance"), rtol=1e-12)
+    assert [text.get_text() for text in axis.texts] == [f"best lfg: {best.removeprefix('lfg (').removesuffix(')')}"]
+
+
+def test_classes_of_ones_own_have_different_colours():
+    kinds = [f"mine-{number}" for number in range(8)]
+    results = CASES["a grid"].isel(policy=[0] * 8)
+    results = results.assign_coords(policy=kinds, kind=("policy", kinds), family=("policy", kinds))
+    colours = [look["color"] for look in jb.plots.styles(results).values()]
+    assert len(set(colours)) == 8
+    assert set(colours).isdisjoint(map(to_rgb, jb.plots.COLOURS.values()))
+    alone = jb.plots.styles(results.isel(policy=[0]))
+    assert alone["mine-0"]["color"] == colours[0]
 
 
 def test_legends_name_the_policies_and_the_sample(results):
@@ -212,7 +257,9 @@ def test_legends_name_the_policies_and_the_sample(results):
     drawn = figures(results)
     labels, note = legend(drawn["curves"])
     assert labels == shown(results)
-    assert note == f"mean over {runs}" + (", band: 95 % confidence" if seeds > 1 else "")
+    grids = "lfg" in results.family.values[2:3]
+    thick = ", thick: the best of each grid at T" if grids else ""
+    assert note.replace("\n", " ") == f"mean over {runs}" + (", band: 95 % confidence" if seeds > 1 else "") + thick
     labels, note = legend(drawn["pulls"])
     marked = "fractions" in results
     assert labels == shown(results) + ["guaranteed, τT", "optimal"] * marked

@@ -76,7 +76,7 @@ def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
             alike.add(place)
     assert edges == border(alike)
     axis, bar = figure.axes
-    assert [(axis.get_xlabel(), axis.get_ylabel())] == [(X, Y)]
+    assert [(axis.get_xlabel(), axis.get_ylabel())] == [("eta", "exploration")]
     assert [t.get_text() for t in axis.get_xticklabels()] == ["1", "10", "100"]
     assert [t.get_text() for t in axis.get_yticklabels()] == ["0.5", "2"]
     assert bar.get_ylabel() == METRICS[metric].label
@@ -131,7 +131,7 @@ def test_a_large_map_has_no_numbers_and_a_star(results):
     (star,) = figure.axes[0].lines
     column, row = star.get_xydata()[0].astype(int)
     assert values[row, column] == values.min()
-    assert figure.get_suptitle().startswith("ucb1, policies.number = 0.0: T = 120")
+    assert figure.get_suptitle().startswith("ucb1, number = 0.0: T = 120")
     assert "starred: the best" in figure.get_suptitle()
 
 
@@ -186,7 +186,7 @@ def test_a_third_parameter_must_have_one_value(results):
         figures.heat_map(three, "regret", X, Y)
     figure = figures.heat_map(three.isel(policy=three["policies.third"] == 4.0), "regret", X, Y)
     assert panel(figure)[0].shape == (2, 2)
-    assert "lfg, policies.third = 4.0: T = 120" in figure.get_suptitle()
+    assert "lfg, third = 4.0: T = 120" in figure.get_suptitle()
 
 
 def test_a_grid_over_two_parameters_draws_its_heat_maps(results):

@@ -105,8 +105,8 @@ def test_equal_metrics_are_shown_once(simulated):
     assert not any(label.startswith("c-regret") for label in drawn)
     assert drawn[-1] == "regret (reward)"
     header = summary.table(simulated).splitlines()[0]
-    assert "r regret ≈ c regret" in header
-    assert header.index("penalized regret") < header.index("r regret ≈")
+    assert "r-regret ≈ c-regret" in header
+    assert header.index("penalized regret") < header.index("r-regret ≈")
     chosen = jb.plots.curves(simulated, ["c_regret", "r_regret"])
     assert [axis.get_ylabel() for axis in chosen.axes] == ["c-regret (reward)", "r-regret (reward)"]
     two = jb.simulate({"means": [0.9, 0.5, 0.3], "fractions": 0.1, "plays": 2}, "fair-mmab", horizon=60, seeds=3)

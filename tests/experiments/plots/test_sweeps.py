@@ -30,7 +30,7 @@ def test_a_line_goes_through_the_points_of_a_family_and_others_are_level(results
     panels = [axis for axis in figure.axes if axis.get_visible()]
     assert [axis.get_ylabel() for axis in panels] == [METRICS[name].label for name in ("unfairness", "regret")]
     for axis, metric in zip(panels, ["unfairness", "regret"], strict=True):
-        assert axis.get_xlabel() == "policies.eta"
+        assert axis.get_xlabel() == "eta"
         assert axis.get_xscale() == "log"
         (bars,) = axis.containers
         line, _, (segments,) = bars
