@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -33,12 +35,30 @@ class Growth:
     whole: Array | np.ndarray | None = None
 
 
+class _SameArray:
+    """An array as a key of a cache: equal to itself alone."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameArray) and self.array is other.array
+
+
 def growth(tau: np.ndarray) -> Growth:
-    """The growth of queues for exact fractions `[K, J or 1]`.
+    """The growth of queues for exact fractions `[K, J or 1]`; computed once for the policies of one problem.
 
     int32 holds the ratio of every decimal number of up to 9 places; longer ones are approximated to within 2^-60.
     """
-    ratios = [[value.limit_denominator(10**9) for value in row] for row in tau]
+    return _growth(_SameArray(tau))
+
+
+@functools.lru_cache(maxsize=4)  # which keeps the arrays, so that no other has their identity
+def _growth(same: _SameArray) -> Growth:
+    ratios = [[value.limit_denominator(10**9) for value in row] for row in same.array]
     denominator = np.array([[value.denominator for value in row] for row in ratios], np.int32)
     if max(max(row) for row in ratios) <= 1:
         return Growth(np.array([[value.numerator for value in row] for row in ratios], np.int32), denominator)
