@@ -130,7 +130,7 @@ def _set_of_best(losses: np.ndarray, alpha: float) -> np.ndarray:
 
 def _not_worse_than_all(losses: np.ndarray, alpha: float) -> int:
     """The number of policies that the steps keep; the policies are sorted, the best mean first."""
-    from scipy import special  # late: it takes .4 s to import
+    from scipy import special  # late: `import jaxbandit` does not need it
 
     near = np.flatnonzero(_near_the_first(losses, alpha))
     losses = losses[near]
@@ -156,7 +156,7 @@ def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.nda
     Where a policy and the first are equal, their difference has a normal distribution, cut off where another policy
     would have had the best mean (all else being the same): the test compares with this distribution.
     """
-    from scipy import stats  # late: it takes .4 s to import
+    from scipy import special  # late: `import jaxbandit` does not need it
 
     _, instances, seeds = losses.shape
     behind = losses - losses[0]
@@ -172,14 +172,14 @@ def _not_worse_than_first(losses: np.ndarray, kept: int, alpha: float) -> np.nda
             ends = mean[rows, None] - mean / slopes  # where another policy passes the first
         low = np.where(slopes > _FLAT, ends, -np.inf).max(axis=1)
         high = np.where(slopes < -_FLAT, ends, np.inf).min(axis=1)
-        below, at, above = stats.t.sf(np.stack([low, mean[rows], high]) / error[rows], seeds - 1)
+        below, at, above = special.stdtr(seeds - 1, -np.stack([low, mean[rows], high]) / error[rows])
         kept_ones[rows] |= (at - above >= alpha * (below - above)) | (at >= alpha)
     return kept_ones
 
 
 def _warn_of_skewness(losses: np.ndarray) -> None:
     """Warn where the mean differences from the first are too skewed for tests that take them as normal."""
-    from scipy import stats  # late: it takes .4 s to import
+    from scipy import special  # late: `import jaxbandit` does not need it
 
     instances, seeds = losses.shape[1:]
     behind = losses[1:] - losses[0]
@@ -188,7 +188,7 @@ def _warn_of_skewness(losses: np.ndarray) -> None:
     skewness = np.abs(np.divide(third, error**3, out=np.zeros_like(error), where=error > 0)).max(initial=0.0)
     # The standard deviation of the skewness of `seeds` normal numbers, as that of their mean (Fisher 1930)
     noise = math.sqrt(6 * (seeds - 2) / ((seeds + 1) * (seeds + 3) * seeds * instances))
-    if skewness > max(_SKEWED, noise * stats.norm.isf(_FALSE_ALARM / (2 * len(losses)))):
+    if skewness > max(_SKEWED, -noise * special.ndtri(_FALSE_ALARM / (2 * len(losses)))):
         needed = math.ceil(seeds * (skewness / _SKEWED) ** 2)
         warn(
             f"the differences of runs are too skewed for {seeds:,} seeds: the confidence set may hold the best policy "
@@ -201,10 +201,10 @@ def _near_the_first(losses: np.ndarray, alpha: float) -> np.ndarray:
 
     They are those that the steps would remove in any case, at less cost.
     """
-    from scipy import stats  # late: it takes .4 s to import
+    from scipy import special  # late: `import jaxbandit` does not need it
 
     ratios, _ = _ratios(losses - losses[0])
-    limit = stats.t.isf(alpha / max(len(losses) - 1, 1), losses.shape[2] - 1)
+    limit = -special.stdtrit(losses.shape[2] - 1, alpha / max(len(losses) - 1, 1))
     near: np.ndarray = ratios <= limit
     return near
 
@@ -219,9 +219,9 @@ def _ratios(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _normal_score(ratio: float, degrees: int) -> float:
     """The value that a standard normal variable exceeds as rarely as one of Student's t exceeds the ratio."""
-    from scipy import special, stats  # late: it takes .4 s to import
+    from scipy import special  # late: `import jaxbandit` does not need it
 
-    return float(-special.ndtri(stats.t.sf(ratio, degrees)))
+    return float(-special.ndtri(special.stdtr(degrees, -ratio)))
 
 
 def _draws(losses: np.ndarray) -> np.ndarray:
