@@ -30,19 +30,24 @@ CACHE = {
 }
 
 
+MADE_HERE = "jaxbandit-tests-"
+
+
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; programs inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # workers have it from here, by the environment
-        CACHE["jax_compilation_cache_dir"] = tempfile.mkdtemp(prefix="jaxbandit-tests-")
+        given = os.environ.get("JAX_COMPILATION_CACHE_DIR")  # as `.ci/run` does, whose parts share programs
+        CACHE["jax_compilation_cache_dir"] = given or tempfile.mkdtemp(prefix=MADE_HERE)
         for name, value in CACHE.items():
             os.environ[name.upper()] = str(value)
             jax.config.update(name, value)
 
 
 def pytest_unconfigure(config):
-    if not hasattr(config, "workerinput"):
-        shutil.rmtree(CACHE["jax_compilation_cache_dir"], ignore_errors=True)
+    folder = CACHE["jax_compilation_cache_dir"]
+    if not hasattr(config, "workerinput") and Path(folder).name.startswith(MADE_HERE):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

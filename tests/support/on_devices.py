@@ -36,7 +36,7 @@ CASES = {
     "drawn rewards": (SLEEPING, ["ucb1", "successive-elimination"], {"seeds": 96}),
     "families": (
         EVERY,
-        ["kl-ucb", "soft-threshold-ucb", "ucb-pllp", "fgreedy-d", "opse", "self-regulated"],
+        ["kl-ucb", "ucb-pllp", "opse"],
         {"seeds": 96},
     ),
 }

@@ -17,7 +17,7 @@ CONFIG = {
 }
 SMALL = {**CONFIG, "simulation": {"horizon": 40, "seeds": 64, "record": 20, "block": 16}}
 KEPT = "jaxbandit: finished blocks are kept; `jaxbandit resume made` continues the run"
-KILLS = 12
+KILLS = 6
 LIMITED = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -73,7 +73,7 @@ def held(out):
 
 @pytest.mark.slow
 def test_killed_at_any_moment_a_run_gives_the_same(there):
-    """SIGKILL at 12 moments spread evenly over what a run takes, one drawn from each part, in random order."""
+    """SIGKILL at 6 moments spread evenly over what a run takes, one drawn from each part, in random order."""
     assert ended(*run("cached"))[0] == 0  # programs compile once and for all
     begun = time.perf_counter()
     assert ended(*run("whole"))[0] == 0

@@ -1,4 +1,4 @@
-"""In distribution: pulls and metrics of 2000 runs against 2000 runs of the plain reference with NumPy's own numbers.
+"""In distribution: pulls and metrics of 1000 runs against 1000 runs of the plain reference with NumPy's own numbers.
 
 Each comparison of two means is held to 5 standard errors of their difference: by chance it fails once in 1.7
 million; the roughly 330 comparisons here once in 5,000 choices of the seeds (which are fixed).
@@ -13,7 +13,7 @@ from harness import PLAIN, PROPORTIONAL, TRANSFER, plain_merit, plain_opportunit
 
 import jaxbandit as jb
 
-RUNS, T = 2000, 40
+RUNS, T = 1000, 40
 MEANS, TAU, PENALTIES = [0.45, 0.9, 0.7, 0.2], [0.13, 0.05, 0.2, 0.11], [0.3, 0.6, 0.1, 0.9]
 
 
