@@ -172,6 +172,7 @@ def test_a_file_does_not_hide_another_module(there):
     assert sys.modules["tomllib"] is tomllib
 
 
+@pytest.mark.slow
 def test_resume_imports_the_files_of_the_run(there, capsys):
     """From another folder; a file that has moved is asked for, and edited code is refused."""
     assert run("--import", "code/mine.py") == 0

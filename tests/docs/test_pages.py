@@ -21,7 +21,7 @@ PAGES = [
     for page in sorted(DOCS.rglob("*.md"))
     if page.parent.name not in (*MADE, "verdicts") and page.relative_to(DOCS).as_posix() not in COPIED
 ]
-FAST = ("five-minutes", "questions", "changing-means", "groups", "welfare", "chances")
+FAST = {"five-minutes"}  # of the pages
 README = (ROOT / "README.md").read_text()
 STORED_AT_QUICK_SIZES = {"merit"}  # the others are verdicts of full reproductions
 EXAMPLES = [page for page in (ROOT / "README.md", *PAGES) if "```python" in page.read_text()]

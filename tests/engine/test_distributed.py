@@ -126,6 +126,7 @@ figures.draw_all = lambda results, folder: []
 """
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_does(there):
     (there / "config.toml").write_text(CONFIG.replace(SECOND, ""))
     before = LISTENS if Path("/proc/self/net/tcp").is_file() else ""

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from harness import DISTINCT, MERIT, TRANSFER, trajectory
 from jax import export
+from sweeps import every
 
 import jaxbandit as jb
 from jaxbandit.engine import rollout
@@ -62,7 +63,7 @@ def elsewhere(monkeypatch):
     jax.clear_caches()
 
 
-@pytest.mark.parametrize("kind", [k if k in FAST else pytest.param(k, marks=pytest.mark.slow) for k in DISTINCT])
+@pytest.mark.parametrize("kind", [*FAST, *every([kind for kind in DISTINCT if kind not in FAST], 3)])
 def test_others_play_as_a_cpu_does_and_ask_no_more_than_listed(kind, elsewhere):
     here = trajectory(problem(kind), kind, T, SEEDS)
     move, programs = elsewhere

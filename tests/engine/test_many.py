@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from harness import DISTINCT
 from jax import lax
+from sweeps import every
 
 import jaxbandit as jb
 from jaxbandit.engine import rollout
@@ -88,9 +89,9 @@ def test_points_of_a_grid_are_as_alone():
     assert_points("hard-threshold-ucb", FAIR, metrics=["regret", "unfairness"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(  # seeds as lanes, and a run a cell; of every second policy
-    ("kind", "seeds"), [*((kind, 20) for kind in NUMERIC[::2]), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)]
+@pytest.mark.parametrize(  # seeds as lanes, and a run a cell
+    ("kind", "seeds"),
+    every([*((kind, 20) for kind in NUMERIC), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)], 4),
 )
 def test_points_of_many_policies_are_as_alone(kind, seeds):
     problem = EVERYTHING
@@ -169,8 +170,7 @@ def test_a_grid_over_fractions_and_means_is_as_alone():
     assert_grid("fractions", [0.05, [0.1, 0.05, 0.2, 0.15]], FAIR, "fair-learn", 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), OVER_PROBLEMS)
+@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), every(OVER_PROBLEMS, 2))
 def test_a_grid_over_the_problem_is_as_alone(key, values, problem, kind, stacks):
     assert_grid(key, values, problem, kind, stacks)
 

@@ -68,6 +68,7 @@ def test_where_not_even_one_vector_of_runs_fits_it_is_said(monkeypatch, problem,
     assert refused.value.key == key
 
 
+@pytest.mark.slow
 def test_blocks_shrink_to_the_device_and_results_stay(monkeypatch):
     def simulate():
         return jb.simulate({**PROBLEM, "delay": {"kind": "fixed", "d": 20}}, "ucb1", horizon=100, seeds=100, record=5)

@@ -108,6 +108,7 @@ def test_every_trace_is_what_happened(kind, plays, delay):
     assert_consistent(results, problem_for(**problem))
 
 
+@pytest.mark.slow
 def test_blocks_and_added_seeds_change_nothing(tmp_path):
     problem, settings = problem_for(), {"horizon": 70, "key": 1, "trace": True, "runs": ["regret"], "record": 9}
     at_once = jb.simulate(problem, HARD, seeds=12, **settings)

@@ -9,10 +9,12 @@ import jax
 import pytest
 import xarray as xr
 from on_devices import CASES, simulate
+from sweeps import FULL, swept
 
 from jaxbandit.engine.batch import sharding, span_totals
 
 FAST = ["lanes"]
+SOME = ["cells", "late", "sums", "draws"]
 
 
 def on_eight(folder, names):
@@ -42,9 +44,8 @@ def test_eight_devices_give_what_one_does(tmp_path):
         assert_same(tmp_path, name)
 
 
-@pytest.mark.slow
-def test_eight_devices_give_what_one_does_throughout(tmp_path):
-    names = [name for name in CASES if name not in FAST]
+@pytest.mark.parametrize("names", swept([SOME, [name for name in CASES if name not in (*FAST, *SOME)]], [SOME]))
+def test_eight_devices_give_what_one_does_throughout(tmp_path, names):
     on_eight(tmp_path, names)
     for name in names:
         assert_same(tmp_path, name)
@@ -60,8 +61,8 @@ def test_any_size_of_blocks_gives_the_same(name, block):
     [
         pytest.param("draws", (16, 32, 48), marks=pytest.mark.slow),
         pytest.param("fair exposure", (16,), marks=pytest.mark.slow),
-        pytest.param("fair exposure", (32, 48), marks=pytest.mark.slow),
-        pytest.param("drawn rewards", (16, 32, 48), marks=pytest.mark.slow),
+        pytest.param("fair exposure", (32, 48), marks=FULL),
+        pytest.param("drawn rewards", (16, 32, 48), marks=FULL),
         pytest.param("families", (16,), marks=pytest.mark.slow),
     ],
 )

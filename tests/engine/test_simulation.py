@@ -50,6 +50,7 @@ class Undefined(jb.Index):
         return jnp.where(now.pulls > 9, jnp.nan, now.mean)
 
 
+@pytest.mark.slow
 def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
     def simulated():
         return jb.simulate(PROBLEM, "fair-learn", horizon=300, seeds=4, record=2).drop_attrs()
@@ -114,6 +115,7 @@ def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, s
     assert np.all(times == 1)
 
 
+@pytest.mark.slow
 def test_blocks_of_one_simulation_share_a_program():
     """Five instances in blocks of two: the last block has one, and compiles nothing."""
     tau = [[0.1, 0.05, 0.2, k / 100] for k in range(5)]

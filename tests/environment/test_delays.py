@@ -9,6 +9,7 @@ import pytest
 import tomli_w
 from harness import reference_run, trajectory
 from scipy import stats
+from sweeps import every
 
 import jaxbandit as jb
 from jaxbandit.core.prng import DELAY, Stream, run_keys
@@ -54,10 +55,10 @@ def test_selections_under_delay_are_those_of_the_reference(name, plays):
     assert_runs_are_those_of_the_reference("ucb1", name, plays, seeds=1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plays", [1, 2])
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("kind", ["ucb1", "thompson"])
+@pytest.mark.parametrize(
+    ("kind", "name", "plays"),
+    every([(kind, name, plays) for plays in (1, 2) for kind in ("ucb1", "thompson") for name in KINDS], 3),
+)
 def test_selections_under_any_delay_are_those_of_the_reference(kind, name, plays):
     assert_runs_are_those_of_the_reference(kind, name, plays)
 
@@ -85,9 +86,8 @@ def test_a_delay_of_0_is_no_delay():
     assert_runs_are_those_without_delay("hard-threshold-ucb", 1, [AT_ONCE["reward-dependent"]])
 
 
+@pytest.mark.parametrize(("kind", "plays"), [("hard-threshold-ucb", 2), ("f-ts", 1)])
 @pytest.mark.slow
-@pytest.mark.parametrize("plays", [1, 2])
-@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "f-ts"])
 def test_any_delay_of_0_and_no_loss_are_no_delay(kind, plays):
     assert_runs_are_those_without_delay(kind, plays, AT_ONCE.values())
 

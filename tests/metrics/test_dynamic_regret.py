@@ -84,6 +84,7 @@ def test_fair_chances_are_those_of_the_round():
         np.testing.assert_allclose(results[f"{name}_runs"].values[0, 0], sums, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_row_that_changes_nothing_changes_no_bit():
     constant = jb.Problem(CHANGES[0][1], fractions=FRACTIONS)
     changing = problem(means={"changes": [[1, CHANGES[0][1]], [50, CHANGES[0][1]]]})
@@ -109,6 +110,7 @@ def test_metrics_of_constant_means_are_refused(name):
     assert name not in jb.simulate(played, "ucb1", horizon=T, seeds=1)
 
 
+@pytest.mark.slow
 def test_a_simulator_plays_the_runs_of_a_simulation():
     played = problem(availability={"table": TABLE}, delay=LATE)
     results = jb.simulate(played, "sliding-window-ucb", horizon=T, seeds=SEEDS, trace=True, metrics=["regret"])

@@ -82,6 +82,7 @@ def test_it_counts_in_curves_tables_and_figures(tmp_path):
         assert figure.axes[0].get_ylabel() == "Gini coefficient (share)"
 
 
+@pytest.mark.slow
 def test_it_ends_a_simulation_and_is_tuned():
     gini()
     problem = jb.Problem([0.9, 0.5, 0.2], fractions=0.2, penalties=0.3)

@@ -121,6 +121,7 @@ def test_what_is_not_defined_is_refused(problem, given, message):
         jb.simulate(jb.Problem(**{"means": MEANS, **problem}), "ucb1", horizon=5, seeds=1, **given)
 
 
+@pytest.mark.slow
 def test_welfare_is_computed_when_it_is_named():
     results = jb.simulate(jb.Problem(MEANS, fractions=0.1), "ucb1", horizon=5, seeds=1)
     assert not {"nash_regret", "p_mean_regret", "price_of_fairness"} & set(results)

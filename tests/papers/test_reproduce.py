@@ -71,6 +71,7 @@ def tiny(calls):
     return Reproduction(paper, experiments, (both, one, log), (claim, missing), (finding,))
 
 
+@pytest.mark.slow
 def test_an_interrupted_reproduction_runs_only_what_is_missing(tmp_path, monkeypatch, capsys):
     calls = []
     monkeypatch.setitem(REPRODUCTIONS, "tiny", tiny(calls))

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from harness import PLAIN
+from sweeps import every
 
 import jaxbandit as jb
 
@@ -24,8 +25,7 @@ def final(kind, reward, seeds, horizon=T):
     return jb.simulate(jb.Problem(**LONG, reward=reward), kind, horizon=horizon, seeds=seeds, record=3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind not in RANDOMISED])
+@pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind not in RANDOMISED], 4))
 def test_constant_rewards_to_three_hundred_thousand_rounds(kind):
     horizon = 300_000
     single = final(kind, "constant", 1, horizon)
@@ -38,10 +38,9 @@ def test_constant_rewards_to_three_hundred_thousand_rounds(kind):
         assert abs(a - b) <= 1e-4 * max(scale, 1.0), (name, a, b)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "reward"),
-    [(kind, "bernoulli") for kind in PLAIN] + [(kind, GAUSSIAN) for kind in ("ucb1", "thompson", "hard-threshold-ucb")],
+    every([(k, GAUSSIAN) for k in ("ucb1", "thompson", "hard-threshold-ucb")] + [(k, "bernoulli") for k in PLAIN], 3),
     ids=str,
 )
 def test_random_rewards_to_many_rounds(kind, reward):

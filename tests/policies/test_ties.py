@@ -61,12 +61,17 @@ def law(keys, plays, rounds=3):
     ("kind", "keys", "plays"),
     [
         ("ucb1", ucb1, 1),
-        ("ucb1", ucb1, 2),
-        ("fair-learn", fair_learn, 1),
         ("fair-learn", fair_learn, 2),
-        ("ucb-pllp", ucb_pllp, 1),
-        ("ucb-pllp", ucb_pllp, 2),
-        ("fair-mmab", fair_mmab, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                ("ucb1", ucb1, 2),
+                ("fair-learn", fair_learn, 1),
+                ("ucb-pllp", ucb_pllp, 1),
+                ("ucb-pllp", ucb_pllp, 2),
+                ("fair-mmab", fair_mmab, 1),
+            ]
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
@@ -182,6 +187,7 @@ def test_an_order_that_helps_is_said(kind):
         jb.simulate(jb.Problem(falling, fractions=0.1), "fair-learn", horizon=10, seeds=2, metrics=["regret"])
 
 
+@pytest.mark.slow
 def test_a_tuning_warns_once_of_an_order_that_helps_and_advises_what_it_can_do():
     problem = jb.Problem([0.9, 0.5, 0.1], fractions=0.1, penalties=0.3)
     arguments = {"horizon": 20, "seeds": 8}
@@ -256,7 +262,9 @@ def test_a_select_that_does_not_use_the_tie_breaker_is_told(policies, ties, warn
     assert not warned or "now.best(score)" in about[0]
 
 
-@pytest.mark.parametrize(("plays", "available"), [(1, 1.0), (2, 1.0), (2, 0.5)])
+@pytest.mark.parametrize(
+    ("plays", "available"), [(1, 1.0), *(pytest.param(2, share, marks=pytest.mark.slow) for share in (1.0, 0.5))]
+)
 def test_best_selects_as_an_index_does(plays, available):
     class Least(jb.Index):
         initial_pass = False

@@ -54,6 +54,7 @@ def test_evolution_strategy_minimises_a_rotated_ellipsoid():
     assert values(search.mean[None])[0] < 1e-8
 
 
+@pytest.mark.slow
 def test_budgets_bind():
     """Some common values meet the budget; the one that minimises the objective does not."""
     task = draw_problem(3, quick=True)  # eta of lfg

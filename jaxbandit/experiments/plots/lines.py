@@ -263,7 +263,7 @@ def _name_best(axis: Axes, results: xr.Dataset, best: Mapping[int, str], looks: 
     """Write the best point of each group above a panel, in the group's colour, for up to three groups."""
     if len(best) > 3:
         return
-    for line, (position, group) in enumerate(reversed(best.items())):
+    for line, (position, group) in enumerate(reversed(list(best.items()))):
         point = caption(str(results.policy.values[position]).removeprefix(group).strip(" ()"))
         text = f"best {caption(group)}: {point}"
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -14,14 +14,12 @@ QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes
 SOFT = {"temperature": 0.07, "width": 0.4}
 NOISY = {"reward": {"kind": "gaussian", "sd": 0.2}}
 CASES = [
-    ("hard-threshold-ucb", "penalties", {**NOISY, "means": [[0.9, 0.8, 0.7, 0.4], [0.2, 0.5, 0.6, 0.1]]}),
-    *(
-        pytest.param(*case, marks=pytest.mark.slow, id=case[0])
-        for case in [
-            ("lfg", "eta", {"plays": 2, "availability": 0.7}),
-            ("ucb-v", "c", {"reward": "uniform"}),
-        ]
-    ),
+    pytest.param(*case, marks=pytest.mark.slow, id=case[0])
+    for case in [
+        ("hard-threshold-ucb", "penalties", {**NOISY, "means": [[0.9, 0.8, 0.7, 0.4], [0.2, 0.5, 0.6, 0.1]]}),
+        ("lfg", "eta", {"plays": 2, "availability": 0.7}),
+        ("ucb-v", "c", {"reward": "uniform"}),
+    ]
 ]
 VALUES = {"penalties": [0.3, 0.1, 0.4, 0.2], "eta": 1.5, "c": 0.6}
 
@@ -70,6 +68,7 @@ def test_runs_and_gradients_are_those_of_tuning_and_of_finite_differences(kind, 
     np.testing.assert_allclose(regret(problem, pulls).mean(axis=0), found, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_shares_approach_selections_and_the_temperature_may_be_traced(float64):
     problem = problem_for(plays=2, availability=0.6, **NOISY)
     hard = jb.Simulator(problem, "hard-threshold-ucb", horizon=T)

@@ -68,6 +68,7 @@ def test_totals_that_arrive_are_sums_of_rewards(reward):
     np.testing.assert_allclose(info.arrived.total.sum(axis=1), info.rewards[:, 0], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_instances_and_seeds_are_those_of_a_simulation():
     problem = jb.Problem([[0.9, 0.8, 0.1], [0.5, 0.6, 0.2]], fractions=[[0.1, 0.2, 0.3], ["1/7", "1/3", 0.1]])
     simulator = jb.Simulator(problem, "fair-learn", horizon=T)

@@ -174,6 +174,7 @@ def test_values_that_are_not_numbers_become_words():
     assert data["problem.reward"].values.tolist() == ["bernoulli", "betax2"]
 
 
+@pytest.mark.slow
 def test_plays_is_an_attribute_only_where_all_configurations_share_it():
     data = simulate({**PROBLEM, "plays": [1, 2]}, "ucb1")
     assert "plays" not in data.attrs

@@ -85,6 +85,7 @@ def test_no_label_is_cut_off(case):
         plt.close(figure)
 
 
+@pytest.mark.slow
 def test_no_label_is_cut_off_in_figures_of_simulations(simulated):
     for name, figure in jb.plots.figures(simulated):
         assert overhang(figure) < 0.01, name

@@ -30,13 +30,14 @@ def problem(groups, fractions=None, plays=1, **given):
     )  # fmt: skip
 
 
-QUICK = [("two groups", "some", 1), ("all arms", "none", 2)]  # in fast tests
+QUICK = [("lfg", "two groups", "some", 1), ("fair-learn", "all arms", "none", 2)]  # in fast tests
+MOST_SLOW = [pytest.param(kind, marks=[pytest.mark.slow] * (kind != "fair-learn")) for kind in BY_GROUPS]
 EVERY = list(itertools.product(BY_GROUPS, GROUPS, OF_ARMS, [1, 2, 3]))
 
 
 @pytest.mark.parametrize(
     ("kind", "groups", "fractions", "plays"),
-    [pytest.param(*case, marks=[pytest.mark.slow] * (case[1:] not in QUICK)) for case in EVERY],
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK)) for case in EVERY],
 )
 def test_selections_are_those_of_the_reference(kind, groups, fractions, plays):
     played = problem(groups, OF_ARMS[fractions], plays, delay=LATE if plays == 2 else "none")
@@ -48,7 +49,7 @@ def test_selections_are_those_of_the_reference(kind, groups, fractions, plays):
         assert mine == expected, next(t + 1 for t in range(T) if mine[t] != expected[t])
 
 
-@pytest.mark.parametrize("kind", BY_GROUPS)
+@pytest.mark.parametrize("kind", MOST_SLOW)
 def test_sleeping_arms(kind):
     table = [[1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 1, 0, 0, 1, 0]]
     played = problem("two groups", OF_ARMS["some"], 2, availability={"table": table})
@@ -57,7 +58,7 @@ def test_sleeping_arms(kind):
     assert mine == reference_run(played, BY_GROUPS[kind], T, 0)
 
 
-@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("plays", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_metrics_of_groups(plays):
     played = problem("all arms", plays=plays)
     names = ["group_unfairness", "group_max_deficit"]
@@ -80,6 +81,7 @@ def test_fair_learn_keeps_groups_within_their_plays():
     assert results.max_deficit_ever.max() <= 2
 
 
+@pytest.mark.slow
 def test_simulators_and_agents_know_groups():
     played = problem("two groups", OF_ARMS["some"])
     pulls = jb.simulate(played, list(BY_GROUPS), horizon=T, seeds=2, metrics=["group_unfairness"]).pulls.values
@@ -97,7 +99,7 @@ def test_simulators_and_agents_know_groups():
         mine = agent.observe(mine, arms, info.rewards)
 
 
-@pytest.mark.parametrize("kind", BY_GROUPS)
+@pytest.mark.parametrize("kind", MOST_SLOW)
 def test_groups_of_one_arm_are_arms(kind):
     """With one play; also in relaxed runs, which share the bonus of a group."""
     shares, rates = [0.1, 0.05, 0.2, 0.0, 0.11, 0.3], [0.313, 0.117, 0.211, 0.0, 0.419, 0.257]

@@ -155,6 +155,7 @@ def test_reserved_plays_are_a_whole_number_up_to_all(plays):
         jb.simulate(problem(), jb.policy("fair-mmab", J=plays), horizon=20, seeds=2)
 
 
+@pytest.mark.slow
 def test_reserved_plays_are_replaced_and_swept():
     world = problem()
     swept = jb.simulate(world, [jb.policy("fair-mmab", J=plays) for plays in (1, 2, 3)], horizon=200, seeds=4)

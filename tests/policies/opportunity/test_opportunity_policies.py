@@ -95,6 +95,7 @@ def test_with_a_high_transfer_cost_and_uniform_f_all_rounds_are_opportunities(ho
     assert (selected[:, :, always].sum(axis=0) >= horizon // 5).all()
 
 
+@pytest.mark.slow
 def test_phases_of_several_policies_stand_side_by_side():
     problem = jb.Problem(MEANS, penalties=COSTS, opportunity="uniform")
     results = jb.simulate(problem, ["constant-opportunity", "fairness-aware-etc", "ucb1"], horizon=60, seeds=2)

@@ -142,6 +142,7 @@ def test_gaussian_thompson_sampling():
     check("thompson", sd=1.2)
 
 
+@pytest.mark.slow
 def test_the_base_of_a_rule_and_a_black_box_may_be_any_index():
     check("fair-mmab", SEVERAL, base="kl-ucb", log_offset=1.0, a=2.0)
     check("constant-opportunity", black_box="ucb-v", exploration=0.3)

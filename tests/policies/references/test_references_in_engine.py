@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from harness import ONE_PLAY, PLAIN, assert_same
 from reference_beyond import CHANCES
+from sweeps import every
 
 import jaxbandit as jb
 
@@ -54,8 +55,7 @@ def test_gaussian_rewards(kind):
     assert_same(problem(kind, reward={"kind": "gaussian", "sd": 0.3}), kind, horizon=300)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("kind", every(PLAIN, 3))
 def test_constant_rewards_make_whole_runs_predictable(kind, float64):  # indices come within a rounding of float32
     horizon = 200 if kind in WHOLE_HISTORY else 2000
     assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=horizon)
@@ -80,8 +80,7 @@ def test_other_fractions_with_constant_rewards(kind, tau):
     assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=1000)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "fair-mmab"])
+@pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind != "fair-mmab"], 2))
 def test_random_instances(kind):
     for number in range(2):  # other numbers, the same program
         rng = np.random.default_rng(number)

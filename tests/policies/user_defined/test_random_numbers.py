@@ -86,6 +86,7 @@ def test_beta_numbers_lie_between_0_and_1():
         assert ((drawn >= 0) & (drawn <= 1)).all()
 
 
+@pytest.mark.slow
 def test_two_numbers_per_play_are_in_turn():
     """Rows i and n + i of `uniform(2 n)` belong to play i: they do not depend on the other plays."""
     both, arms = streams(arms=3).uniform(6), 3

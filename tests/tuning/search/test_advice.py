@@ -121,6 +121,7 @@ def test_values_that_the_policy_refuses():
 OLD_README = jb.Problem(means=[0.9, 0.8, 0.7], fractions=0.05, penalties=0.45)
 
 
+@pytest.mark.slow
 def test_the_budget_of_the_old_readme_does_not_bind():
     """Nothing is missed at any rate: the tuner says that the budget does not bind, and that the rates do not matter."""
     with pytest.warns(UserWarning, match="does not bind") as caught:
