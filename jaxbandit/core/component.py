@@ -209,11 +209,14 @@ class Component:
         return self.with_numbers(converted, key)
 
     def components(self) -> Iterator[Component]:
-        """The component, and the components in its fields."""
+        """The component, and the components in its fields, and in the fields of dataclasses among them."""
         yield self
-        for value in vars(self).values():
+        values = list(vars(self).values())
+        for value in values:
             if isinstance(value, Component):
                 yield from value.components()
+            elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+                values += vars(value).values()
 
     def numbers(self) -> dict[str, Any]:
         """The parameters that are given and are not static, by name: those that programs take as arrays."""

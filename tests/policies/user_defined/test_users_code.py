@@ -16,6 +16,7 @@ from jax import lax
 import jaxbandit as jb
 from jaxbandit.core.component import has_user_code
 from jaxbandit.engine import rollout
+from jaxbandit.engine.batch import package_code
 from jaxbandit.engine.host import fingerprint
 from jaxbandit.engine.plan import make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -134,11 +135,21 @@ def merit(factor):
     return "fcucb-d", {"means": MEANS, "merit": Own()}
 
 
+def opportunity(factor):
+    """Which the policy holds in a structure of its own."""
+
+    class Own(jb.Opportunity):
+        def value(self, mu):
+            return 0.1 * jnp.abs(factor) * mu
+
+    return jb.policy("self-regulated", lipschitz=1.0), {"means": MEANS, "penalties": 0.5, "opportunity": Own()}
+
+
 def base(factor):
     return jb.policy("fair-learn", base=closure(factor)[0]), {"means": MEANS, "fractions": 0.1}
 
 
-EDITS = (cell, parent, closure, constant, helper, reward, inner_delay, merit, base)
+EDITS = (cell, parent, closure, constant, helper, reward, inner_delay, merit, opportunity, base)
 
 
 @pytest.mark.parametrize("made", EDITS)
@@ -203,6 +214,23 @@ def test_edited_code_gives_new_results_without_a_new_class(edit):
     assert after != before == pulls_of(1.0)
 
 
+def test_an_edited_fairness_function_is_compiled_anew():
+    """The policy holds it in a structure of its own."""
+    share = 0.05
+
+    class Own(jb.Opportunity):
+        def value(self, mu):
+            return jnp.full_like(mu, share)
+
+    policy, problem = (
+        jb.policy("self-regulated", lipschitz=0.1),
+        {"means": MEANS, "penalties": 9.0, "opportunity": Own()},
+    )
+    before = pulls(policy, problem, horizon=2000)
+    share = 0.3
+    assert pulls(policy, problem, horizon=2000) != before
+
+
 def test_an_edited_merit_gives_new_fair_shares():
     factor = 1.0
 
@@ -254,6 +282,22 @@ def test_a_merit_function_inside_a_policy_is_users_code():
 
 
 @pytest.mark.slow
+def test_the_digest_of_the_packages_own_code_needs_no_tracing(monkeypatch):
+    known = digest("self-regulated", {"means": MEANS, "penalties": 0.5, "opportunity": "softmax"})
+    monkeypatch.setattr(rollout, "play", None)
+    again = digest("self-regulated", {"means": MEANS, "penalties": 0.5, "opportunity": "softmax"})
+    other = digest("self-regulated", {"means": MEANS, "penalties": 0.5, "opportunity": {"kind": "softmax", "c": 2.0}})
+    static = [digest("fcucb-d", {"means": MEANS, "merit": {"kind": "power", "exponent": e}}) for e in (2.0, 4.0)]
+    assert again == known != other
+    assert static[0] != static[1]
+
+
+def test_the_digest_follows_the_files_of_the_package(monkeypatch):
+    known = digest("ucb1")
+    monkeypatch.setattr(package_code, "source_digest", lambda: "edited")
+    assert digest("ucb1") != known
+
+
 def test_tuning_follows_edited_code():
     module = in_module("""
 def helper(now):
