@@ -223,7 +223,7 @@ def test_an_edited_fairness_function_is_compiled_anew():
             return jnp.full_like(mu, share)
 
     policy, problem = (
-        jb.policy("self-regulated", lipschitz=0.1),
+        jb.policy("self-regulated", lipschitz=0.01),
         {"means": MEANS, "penalties": 9.0, "opportunity": Own()},
     )
     before = pulls(policy, problem, horizon=2000)
