@@ -99,9 +99,10 @@ def test_a_run_writes_results_and_figures(done):
     assert lines[0].split()[:2] == ["policy", "penalized"]
     assert [line.split("  ")[0] for line in lines[2:6]] == LABELS
     assert lines[6].startswith("at T = 200: mean ± 95 % confidence over 5 runs")
-    assert any("million rounds per second on " in line for line in lines[7:])
+    assert lines[7].startswith("LFG: by penalized regret the best eta is the largest of the grid (100)")
+    assert "million rounds per second on " in lines[8]
     files = ", ".join(["results.nc", "table.csv", "results.html", *(f + s for f in FIGURES for s in suffixes)])
-    assert lines[8:] == [f"wrote {files} to {folder}/"]
+    assert lines[9:] == [f"wrote {files} to {folder}/"]
 
 
 def test_results_nc_is_what_the_interface_says(done):
