@@ -32,10 +32,10 @@ from benchmarks.report import RESULTS, save
 
 POLICIES = ("ucb1", "hard-threshold-ucb", "kl-ucb", "thompson", "fair-mmab")
 SWEEPS = {
-    "runs": [10**power for power in range(7)],
-    "arms": [2, 5, 10, 20, 50, 100, 200, 500, 1000],
+    "runs": [10**power for power in range(8)],
+    "arms": [2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
     "plays": [1, 2, 4, 8, 16],
-    "horizon": [100, 1000, 10_000, 100_000],
+    "horizon": [100, 1000, 10_000, 100_000, 1_000_000],
 }
 DEFAULT_RUNS, DEFAULT_ARMS = 4096, 10
 MANY_ARMS = 32  # the number of arms in the sweep over plays
@@ -65,6 +65,16 @@ class Speed(Size):
     device_peak_mib: float | None
 
 
+class Slope(TypedDict):
+    """How the time of a round of all runs grows along a sweep: as value ** `exponent` from `first` to `last`."""
+
+    kind: str
+    sweep: str
+    first: int
+    last: int
+    exponent: float
+
+
 class Point(Speed):
     """A measured point of a sweep."""
 
@@ -78,7 +88,7 @@ def main() -> None:
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), metavar="KIND")
     parser.add_argument("--sweeps", nargs="*", default=list(SWEEPS), choices=list(SWEEPS), metavar="SWEEP")
     parser.add_argument(
-        "--most", type=int, default=10**6, help="largest value of a sweep; the sweep over horizons ignores it"
+        "--most", type=int, default=10**7, help="largest value of a sweep; the sweep over horizons ignores it"
     )
     parser.add_argument(
         "--rounds", type=float, default=1e8, help="time per point, as a number of rounds of ucb1 with ten arms (about)"
@@ -91,6 +101,10 @@ def main() -> None:
         print(json.dumps(compile_times() if chosen.compile else measure(**json.loads(chosen.point))))
         return
     points = [point for sweep in chosen.sweeps for point in measure_sweep(sweep, chosen)]
+    slopes = [slope for sweep in chosen.sweeps for slope in slopes_of(sweep, points)]
+    print("\nexponents of time: a round of all runs takes a time that grows as value ** exponent")
+    for slope in slopes:
+        print("{kind:24}{sweep:>10} {first:>10,} to {last:>10,}: {exponent:5.2f}".format(**slope))
     compiled: dict[str, float] = json.loads(in_own_process("--compile"))
     print("\ncompile time, s")
     for label, seconds in compiled.items():
@@ -98,7 +112,11 @@ def main() -> None:
     quickstart = time_first_figure()
     print(f"\nseconds from process start to the first figure of {QUICKSTART.name}: ", end="")
     print(f"{quickstart['first_figure_seconds']:.1f}; to the end: {quickstart['seconds']:.1f}")
-    path = save({"points": points, "compile_seconds": compiled, "quickstart": quickstart}, chosen.out, "-scaling")
+    path = save(
+        {"points": points, "slopes": slopes, "compile_seconds": compiled, "quickstart": quickstart},
+        chosen.out,
+        "-scaling",
+    )
     draw(points, compiled, path.with_suffix(".png"))
     print(f"written: {path.name} and {path.with_suffix('.png').name}")
 
@@ -115,6 +133,26 @@ def measure_sweep(sweep: str, chosen: argparse.Namespace) -> list[Point]:
         cells = (f"{speed['million_rounds_per_second']:16.3f}{speed['peak_mib']:16.0f}" for speed in measured)
         print(f"{value:10}" + "".join(cells), flush=True)
     return points
+
+
+def slopes_of(sweep: str, points: list[Point]) -> list[Slope]:
+    """The exponent of each policy from the third largest value of a sweep to the largest.
+
+    More rounds do not change the time of one, so the exponent of a horizon should be 0; those of runs and arms 1.
+    """
+    found: list[Slope] = []
+    own = [point for point in points if point["sweep"] == sweep]
+    for kind in dict.fromkeys(point["kind"] for point in own):
+        times = [(point["value"], point["seconds"] / point["horizon"]) for point in own if point["kind"] == kind]
+        if len(times) < 2:
+            continue
+        (first, before), (last, after) = times[max(0, len(times) - 3)], times[-1]
+        if sweep == "horizon":  # the runs differ: time per run
+            runs = {point["value"]: point["runs"] for point in own if point["kind"] == kind}
+            before, after = before / runs[first], after / runs[last]
+        exponent = math.log(after / before) / math.log(last / first)
+        found.append({"kind": kind, "sweep": sweep, "first": first, "last": last, "exponent": exponent})
+    return found
 
 
 def size_of_point(kind: str, sweep: str, value: int, rounds: float) -> Size:

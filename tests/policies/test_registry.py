@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from harness import ALL, DISTINCT, ONE_PLAY, trajectory
+from sweeps import every
 
 import jaxbandit as jb
 from jaxbandit.environment.delays import Delay
@@ -34,8 +35,7 @@ def test_two_classes_are_two_structures():
         assert [other == one for other in structures] == [i == j for j in range(len(structures))]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", DISTINCT)
+@pytest.mark.parametrize("kind", every(DISTINCT, 3))
 def test_zero_delay_is_no_delay(kind):
     late = jb.Problem(PROBLEM.means.T[0], **NEEDED, delay="fixed")
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))

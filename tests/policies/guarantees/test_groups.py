@@ -9,6 +9,7 @@ import plain_metrics
 import pytest
 from harness import reference_run, trajectory
 from reference_beyond import BY_GROUPS
+from sweeps import every
 
 import jaxbandit as jb
 
@@ -37,7 +38,7 @@ EVERY = list(itertools.product(BY_GROUPS, GROUPS, OF_ARMS, [1, 2, 3]))
 
 @pytest.mark.parametrize(
     ("kind", "groups", "fractions", "plays"),
-    [pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK)) for case in EVERY],
+    [*QUICK, *every([case for case in EVERY if case not in QUICK], 3)],
 )
 def test_selections_are_those_of_the_reference(kind, groups, fractions, plays):
     played = problem(groups, OF_ARMS[fractions], plays, delay=LATE if plays == 2 else "none")

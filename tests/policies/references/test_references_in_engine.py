@@ -42,9 +42,9 @@ def test_the_engine_plays_as_the_reference(kind, changes):
     assert_same(problem(kind, **changes), kind, horizon=T)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PLAIN)
-@pytest.mark.parametrize("reward", ["bernoulli", "uniform"])
+@pytest.mark.parametrize(
+    ("kind", "reward"), every([(kind, reward) for kind in PLAIN for reward in ("bernoulli", "uniform")], 3)
+)
 def test_rewards_in_the_unit_interval(kind, reward):
     assert_same(problem(kind, reward=reward), kind, seeds=1, horizon=300)
 
@@ -61,8 +61,7 @@ def test_constant_rewards_make_whole_runs_predictable(kind, float64):  # indices
     assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=horizon)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("kind", every(PLAIN, 2))
 def test_sleeping_arms_late_feedback_and_two_plays(kind):
     plays = 1 if kind in ONE_PLAY else 2
     awake = 1.0 if kind == "min-probability" else AWAKE
