@@ -1,4 +1,4 @@
-"""The page of measured speeds, written from the newest results of each device in `benchmarks/results/`."""
+"""The page of measured speeds, written from the newest results of each processor in `benchmarks/results/`."""
 
 import json
 import re
@@ -18,7 +18,11 @@ def setup(app):
 def _write_page(app, config):
     docs = Path(app.srcdir)
     (docs / "reference" / "generated").mkdir(exist_ok=True)
-    newest = {NAME.fullmatch(file.name)[1]: file for file in _in_order(docs) if NAME.fullmatch(file.name)}
+    newest = {}
+    for file in _in_order(docs):
+        if NAME.fullmatch(file.name):
+            results = json.loads(file.read_text())
+            newest[results["device"], results["processor"]] = file, results
     lines = [
         "# Speed",
         "",
@@ -26,8 +30,8 @@ def _write_page(app, config):
         "agree on the mean number of selections of every arm. [Benchmarks](benchmarks.md) says how they are measured "
         "and what limits each policy.",
     ]
-    for file in newest.values():
-        lines += _section(json.loads(file.read_text()), file, docs)
+    for file, results in sorted(newest.values(), key=lambda found: found[0], reverse=True):
+        lines += _section(results, file, docs)
     text = "\n".join([*lines, ""])
     page = docs / "speed.md"
     if not page.exists() or page.read_text() != text:
@@ -45,9 +49,9 @@ def _section(results, file, docs):
     shown = [name for name in COLUMNS if any(name in row["million_rounds_per_second"] for row in results["rows"])]
     lines = [
         "",
-        f"## {results['device']}",
+        f"## {results['cores']} cores of {results['processor']}",
         "",
-        f"{results['date']}, {results['cores']} cores of {results['processor']}; jaxbandit {versions['jaxbandit']}, "
+        f"{results['date']}, {results['device']}; jaxbandit {versions['jaxbandit']}, "
         f"JAX {versions['jax']}, NumPy {versions['numpy']}, Numba {versions['numba']}. The best of "
         f"{results['repeats']} repeats, in turns. K arms, L plays per round.",
         "",

@@ -77,9 +77,10 @@ def one_per_stack(
     made = []
     for n in numbers:
         policy, problem = policies[n], problems[n]
-        which = id(problem), policy.wants_binary_feedback
+        binary = policy.wants_binary_feedback
+        which = id(problem), binary
         if which not in worlds:
-            worlds[which] = world_of(problem, policy.wants_binary_feedback, horizon, ties)
+            worlds[which] = world_of(problem, binary, horizon, ties)
         if id(problem) not in ground_truth:
             ground_truth[id(problem)] = ground_truth_of(problem, horizon)
         made.append(Stack((n,), policy, worlds[which], ground_truth[id(problem)], problem.instances, problem.arms))

@@ -230,6 +230,10 @@ def _draws(losses: np.ndarray) -> np.ndarray:
         losses = losses[:_MOST_SIMULATED]
     _, instances, seeds = losses.shape
     centred = (losses - losses.mean(axis=2, keepdims=True)).reshape(len(losses), -1)
-    weights = np.random.default_rng(0).standard_normal((_DRAWS, instances * seeds))  # the same for the same results
-    drawn: np.ndarray = weights @ centred.T / (instances * np.sqrt(seeds * (seeds - 1)))
+    centred /= instances * np.sqrt(seeds * (seeds - 1))
+    if centred.shape[1] > len(centred):  # by policies instead of runs, of which there may be a million
+        values, vectors = np.linalg.eigh(centred @ centred.T)
+        centred = vectors * np.sqrt(np.maximum(values, 0.0))
+    weights = np.random.default_rng(0).standard_normal((_DRAWS, centred.shape[1]))  # the same for the same results
+    drawn: np.ndarray = weights @ centred.T
     return drawn
