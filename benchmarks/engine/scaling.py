@@ -37,6 +37,7 @@ SWEEPS = {
     "plays": [1, 2, 4, 8, 16],
     "horizon": [100, 1000, 10_000, 100_000, 1_000_000],
 }
+MOST_SEEDS = 5_000_000  # more runs are those of several equal instances
 DEFAULT_RUNS, DEFAULT_ARMS = 4096, 10
 MANY_ARMS = 32  # the number of arms in the sweep over plays
 RELATIVE_COST = {"thompson": 20, "kl-ucb": 5}  # about the time of one of their rounds divided by that of ucb1
@@ -171,9 +172,12 @@ def size_of_point(kind: str, sweep: str, value: int, rounds: float) -> Size:
 def measure(kind: str, runs: int, arms: int, plays: int, horizon: int) -> Speed:
     """Measure speed and peak memory of one size; call it in a process that has done nothing else."""
     fractions = round(0.5 * plays / arms, 6)
-    problem = jb.Problem(np.linspace(0.9, 0.1, arms), plays=plays, fractions=fractions, penalties=0.45)
+    instances = -(-runs // MOST_SEEDS)
+    means = [np.linspace(0.9, 0.1, arms)] * instances
+    problem = jb.Problem(means, plays=plays, fractions=fractions, penalties=0.45)
     calls = [
-        jb.simulate(problem, kind, horizon=horizon, seeds=runs, key=key, record=2, metrics=["regret"]) for key in (0, 1)
+        jb.simulate(problem, kind, horizon=horizon, seeds=runs // instances, key=key, record=2, metrics=["regret"])
+        for key in (0, 1)
     ]
     seconds = min(results.attrs["run_seconds"] for results in calls)
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, in KiB elsewhere
