@@ -177,7 +177,7 @@ def _from_parts(parts: _Parts, shape: tuple[int, ...]) -> _DoubleDouble:
     """The sum of integer parts, each times 2 to its exponent."""
     result: _DoubleDouble = np.zeros(shape), np.zeros(shape)
     for exponent, part in sorted(parts.items(), reverse=True):
-        small = part.size > 0 and -_EXACT <= part.min() and part.max() <= _EXACT  # a float64 holds it
+        small = part.size > 0 and part.min() >= -_EXACT and part.max() <= _EXACT  # a float64 holds it
         for bits, half in [(0, part)] if small else [(32, part >> 32), (0, part & 0xFFFFFFFF)]:
             result = _add(result, (half * 2.0 ** (exponent + bits), 0.0))
     return result
