@@ -170,7 +170,7 @@ def test_a_grid_over_fractions_and_means_is_as_alone():
     assert_grid("fractions", [0.05, [0.1, 0.05, 0.2, 0.15]], FAIR, "fair-learn", 1)
 
 
-@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), every(OVER_PROBLEMS, 2))
+@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), every(OVER_PROBLEMS, 3))
 def test_a_grid_over_the_problem_is_as_alone(key, values, problem, kind, stacks):
     assert_grid(key, values, problem, kind, stacks)
 

@@ -10,6 +10,7 @@ import reference_merit
 from harness import MERIT, MERIT_ALIASES, PROPORTIONAL, plain_merit, reference_rounds, trajectory_and_sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeps import every
 
 import jaxbandit as jb
 from jaxbandit.environment.merit import Merit, Power, box_optimum, proportional_chances
@@ -92,9 +93,9 @@ def test_runs_with_delays_and_sleeping_arms_are_those_of_the_reference(kind, par
     assert_same(world, kind, 50 if kind in SLOW else 150, **parameters)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("late", [late for late in LATE if late != "geometric"])
-@pytest.mark.parametrize("kind", [*QUICK, *SLOW])
+@pytest.mark.parametrize(
+    ("kind", "late"), every([(kind, late) for late in LATE if late != "geometric" for kind in (*QUICK, *SLOW)], 3)
+)
 def test_runs_with_any_delay_are_those_of_the_reference(kind, late):
     assert_same(problem(delay=LATE[late]), kind, 70 if kind in SLOW else 250)
 

@@ -35,7 +35,7 @@ def test_two_classes_are_two_structures():
         assert [other == one for other in structures] == [i == j for j in range(len(structures))]
 
 
-@pytest.mark.parametrize("kind", every(DISTINCT, 3))
+@pytest.mark.parametrize("kind", every(DISTINCT, 4))
 def test_zero_delay_is_no_delay(kind):
     late = jb.Problem(PROBLEM.means.T[0], **NEEDED, delay="fixed")
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))

@@ -90,7 +90,9 @@ def test_folders_without_use_are_removed(no_settings):
 def test_a_run_keeps_its_programs_unless_told_not_to(tmp_path):
     """And a second run of the same adds none. No line of XLA about loaded programs is printed."""
     cache = tmp_path / "cache"
-    config = 'policies = ["ucb1"]\nproblem = { means = [0.9, 0.5] }\nsimulation = { horizon = 20, seeds = 3 }\n'
+    config = (
+        'policies = [{ kind = "ucb1" }]\nproblem = { means = [0.9, 0.5] }\nsimulation = { horizon = 20, seeds = 3 }\n'
+    )
     (tmp_path / "config.toml").write_text(config)
     settings = {name: value for name, value in os.environ.items() if name.upper() not in OF_THE_TESTS}
     settings |= {"XDG_CACHE_HOME": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}

@@ -11,6 +11,7 @@ from harness import trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import Script, play
+from sweeps import every
 
 import jaxbandit as jb
 
@@ -32,9 +33,7 @@ def problem(**changes):
     return jb.Problem(**{"means": MEANS, "fractions": TAU, "plays": 3, **changes})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plays", [3, 6])
-@pytest.mark.parametrize("kind", FAIR + TOP)
+@pytest.mark.parametrize(("kind", "plays"), every([(kind, plays) for kind in FAIR + TOP for plays in (3, 6)], 3))
 def test_selections_are_those_of_the_reference(kind, plays):
     assert_same(problem(plays=plays), kind, **weights(kind))
 
@@ -176,8 +175,7 @@ def test_c_regret_warns_where_it_grows_for_the_optimum():
         jb.simulate(problem(means=means, fractions=tau), "uniform-random", horizon=20, seeds=2, metrics=["c_regret"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FAIR + TOP)
+@pytest.mark.parametrize("kind", every(FAIR + TOP, 3))
 def test_thousands_of_arms(kind):
     rng = np.random.default_rng(0)
     world = jb.Problem(rng.uniform(size=5000), plays=50, fractions=0.005)
