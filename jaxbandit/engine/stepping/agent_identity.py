@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
+from jaxbandit.core.component import Component
 from jaxbandit.core.errors import short_repr
 from jaxbandit.core.input_values import to_python
 
@@ -14,9 +15,22 @@ _LENGTH = 60  # characters of a value in an error
 
 
 def identity(arguments: Mapping[str, object]) -> str:
-    """The arguments that make an agent, as JSON, the same in every process; those that are None are left out."""
-    given = {name: to_python(value) for name, value in arguments.items() if value is not None}
-    return json.dumps(given, default=lambda value: _ADDRESS.sub("", repr(value)))
+    """The arguments that make an agent, as JSON, the same in every process; those that are None are left out.
+
+    Tables are flat: `policy.eta` is the parameter `eta` of the policy.
+    """
+    return json.dumps(_flat(arguments), default=lambda value: _ADDRESS.sub("", repr(value)))
+
+
+def _flat(arguments: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in arguments.items():
+        part = value.as_table() if isinstance(value, Component) else value
+        if isinstance(part, Mapping):
+            found |= _flat(part, f"{prefix}{name}.")
+        elif part is not None:
+            found[f"{prefix}{name}"] = to_python(part)
+    return found
 
 
 def differences(held: str, own: str) -> str:

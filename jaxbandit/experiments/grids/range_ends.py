@@ -18,18 +18,18 @@ _FEWEST = 3  # values of a parameter that are a range
 
 
 def notes_on_families(results: xr.Dataset, metric: str | None) -> list[str]:
-    """`notes_on_ends` of the best point of each family that is a grid on one problem; none without a metric."""
+    """`notes_on_ends` of the best point of each family that is a grid on one problem; none without a metric's runs."""
     notes: list[str] = []
     for family in varying(results):
         positions = np.flatnonzero(results.family.values == family)
-        if metric is not None and not problem_keys(results, positions):
+        if metric is not None and f"{metric}_final" in results and not problem_keys(results, positions):
             best = int(ranked_positions(results, metric, positions)[0])
             notes += [f"{family}: {note}" for note in notes_on_ends(results, metric, best, positions)]
     return notes
 
 
 def notes_on_ends(results: xr.Dataset, metric: str, best: int, positions: np.ndarray) -> list[str]:
-    """Sentences about the parameters of which the best point has an end of the range that its grid covers.
+    """Sentences about the parameters of policies of which the best point has an end of the range that its grid covers.
 
     A parameter is named if the grid has at least three values of it, if its class allows values beyond this end, and if
     the best point is significantly better (95 %, run by run) than the one that differs from it in the next value alone.
@@ -44,7 +44,7 @@ def notes_on_ends(results: xr.Dataset, metric: str, best: int, positions: np.nda
     same = positions[results.family.values[positions] == family]
     names = varying(results).get(family, [])
     notes = []
-    for name in names:
+    for name in (one for one in names if one.startswith("policies.")):
         values = parameter_values(results[name].values[same])
         here = results[name].values[best].item()
         if len(values) < _FEWEST or isinstance(here, str) or here not in (values[0], values[-1]):

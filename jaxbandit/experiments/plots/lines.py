@@ -116,8 +116,9 @@ def curves(
     for axis, (name, label) in zip(axes, labels.items(), strict=True):
         shown = representatives(results, name)
         ranked = ranked or any(policy.role for policy in shown.values())
-        marked = marked or any(not shown[position].role for position in best_of_groups(results, name, shown))
-        _draw_panel(axis, results, name, shown, looks, content)
+        best = best_of_groups(results, name, shown)
+        marked = marked or any(not shown[position].role for position in best)
+        _draw_panel(axis, results, name, shown, best, looks, content)
         axis.set_ylabel(axis_label(label))
     legend(figure, axes[0], _note(results, content, ranked, marked), inner_labels(results))
     return figure
@@ -197,13 +198,13 @@ def _draw_panel(
     results: xr.Dataset,
     name: str,
     shown: Mapping[int, Representative],
+    best: Mapping[int, str],
     looks: Mapping[str, Look],
     content: _Content,
 ) -> None:
-    """Draw the curves of one metric."""
+    """Draw the curves of one metric; `best` is from `best_of_groups`."""
     part, rounds = results.isel(policy=list(shown)), results["round"].values
     labelled = representative_looks(results, shown, looks)
-    best = best_of_groups(results, name, shown)
     lines, bands = _quantiles(part, name, content.levels) if content.levels else _means(part, name, content.band)
     single = _runs(part, name)[:, : content.runs] if content.runs else np.empty((len(labelled), 0, len(rounds)))
     for number, (position, (label, look)) in enumerate(zip(shown, labelled, strict=True)):

@@ -91,10 +91,8 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     in_large = np.isin(np.arange(results.sizes["policy"]), np.concatenate([[], *(own for _, own in large)]))
     for name, positions in large:
         _draw_cloud(axis, results.isel(policy=positions), points.at(positions), name, looks, colour)
-    bars = False
     for family in dict.fromkeys(results.family.values[~in_large].tolist()):
         positions = np.flatnonzero((results.family.values == family) & ~in_large)
-        bars = True
         if len(varied.get(family, [])) > 1:
             part = results.isel(policy=positions)
             _draw_bars(axis, points.at(positions), looks[part.policy.values[-1]])
@@ -104,7 +102,7 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     axis.set_xlabel("unfairness (missed rounds)")
     axis.set_ylabel("expected reward, " + r"$\sum_k \mu_k N_k(T)$")
     axis.set_title(f"T = {int(results['round'][-1]):,}", loc="left")
-    legend(figure, axis, sample_note(results, "bars" if bars else ""))
+    legend(figure, axis, sample_note(results, "" if in_large.all() else "bars"))
     return figure
 
 
