@@ -10,7 +10,6 @@ from jax import Array
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
-from jaxbandit.core.xla.fusion import cond_update
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index
 from jaxbandit.policies.round_view import RoundView
@@ -63,21 +62,12 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     def update(self, state: Sweep, after: RoundView, selected: Array) -> Sweep:
         left = state.left & ~selected
         swept = ~jnp.any(left, axis=0, keepdims=True)
-        several = jnp.sum(state.active, axis=0, keepdims=True, dtype=jnp.int32) > 1
-        # Most rounds end no sweep, or one of a single arm: then there is nothing to compute
-        needed = jnp.any(swept & several)
-        active = cond_update(
-            needed, lambda active: jnp.where(swept, self._staying(active, after), active), state.active
-        )
-        return Sweep(active, jnp.where(swept, active, left))
-
-    def _staying(self, active: Array, after: RoundView) -> Array:
-        """The active arms that are not eliminated, bool `[K, *runs]`."""
         lower, upper = self.confidence_bounds(after)
-        lower = jnp.where(active, lower, -jnp.inf)
+        lower = jnp.where(state.active, lower, -jnp.inf)
         beaten = upper < jnp.max(lower, axis=0, keepdims=True)
-        stay: Array = active & (~beaten | best_arm(lower, active))  # the best stays, whatever the rounding
-        return stay
+        stay = state.active & (~beaten | best_arm(lower, state.active))  # the best stays, whatever the rounding
+        active = jnp.where(swept, stay, state.active)
+        return Sweep(active, jnp.where(swept, active, left))
 
     def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
         """The lower and the upper confidence bound of each mean, float `[K, *runs]`."""
