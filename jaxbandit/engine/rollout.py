@@ -17,10 +17,11 @@ from jax import Array, lax
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
-from jaxbandit.core.rationals import Quota
+from jaxbandit.core.rationals import Quota, reduce_in_order
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.reductions import larger
 from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.engine.rounds.feedback import (
     Sent,
@@ -297,11 +298,19 @@ def _no_deficits(world: World, shape: tuple[int, ...], dtype: Any) -> dict[str, 
 def _deficits_ever(before: dict[str, Array], after: RoundView) -> dict[str, Array]:
     """The largest deficits up to the end of a round."""
 
-    def most(name: str) -> Array:
-        owed = (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
-        return jnp.max(deficit(*owed), axis=0, keepdims=True)
+    def most(name: str, largest: Array) -> Array:
+        quota, counts = (
+            (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
+        )
 
-    return {name: jnp.maximum(largest, most(name)) for name, largest in before.items()}
+        def of_row(k: Array | int) -> Array:
+            row = functools.partial(lax.dynamic_index_in_dim, index=k, axis=0)
+            return deficit(jax.tree.map(row, quota), row(counts))
+
+        # Row by row, so that the deficits of all arms are not written down
+        return without_fusion(lambda: larger(largest, reduce_in_order(larger, of_row, len(counts))), counts)
+
+    return {name: most(name, largest) for name, largest in before.items()}
 
 
 def _row(quotas: Quota, place: Array) -> Quota:

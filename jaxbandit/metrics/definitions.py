@@ -16,7 +16,7 @@ from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import formulas
-from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span
+from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span, best_means
 from jaxbandit.metrics.optimal_allocations import optimal_utility
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS, WELFARE, number_refusal
 
@@ -201,10 +201,13 @@ def metric_inputs(
     best = None
     if opportunities is not None and penalties is not None and "utility_regret" in names:
         best = optimal_utility(means, opportunities, penalties, rounds)[..., None]
+    best_rewards, last_best = best_means(means, ground_truth.plays)
     arrays: dict[str, Any] = {  # NumPy's, which stand for JAX's until they are used
         "t": rounds.astype(np.float64).reshape(-1, 1, 1, 1),
         "means": means[..., None],
         "gaps": (means.max(axis=0) - means)[..., None],
+        "best_rewards": best_rewards[..., None],
+        "last_best": last_best[..., None],
         "penalties": None if penalties is None else penalties[..., None],
         "opportunities": None if opportunities is None else opportunities[..., None],
         "optimal_utility": best,

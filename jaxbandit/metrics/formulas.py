@@ -18,7 +18,8 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core.rationals import reduce_in_order, rounded_product, sum_in_order
+from jaxbandit.core.rationals import reduce_in_order, rounded_product
+from jaxbandit.core.xla.reductions import larger
 from jaxbandit.metrics.metric import MetricInputs
 from jaxbandit.metrics.optimal_allocations import optimal_loss
 
@@ -39,13 +40,17 @@ def _combine_arms(
     return combined
 
 
+def _positive(value: Array) -> Array:
+    """(x)+ of a number that is not NaN."""
+    return larger(value, jnp.zeros((), value.dtype))
+
+
 def regret(counts: Array, inputs: MetricInputs) -> Array:
     """t (sum of the L largest mu_k) - sum_k mu_k N_k (guarantees paper, eq. 2).
 
     The expected reward of always playing the L best arms, minus the expected reward of the arms that were played.
     """
-    best_rewards = sum_in_order(jnp.sort(inputs.means, axis=0)[::-1][: inputs.plays], axis=0)
-    return rounded_product(inputs.t[:, 0], best_rewards) - expected_reward(counts, inputs)
+    return rounded_product(inputs.t[:, 0], inputs.best_rewards) - expected_reward(counts, inputs)
 
 
 def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -65,7 +70,7 @@ def expected_reward(counts: Array, inputs: MetricInputs) -> Array:
 def total_penalty(counts: Array, inputs: MetricInputs) -> Array:
     """sum_k A_k (tau_k t - N_k)+: the penalties for missed rounds (penalties paper, eq. 3)."""
     return _combine_arms(
-        jnp.add, lambda count, arm: rounded_product(arm.penalties, arm.deficit(count).clip(0.0)), counts, inputs
+        jnp.add, lambda count, arm: rounded_product(arm.penalties, _positive(arm.deficit(count))), counts, inputs
     )
 
 
@@ -97,12 +102,13 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
     mu_(L) is the L-th largest mean. Rounds in which a better arm was not played count, and so do rounds in which a
     worse arm was played beyond its quota.
     """
-    last = jnp.sort(inputs.means, axis=0)[-inputs.plays]
 
     def term(count: Array, arm: MetricInputs) -> Array:
         assert arm.quota is not None
-        missed = rounded_product((arm.means - last).clip(0.0), arm.t - count)
-        return missed + rounded_product((last - arm.means).clip(0.0), count - arm.quota.floor)
+        lead = arm.means - inputs.last_best
+        better = lead > 0  # one of the two terms is 0: which one, is the same for all runs of an instance
+        sign, rounds = jnp.where(better, -1.0, 1.0), jnp.where(better, arm.t, -arm.quota.floor)
+        return rounded_product(jnp.abs(lead), sign * count + rounds)
 
     return _combine_arms(jnp.add, term, counts, inputs)
 
@@ -112,7 +118,7 @@ def unfairness(counts: Array, inputs: MetricInputs) -> Array:
 
     The number of selections that all arms together lack to their quotas.
     """
-    return _combine_arms(jnp.add, lambda count, arm: arm.deficit(count).clip(0.0), counts, inputs)
+    return _combine_arms(jnp.add, lambda count, arm: _positive(arm.deficit(count)), counts, inputs)
 
 
 def max_deficit(counts: Array, inputs: MetricInputs) -> Array:
@@ -122,7 +128,7 @@ def max_deficit(counts: Array, inputs: MetricInputs) -> Array:
     quotas. The dataset also has `max_deficit_ever`, one number per run: the largest `max_deficit` in rounds 1 to T,
     whether they are recorded or not.
     """
-    return _combine_arms(jnp.maximum, lambda count, arm: arm.deficit(count), counts, inputs)
+    return _combine_arms(larger, lambda count, arm: arm.deficit(count), counts, inputs)
 
 
 def group_unfairness(counts: Array, inputs: MetricInputs) -> Array:
@@ -131,7 +137,7 @@ def group_unfairness(counts: Array, inputs: MetricInputs) -> Array:
     The number of selections that all groups together lack to their quotas.
     """
     deficits = _group_deficits(counts, inputs)
-    return functools.reduce(jnp.add, [deficit.clip(0.0) for deficit in deficits])
+    return functools.reduce(jnp.add, map(_positive, deficits))
 
 
 def group_max_deficit(counts: Array, inputs: MetricInputs) -> Array:
@@ -140,7 +146,7 @@ def group_max_deficit(counts: Array, inputs: MetricInputs) -> Array:
     The number of selections that the group furthest behind lacks to its quota; negative if all groups are ahead of
     their quotas. The dataset also has `group_max_deficit_ever`, one number per run: its largest value in rounds 1 to T.
     """
-    return functools.reduce(jnp.maximum, _group_deficits(counts, inputs))
+    return functools.reduce(larger, _group_deficits(counts, inputs))
 
 
 def _group_deficits(counts: Array, inputs: MetricInputs) -> list[Array]:
@@ -194,6 +200,6 @@ def _transfer_costs(counts: Array, inputs: MetricInputs) -> Array:
     """sum_k A_k (t f(mu)_k - N_k)+: the cost of the opportunities that were withheld."""
 
     def term(count: Array, arm: MetricInputs) -> Array:
-        return rounded_product(arm.penalties, (rounded_product(arm.t, arm.opportunities) - count).clip(0.0))
+        return rounded_product(arm.penalties, _positive(rounded_product(arm.t, arm.opportunities) - count))
 
     return _combine_arms(jnp.add, term, counts, inputs)

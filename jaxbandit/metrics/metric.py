@@ -9,12 +9,13 @@ from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core import contracts
 from jaxbandit.core.component import is_user_defined
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.rationals import Quota
+from jaxbandit.core.rationals import Quota, sum_in_order
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.problem import Problem
 
@@ -46,6 +47,8 @@ class MetricInputs:
         t: the recorded rounds, `[R, 1, 1, 1]`.
         means: mu_k, `[K, C, 1]`.
         gaps: max_j mu_j - mu_k, `[K, C, 1]`.
+        best_rewards: the sum of the L largest mu_k, `[1, C, 1]`.
+        last_best: mu_(L), the L-th largest mu_k, `[1, C, 1]`.
         quota: tau_k t as a `Quota` (its floor and its fraction), arrays `[R, K, C or 1, 1]`; None without fractions.
         group_quota: phi_g L t as a `Quota`, arrays `[R, G, C or 1, 1]`; None without groups that are guaranteed plays.
         penalties: A_k, `[K, C or 1, 1]`; None without penalties.
@@ -64,6 +67,8 @@ class MetricInputs:
     t: Array
     means: Array
     gaps: Array
+    best_rewards: Array
+    last_best: Array
     quota: Quota | None
     group_quota: Quota | None
     penalties: Array | None
@@ -91,7 +96,9 @@ class MetricInputs:
 
     def with_means(self, means: Array) -> MetricInputs:
         """The inputs with other means, `[K, C, 1]`."""
-        return dataclasses.replace(self, means=means, gaps=jnp.max(means, axis=0, keepdims=True) - means)
+        best, last = best_means(means, self.plays)
+        gaps = jnp.max(means, axis=0, keepdims=True) - means
+        return dataclasses.replace(self, means=means, gaps=gaps, best_rewards=best, last_best=last)
 
     def of_span(self) -> MetricInputs:
         """The inputs of the rounds since the stop before alone, of one recorded round."""
@@ -120,6 +127,12 @@ class MetricInputs:
         assert self.quota is not None
         deficit: Array = (self.quota.floor - counts) + self.quota.fraction
         return deficit
+
+
+def best_means(means: Any, plays: int) -> tuple[Any, Any]:
+    """The sum of the L largest means, and the L-th largest one: `[1, ...]`, from NumPy or JAX arrays `[K, ...]`."""
+    best = (np if isinstance(means, np.ndarray) else jnp).sort(means, axis=0)[::-1][:plays]
+    return sum_in_order(best, axis=0)[None], best[-1:]
 
 
 @struct

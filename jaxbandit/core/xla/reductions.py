@@ -125,6 +125,11 @@ def later_larger(a: Row, b: Row) -> Row:
     return jnp.where(later, b[0], a[0]), jnp.where(later, b[1], a[1])
 
 
+def larger(a: Array, b: Array) -> Array:
+    """The larger of two numbers that are not NaN: one instruction, where `jnp.maximum`, which keeps NaN, takes four."""
+    return jnp.where(a > b, a, b)
+
+
 def _elementwise(combine: ClosedJaxpr, axes: int) -> Combine:
     """A combination of scalars as a combination of arrays with `axes` axes."""
     function: Any = as_function(combine)
