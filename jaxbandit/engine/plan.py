@@ -14,19 +14,25 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.core.errors import InputError, warn
+from jaxbandit.core.xla import compat
+from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine.advice import arm_order, faults, tie_use
 from jaxbandit.engine.batch import memory, sharding, traced_programs
 from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size
+from jaxbandit.engine.batch.recorder import Recorder
 from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.stopping import StoppingRule, stopping_rule
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions, exact_range
 from jaxbandit.metrics.block_statistics import ResultShape
+from jaxbandit.metrics.metric import METRICS, is_users
+from jaxbandit.metrics.moments import NARROW
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Policy
 
 _MOST_BLOCKS = 10**6
+_IN_ROUNDS = 1 << 23  # runs times recorded rounds from which faster recording pays for longer compilation (measured)
 _PULLS_MEAN = 64 << 20  # bytes of `pulls_mean` and its standard error that a dataset has by default
 
 
@@ -104,6 +110,30 @@ class Plan:
             stack.world.plays,
             self.settings.p_mean if "p_mean_regret" in self.metrics else None,
         )
+
+    def recorder(self, stack: Stack, block: Block, result_shape: ResultShape | None = None) -> Recorder:
+        """A recorder of a block of a stack. `result_shape` is that of the stack by default."""
+        shape = self.result_shape(stack) if result_shape is None else result_shape
+        narrow = self._narrow(stack) if self._records_in_rounds(stack, block) else None
+        return Recorder(stack, shape, block, self.shards, self.labels(stack), self.settings.horizon, narrow)
+
+    def _records_in_rounds(self, stack: Stack, block: Block) -> bool:
+        """Whether the program of the rounds computes what is recorded, which decides times, not results."""
+        return (
+            stack.rows * self.settings.seeds * len(self.rounds) >= _IN_ROUNDS
+            and jax.default_backend() == "cpu"
+            and compat.kernels_work()
+            and self.mesh is None
+            and stack.ground_truth.path is None
+            and not self.settings.trace
+            and block.wide >= LANES
+            and not any(is_users(METRICS[name]) for name in self.metrics)
+        )
+
+    def _narrow(self, stack: Stack) -> bool:
+        """Whether all metrics of a stack are certainly below `moments.NARROW` in magnitude."""
+        most = exact_range.largest_metric(stack.ground_truth, self.settings.horizon)
+        return most < NARROW and "reward" not in definitions.required_sums(self.metrics)
 
     @property
     def pulls_mean(self) -> bool:

@@ -6,9 +6,10 @@ A round is `play`: the policy selects (`observe`, `choose`), rewards and delays 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +79,40 @@ class State:
     miscounted: Array | None
     misdelayed: Array | None
     trace: Trace | None
+
+
+@struct
+class AtStops:
+    """What is known of all runs at some stops.
+
+    Attributes:
+        counts: N_k at each stop, int32 `[R, K, *runs]`.
+        sums: the `State.sums` there, by name, float `[R, *runs]`.
+    """
+
+    counts: Array
+    sums: dict[str, Array]
+
+
+class Recording(Protocol):
+    """What is computed at stops instead, such as `jaxbandit.engine.batch.recording.Recording`, a pytree.
+
+    Attributes:
+        stops: the number of stops, int32; those after them are not played.
+        x64: whether 64-bit types are enabled in the rounds.
+    """
+
+    stops: Array
+    x64: bool
+
+    def empty(self, shape: tuple[int, ...]) -> Any:
+        """The result before the first stop, for counts of `shape`."""
+
+    def at_stop(self, place: Array, state: State, result: Any) -> Any:
+        """The result with the stop at a place among all stops."""
+
+    def without_lanes(self, count: Array) -> Recording:
+        """The recording in which the first lanes do not count."""
 
 
 @struct
@@ -339,8 +374,9 @@ def play_on(
     horizon: Array,
     first: Array,
     stops: Array,
+    recording: Recording | None,
     state: State,
-) -> tuple[State, Array, dict[str, Array], Array]:
+) -> tuple[State, Any, Array]:
     """Play from the end of round `first` to the end of each of `stops`; `advance` is the compiled form.
 
     One program serves every horizon and every choice of recorded rounds: only shapes are compiled in.
@@ -355,28 +391,53 @@ def play_on(
         first: the last round played, int32 scalar.
         stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`. The means of the world must be the
             same in all rounds after one stop up to the next.
+        recording: what to compute at each stop; None to return the counts there.
         state: the state at the end of round `first`; donated.
 
     Returns:
-        The state at the end of round `stops[-1]`; N_k at each stop, int32 `[R, K, *runs]`; the sums asked for there, by
-        name, float `[R, *runs]`; and what went wrong in any run so far, `FAULTS`, int32, 0 where nothing did.
+        The state at the end of round `stops[-1]`; `AtStops`, or what the recording came to; and what went wrong in any
+        run so far, `FAULTS`, int32, 0 where nothing did.
     """
 
-    def chunk(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], tuple[Array, dict[str, Array]]]:
-        before, state = carry
+    def rounds_to(stop: Array, before: Array, state: State) -> State:
         now = world.in_round(stop)
 
         def one_round(before: Array, state: State) -> State:
             quota_before = quota_now = None
             if quotas is not None:
                 quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
-            return play(policy, now, state, before + 1, horizon, quota_before, quota_now, key)[0]
+            with contextlib.nullcontext() if recording is None else jax.enable_x64(recording.x64):
+                return play(policy, now, state, before + 1, horizon, quota_before, quota_now, key)[0]
 
-        state = lax.fori_loop(before, stop, one_round, state)
-        return (stop, state), (state.pulls, {name: total.value[0] for name, total in state.sums.items()})
+        played: State = lax.fori_loop(before, stop, one_round, state)
+        return played
 
-    (_, state), (pulls, recorded) = lax.scan(chunk, (first, state), stops)
-    return state, pulls, recorded, _faults(state, world, stops[-1])
+    def to_counts(carry: tuple[Array, State], stop: Array) -> tuple[tuple[Array, State], AtStops]:
+        state = rounds_to(stop, *carry)
+        return (stop, state), AtStops(state.pulls, {name: total.value[0] for name, total in state.sums.items()})
+
+    def to_recorded(place: Array, carry: tuple[Array, State, Any]) -> tuple[Array, State, Any]:
+        assert recording is not None
+        before, state, found = carry
+        stop = lax.dynamic_index_in_dim(stops, place, keepdims=False)
+        state = rounds_to(stop, before, state)
+        return stop, state, recording.at_stop(place, state, found)
+
+    if recording is None:
+        (_, state), found = lax.scan(to_counts, (first, state), stops)
+    else:
+        carry = first, state, recording.empty(state.pulls.shape)
+        _, state, found = lax.fori_loop(jnp.int32(0), recording.stops, to_recorded, carry)
+    return state, found, _faults(state, world, stops[-1])
+
+
+def nothing_at_stops(recording: Recording | None, stops: Array, state: State) -> Any:
+    """What `play_on` returns of its stops, before it has come to any."""
+    if recording is not None:
+        return recording.empty(state.pulls.shape)
+    values = {name: total.value for name, total in state.sums.items()}
+    sums = jax.tree.map(lambda value: jnp.zeros((len(stops), *value.shape[1:]), value.dtype), values)
+    return AtStops(jnp.zeros((len(stops), *state.pulls.shape), state.pulls.dtype), sums)
 
 
 # The faults that `play_on` reports: plays missed although arms were available (a score that is NaN selects no arm); the
@@ -395,7 +456,7 @@ def _faults(state: State, world: World, t: Array) -> Array:
 
 def as_one_kernel() -> Any:
     """`play_on` in tiles, as one kernel where the device allows it."""
-    return cpu_kernel.as_one_kernel(gpu_kernel.where_wanted(in_tiles(play_on, len(FAULTS))))
+    return cpu_kernel.as_one_kernel(gpu_kernel.where_wanted(in_tiles(play_on, nothing_at_stops, len(FAULTS))))
 
 
 @functools.cache
@@ -404,6 +465,6 @@ def compiled() -> Any:
     return cpu_kernel.compiled(as_one_kernel(), donate_argnames=("state",))
 
 
-def advance(*arguments: Any) -> tuple[State, Array, dict[str, Array], Array]:
+def advance(*arguments: Any) -> tuple[State, Any, Array]:
     """`play_on`, compiled."""
     return compiled()(*arguments)

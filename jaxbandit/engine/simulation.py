@@ -21,7 +21,6 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.engine.advice import faults
 from jaxbandit.engine.batch.blocks import Size
 from jaxbandit.engine.batch.chunks import chunks_of, failure
-from jaxbandit.engine.batch.recorder import Recorder
 from jaxbandit.engine.host import distributed, fingerprint
 from jaxbandit.engine.host.checkpoint import Checkpoint
 from jaxbandit.engine.host.compilation import compile_programs
@@ -210,8 +209,10 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
         ReturnedError, FloatingPointError: as `run`.
     """
     stack, block, before = plan.stacks[task.stack], task.block, 0
-    recorder = Recorder(stack, plan.result_shape(stack), block, plan.shards, plan.labels(stack))
-    for chunk in chunks_of(stack, block, plan.rounds, plan.settings, plan.metrics, plan.mesh):
+    recorder = plan.recorder(stack, block)
+    for chunk in chunks_of(
+        stack, block, plan.rounds, plan.settings, plan.metrics, plan.mesh, recorder.recording
+    ):
         if workers.stopped.is_set():
             return None
         if any(chunk.faults.values()):

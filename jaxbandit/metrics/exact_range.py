@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.moments import LARGEST
 
@@ -23,7 +24,7 @@ def check_exact_range(problem: Problem, horizon: int, drawn_rewards: bool) -> No
     Raises:
         InputError: naming the key of the problem.
     """
-    terms = 4 * horizon * problem.plays
+    terms = _terms(horizon, problem.plays)
     for name in ("means", "penalties"):
         values: Any = problem.extreme_means() if name == "means" else getattr(problem, name)
         if values is not None:
@@ -35,6 +36,18 @@ def check_exact_range(problem: Problem, horizon: int, drawn_rewards: bool) -> No
     if 0 < largest_reward < np.inf:
         key = f"problem.reward.{name}" if name else "problem.reward"
         _check_scale(key, scale, most * (scale / largest_reward), horizon)
+
+
+def largest_metric(ground_truth: GroundTruth, horizon: int) -> float:
+    """A number that no metric without drawn rewards exceeds in magnitude in T rounds."""
+    numbers: Any = (ground_truth.means, ground_truth.penalties)
+    largest = max(1.0, *(float(np.abs(part).max()) for part in numbers if part is not None))
+    return _terms(horizon, ground_truth.plays) * largest
+
+
+def _terms(horizon: int, plays: int) -> int:
+    """The most terms of one round's size that a metric adds up."""
+    return 4 * horizon * plays
 
 
 def _check_scale(key: str, largest: float, most: float, horizon: int) -> None:

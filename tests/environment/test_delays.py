@@ -142,7 +142,7 @@ def received_by(world, horizon, runs):
     keys = tuple(jnp.asarray(word) for word in run_keys(0, cells[:, None], lanes))
     state = rollout.start(placed, place, (world.arms, 1, runs), False)
     zero, last = jnp.asarray(0, jnp.int32), jnp.asarray(horizon, jnp.int32)
-    state = rollout.advance(placed, place, keys, None, zero, last, zero, last[None], state)[0]
+    state = rollout.advance(placed, place, keys, None, zero, last, zero, last[None], None, state)[0]
     return np.asarray(state.received)[:, 0]
 
 

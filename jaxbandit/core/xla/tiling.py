@@ -23,17 +23,19 @@ _TILE_BYTES = 40 << 10  # bytes of a tile's state, where most policies are faste
 _LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
 
 
-def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
+def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: int) -> Callable[..., Any]:
     """`rollout.play_on`, which on CPU plays the tiles of a block one after the other.
 
     Args:
         play_on: that function.
+        nothing: a function of its arguments `recording`, `stops` and `state` that returns what it has at the stops, of
+            no round. Results without an axis of runs are added over the tiles.
         faults: how many fault numbers it returns; the result has the largest over all tiles.
     """
 
     @functools.wraps(play_on)
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
-        *numbers, stops, state = rounds
+        *numbers, stops, recording, state = rounds
         cells, lanes = state.pulls.shape[-2:]
         axis, width = tile_size(cells, lanes, _bytes_per_run(state))
         size = (cells, lanes)[axis]
@@ -52,16 +54,19 @@ def in_tiles(play_on: Callable[..., Any], faults: int) -> Callable[..., Any]:
                     return of_tile
                 return lax.dynamic_update_slice_in_dim(of_block, of_tile, i * width, axis)
 
-            arguments = jax.tree.map(cut, (policy, world, key, quotas))
-            *results, faults = play_on(*arguments, *numbers, stops, jax.tree.map(cut, state))
-            *before, most = block
-            return *jax.tree.map(put, tuple(before), tuple(results)), jnp.maximum(most, faults)
+            def joined(of_block: Array, of_tile: Array) -> Array:
+                return put(of_block, of_tile) if has_run_axis(of_block, axis, size) else of_block + of_tile
 
-        counts = jnp.zeros((len(stops), *state.pulls.shape), state.pulls.dtype)
-        values = {name: total.value for name, total in state.sums.items()}
-        sums = jax.tree.map(lambda value: jnp.zeros((len(stops), *value.shape[1:]), value.dtype), values)
+            own, *arguments = jax.tree.map(cut, (recording, policy, world, key, quotas))
+            if own is not None and axis == -1:
+                own = own.without_lanes(jnp.maximum(i * width - (size - width), 0))
+            before, at_stops, most = block
+            after, found, faults = play_on(*arguments, *numbers, stops, own, jax.tree.map(cut, before))
+            return jax.tree.map(put, before, after), jax.tree.map(joined, at_stops, found), jnp.maximum(most, faults)
+
         # The last tile overlaps the one before it, to have the same width; runs that are played twice are equal.
-        return lax.fori_loop(0, -(-size // width), play_tile, (state, counts, sums, jnp.zeros(faults, jnp.int32)))
+        block = state, nothing(recording, stops, state), jnp.zeros(faults, jnp.int32)
+        return lax.fori_loop(0, -(-size // width), play_tile, block)
 
     return play
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -12,7 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.sharding import Mesh
 
 from jaxbandit.core import prng
@@ -22,7 +22,8 @@ from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import sharding
-from jaxbandit.engine.batch.blocks import STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
+from jaxbandit.engine.batch.blocks import RECORDED, STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
+from jaxbandit.engine.batch.recording import Recording, Tally
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.engine.settings import SimulationSettings
@@ -39,13 +40,13 @@ class Chunk:
         before: the last round of the chunk before; 0 for the first chunk.
         last: the last round played.
         rounds: the recorded rounds among them, int64.
-        stops: these and the last rounds before means change, padded with `last` to `STOPS` places, int64 `[STOPS]`.
+        stops: these and the last rounds before means change, padded with `last` to R places, int64 `[R]`.
         count: the number of stops before the padding.
-        places: the place of each recorded round among the stops, padded with the last one, int32 `[STOPS]`.
-        counts: N_k at the stops, int32 `[STOPS, K, cells, lanes]`, on the device.
-        sums: the sums that metrics need beside the counts, by name, float `[STOPS, cells, lanes]`, on the device.
-        quota: tau_k t of the arms and phi_g L t of the groups at the stops, arrays `[STOPS, n, the block's rows or 1]`;
-            None where nothing is guaranteed.
+        places: the place of each recorded round among the stops, padded with the last one, int32 `[R]`.
+        at_stops: N_k and the sums that metrics need beside the counts, on the device; None where there is a tally.
+        tally: what the program of the rounds computed at the stops, on the device; None where it did not.
+        quota: tau_k t of the arms and phi_g L t of the groups at the stops, arrays `[R, n, the block's rows or 1]`; None
+            where nothing is guaranteed.
         faults: the largest fault of any run, by name of `rollout.FAULTS`; 0 for none.
         state: the state at the end of round `last`. The next chunk reuses its memory, so only the state of the last
             chunk may be read. None for a chunk that was not played.
@@ -57,8 +58,8 @@ class Chunk:
     stops: np.ndarray
     count: int
     places: np.ndarray
-    counts: Array
-    sums: dict[str, Array]
+    at_stops: rollout.AtStops | None
+    tally: Tally | None
     quota: Quota | None
     faults: dict[str, int]
     state: rollout.State | None
@@ -76,16 +77,22 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
         name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float))
         for name in definitions.required_sums(names)
     }
-    counts, sums = sharding.spread((counts, sums), block, over)
+    at_stops = sharding.spread(rollout.AtStops(counts, sums), block, over)
     guarantees, quota = stack.ground_truth.guarantees, None
     if guarantees is not None:
         rows = QuotaTable(instance_columns(guarantees, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Chunk(0, 0, stops[:1], stops, 1, np.zeros(STOPS, np.int32), counts, sums, quota, {}, None)
+    return Chunk(0, 0, stops[:1], stops, 1, np.zeros(STOPS, np.int32), at_stops, None, quota, {}, None)
 
 
 def chunks_of(
-    stack: Stack, block: Block, rounds: np.ndarray, settings: SimulationSettings, names: list[str], over: Mesh | None
+    stack: Stack,
+    block: Block,
+    rounds: np.ndarray,
+    settings: SimulationSettings,
+    names: list[str],
+    over: Mesh | None,
+    recording: Callable[[np.ndarray, int, Quota | None], Recording] | None = None,
 ) -> Iterator[Chunk]:
     """Play a block to the end of the last of `rounds`, chunk by chunk.
 
@@ -96,6 +103,8 @@ def chunks_of(
         settings: with the horizon, the key, and whether to keep a trace.
         names: the names of the metrics.
         over: the devices that the block is spread over; None for one device.
+        recording: what the program of the rounds computes, given the stops of a chunk, how many of them are recorded,
+            and the quotas there; None to return the counts at the stops. Only where means do not change.
     """
     cells, lanes = block.cells(), block.lanes()
     policy, world = on_device((stack.policy, stack.world), cells)
@@ -116,28 +125,36 @@ def chunks_of(
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
     kernel = gpu_kernel.works(settings.gpu_kernel)
+    at_most = STOPS if recording is None else RECORDED
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(every):
-        some = every[index : index + STOPS]
+        some = every[index : index + at_most]
         some = some[some <= first + most]
         last = int(some[-1]) if len(some) else min(first + most, int(every[index]))
-        stops = np.concatenate([some, np.full(STOPS - len(some), last)])
+        stops = np.concatenate([some, np.full(at_most - len(some), last)])
         if last > origin + most:
             origin = first
             quota, device_quota = quotas(first)
         numbers = np.int32(origin), np.int32(settings.horizon), np.int32(first), stops.astype(np.int32)
-        with PROGRAM(stack.program), gpu_kernel.WANTED(kernel):
-            state, counts, sums, faults = sharding.advance(
-                over, block, policy, world, key, device_quota, *numbers, state
+        owed = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
+        own = None if recording is None else recording(stops, len(some), owed)
+        with PROGRAM(stack.program), gpu_kernel.WANTED(kernel), _types_of(own):
+            state, found, faults = sharding.advance(
+                over, block, policy, world, key, device_quota, *numbers, own, state
             )
-        at_stops = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
-        found = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
+        wrong = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
         places = np.flatnonzero(np.isin(some, rounds)).astype(np.int32)
-        padded = np.pad(places, (0, STOPS - len(places)), mode="edge" if len(places) else "constant")
-        yield Chunk(first, last, some[places], stops, len(some), padded, counts, sums, at_stops, found, state)
+        padded = np.pad(places, (0, at_most - len(places)), mode="edge" if len(places) else "constant")
+        results = (found, None) if own is None else (None, found)
+        yield Chunk(first, last, some[places], stops, len(some), padded, *results, owed, wrong, state)
         first, index = last, index + len(some)
+
+
+def _types_of(recording: Recording | None) -> contextlib.AbstractContextManager[Any]:
+    """The types with which the program of the rounds is called."""
+    return contextlib.nullcontext() if recording is None else jax.enable_x64(True)
 
 
 def failure(policy: str, faults: Mapping[str, int], last: int, world: World) -> Exception:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,17 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.rationals import Quota
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
+from jaxbandit.engine.batch.recording import Recording, Tally, Wanted
 from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float64
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.environment.delays import NEVER
-from jaxbandit.metrics import definitions
 from jaxbandit.metrics.block_statistics import BlockStatistics, ResultShape
-from jaxbandit.metrics.definitions import MetricInputs
-from jaxbandit.metrics.moments import LARGEST, count_bits, count_parts, integer_parts
+from jaxbandit.metrics.metric import MetricInputs
+from jaxbandit.metrics.moments import LARGEST, count_bits
 from jaxbandit.policies.base import Policy
 
 
@@ -35,24 +35,58 @@ class Recorder:
         block: the runs.
         shards: the number of devices that the block is spread over.
         labels: the labels of the stack's configurations, for errors.
+        horizon: T.
+        narrow: where the program of the rounds computes the metrics, whether they are all below `moments.NARROW` in
+            magnitude; None where this class does.
     """
 
-    def __init__(self, stack: Stack, result_shape: ResultShape, block: Block, shards: int, labels: Sequence[str]):
+    def __init__(
+        self,
+        stack: Stack,
+        result_shape: ResultShape,
+        block: Block,
+        shards: int,
+        labels: Sequence[str],
+        horizon: int,
+        narrow: bool | None = None,
+    ):
         self._stack, self._result_shape, self._block, self._labels = stack, result_shape, block, labels
         self._ground_truth = stack.ground_truth.at_rows(block.numbers())
-        self._parts = shards if block.axis == -1 else 1
+        self._in_rounds = narrow is not None
+        self._wanted = Wanted(
+            names=result_shape.metrics,
+            kept=result_shape.runs,
+            deficits=result_shape.deficits,
+            narrow=True if narrow is None else narrow,  # as long as all values are small enough
+            bits=count_bits(horizon) if result_shape.pulls_mean else None,
+            parts=shards if block.axis == -1 else 1,
+        )
         self._made = BlockStatistics.empty(
             result_shape, *(part.stop - part.start for part in (block.rows, block.seeds))
         )
-        self._sums: list[np.ndarray] = []  # a call's digits `[7, metrics, rounds, rows]`
-        self._pulls: list[np.ndarray] = []  # a call's digits of counts `[3, rounds, K, rows]`
+        self._sums: list[np.ndarray] = []  # a chunk's digits `[7, metrics, rounds, rows]`
+        self._pulls: list[np.ndarray] = []  # a chunk's digits of counts `[3, rounds, K, rows]`
         self._recorded = 0
-        self._narrow = True  # whether all values so far were small enough for the faster `integer_parts`
         self._values: Array | None = None
         self._spans: SpanTotals | None = None
         if self._ground_truth.path is not None:
             self._spans = SpanTotals(result_shape.metrics, self._ground_truth, block)
-        self._deficits_ever: dict[str, Array | np.ndarray] = {}
+        self._deficits_ever: dict[str, np.ndarray] = {}
+
+    @property
+    def recording(self) -> Callable[[np.ndarray, int, Quota | None], Recording] | None:
+        """What the program of the rounds computes, as an argument of `chunks_of`; None where it returns counts."""
+        return self._recording if self._in_rounds else None
+
+    def _recording(self, stops: np.ndarray, recorded: int, quota: Quota | None) -> Recording:
+        config: Any = jax.config
+        return Recording(
+            wanted=self._wanted,
+            inputs=self._inputs(stops, quota),
+            counted=self._block.counted()[None, None],
+            stops=jnp.asarray(max(recorded, 1), jnp.int32),  # a chunk without a recorded round has one stop
+            x64=config.jax_enable_x64,
+        )
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk; chunks come in the order of rounds.
@@ -64,37 +98,40 @@ class Recorder:
             self._take_trace(chunk)
         if chunk.count and self._spans is not None:
             self._spans.take(chunk)
-        recorded = len(chunk.rounds)
-        if not recorded:
-            return
-        counted, counts = self._block.counted(), in_float64(chunk.counts)
-        if self._result_shape.pulls_mean:
-            with jax.enable_x64(True):
-                bits = count_bits(chunk.last)
-                parts = _counts_at(self._parts, bits, counts, chunk.places, counted, np.int64(recorded))
-            self._pulls.append(self._block.summed(np.asarray(parts)[:, :recorded]))
-        if self._result_shape.metrics:
-            self._take_metrics(chunk, counts, counted)
-        self._recorded += recorded
+        if len(chunk.rounds) and (self._wanted.names or self._wanted.bits is not None):
+            tally = self._tally(chunk) if chunk.tally is None else chunk.tally
+            self._keep(tally, self._summed(tally.sums, chunk), chunk)
+        self._recorded += len(chunk.rounds)
 
-    def _take_metrics(self, chunk: Chunk, counts: Array, counted: np.ndarray) -> None:
-        """Compute the metrics of a chunk, and keep their sums; of some, every value."""
-        recorded, kept = len(chunk.rounds), self._result_shape
-        if not self._deficits_ever:
-            self._deficits_ever = {name: np.full(chunk.counts.shape[2:], -np.inf) for name in kept.deficits}
-        given = counts, chunk.places, self._inputs(chunk), counted, np.int64(recorded), self._deficits_ever
+    def _tally(self, chunk: Chunk) -> Tally:
+        """What the counts at the recorded rounds of a chunk come to."""
+        assert chunk.at_stops is not None
+        at_stops, places = in_float64(chunk.at_stops), chunk.places
+        quota = chunk.quota and Quota(chunk.quota.floor[places], chunk.quota.fraction[places], None)
+        inputs = self._inputs(chunk.stops[places], quota)
+        totals = {} if self._spans is None else self._spans.totals
+        inputs = dataclasses.replace(inputs, sums=at_stops.sums, totals=totals)
+        given = at_stops.counts, places, inputs, self._block.counted(), np.int64(len(chunk.rounds))
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
-            sums, *others = _metrics_at(kept.metrics, kept.runs, self._parts, self._narrow, *given)
-            made = self._summed(sums, chunk)
-            if self._narrow and made[-1].any():  # from here on, values are large
-                self._narrow = False
-                sums, *others = _metrics_at(kept.metrics, kept.runs, self._parts, self._narrow, *given)
-                made = self._summed(sums, chunk)
-        self._values, self._deficits_ever, curves = others
-        self._check(made[-1], chunk.rounds)
-        self._sums.append(made)
+            tally: Tally = _tally_at(self._wanted, *given)
+            if self._wanted.narrow and self._summed(tally.sums, chunk)[-1].any():  # from here on, values are large
+                self._wanted = dataclasses.replace(self._wanted, narrow=False)
+                tally = _tally_at(self._wanted, *given)
+        return tally
+
+    def _keep(self, tally: Tally, sums: np.ndarray, chunk: Chunk) -> None:
+        """Keep what the recorded rounds of a chunk have come to; `sums` are those of the rows."""
+        recorded, kept = len(chunk.rounds), self._wanted.kept
+        self._check(sums[-1], chunk.rounds)
+        self._sums.append(sums)
+        self._values = tally.values
+        if tally.pulls is not None:
+            self._pulls.append(self._block.summed(np.asarray(tally.pulls)[:, :recorded]))
+        for name, largest in tally.deficits_ever.items():
+            before = self._deficits_ever.get(name, -np.inf)
+            self._deficits_ever[name] = np.maximum(before, np.asarray(largest)[0])
         rounds = slice(self._recorded, self._recorded + recorded)
-        for name, curve in zip(kept.runs, () if curves is None else np.asarray(curves), strict=True):
+        for name, curve in zip(kept, () if tally.curves is None else np.asarray(tally.curves), strict=True):
             self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:recorded]))
 
     def _summed(self, sums: Array, chunk: Chunk) -> np.ndarray:
@@ -158,7 +195,7 @@ class Recorder:
         for name, recorded in self._deficits_ever.items():
             # Over every round, rounded to the engine's dtype; and exactly over the recorded ones.
             every = block.unpack(np.asarray(last.state.deficits_ever[name], np.float64)[0])
-            made.runs[f"{name}_ever"][...] = np.maximum(every, block.unpack(np.asarray(recorded)))
+            made.runs[f"{name}_ever"][...] = np.maximum(every, block.unpack(recorded))
         return made
 
     def _check_rewards(self, deviation: Array, last: int) -> None:
@@ -169,13 +206,10 @@ class Recorder:
         words = f"the sum of the rewards of arm {arm} up to round {last} is not finite"
         raise FloatingPointError(f"{self._who(row)}: {words}")
 
-    def _inputs(self, chunk: Chunk) -> MetricInputs:
-        """The inputs of the metrics beside the counts, for each cell."""
-        p_mean, totals = self._result_shape.p_mean, {} if self._spans is None else self._spans.totals
-        names = self._result_shape.metrics
-        inputs = cell_inputs(names, chunk, self._ground_truth, self._block, p_mean=p_mean, recorded=True)
-        sums = {name: in_float64(values) for name, values in chunk.sums.items()}
-        return dataclasses.replace(inputs, sums=sums, totals=totals)
+    def _inputs(self, stops: np.ndarray, quota: Quota | None) -> MetricInputs:
+        """The inputs of the metrics at some stops beside counts and sums, for each cell."""
+        shape = self._result_shape
+        return cell_inputs(shape.metrics, stops, quota, self._ground_truth, self._block, p_mean=shape.p_mean)
 
 
 def _runs_first(values: np.ndarray) -> np.ndarray:
@@ -194,77 +228,32 @@ def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
     return policy.phase_rounds(state, rounds)
 
 
-@functools.partial(jax.jit, static_argnames=("parts", "bits"))
-def _counts_at(
-    parts: int, bits: int, counts: Array, places: np.ndarray, counted: np.ndarray, recorded: np.int64
-) -> Array:
-    """The `count_parts` of the first `recorded` places among the stops, `[3, stops, K, cells, parts]`."""
-
-    def count(row: Array, sums: Array) -> Array:
-        made = count_parts(lax.dynamic_slice_in_dim(counts, places[row], 1), counted, parts, bits)
-        return lax.dynamic_update_slice(sums, made, (0, row, 0, 0, 0))
-
-    return lax.fori_loop(0, recorded, count, jnp.zeros((3, *counts.shape[:-1], parts), jnp.int64))
-
-
-@functools.partial(jax.jit, static_argnames=("names", "kept", "parts", "narrow"))
-def _metrics_at(
-    names: tuple[str, ...],
-    kept: tuple[str, ...],
-    parts: int,
-    narrow: bool,
+@functools.partial(jax.jit, static_argnames=("wanted",))
+def _tally_at(
+    wanted: Wanted,
     counts: Array,
     places: np.ndarray,
     inputs: MetricInputs,
     counted: np.ndarray,
     recorded: Array,
-    deficits_ever: dict[str, Array | np.ndarray],
-) -> tuple[Array, Array, dict[str, Array | np.ndarray], Array | None]:
-    """Metrics at the first `recorded` of some places among the stops.
-
-    Each iteration computes one stop, which stays in a core's cache.
+) -> Tally:
+    """What the first `recorded` of some places among the stops come to, one after the other.
 
     Args:
-        names: of the metrics.
-        kept: the names of those whose values are returned at every stop.
-        parts: as `segments` of `integer_parts`, like `narrow`.
+        wanted: what is computed.
         counts: N_k at the stops, `[stops, K, cells, lanes]`.
         places: of the recorded stops, `[stops]`.
         inputs: at these places; the running sums at the stops.
         counted: as for `integer_parts`.
         recorded: the number of places.
-        deficits_ever: the largest deficit at the stops before, by name of the metric.
-
-    Returns:
-        The `integer_parts` of each place, `[7, metrics, stops, cells, parts]`; metrics at the last one,
-        `[metrics, cells, lanes]`; the largest deficit at these stops and before them; and the metrics `kept` at each
-        place, `[kept, stops, cells, lanes]`, None where none are kept.
     """
 
-    def judge(row: Array, carry: Any) -> Any:
-        sums, values, deficits_ever, curves = carry
-
+    def add(row: Array, tally: Tally) -> Tally:
         def one_stop() -> tuple[Array, MetricInputs]:
             kept_sums = {name: lax.dynamic_slice_in_dim(at, places[row], 1) for name, at in inputs.sums.items()}
             now = dataclasses.replace(dataclasses.replace(inputs, sums={}).at_round(row), sums=kept_sums)
-            # Converted once for all metrics
-            return lax.dynamic_slice_in_dim(counts, places[row], 1).astype(jnp.float64), now
+            return lax.dynamic_slice_in_dim(counts, places[row], 1), now
 
-        # Not fused into the metrics: LLVM does not vectorise loops that look up where a slice begins (5 times slower).
-        count, now = without_fusion(one_stop, recorded)
-        for number, name in enumerate(names):
-            value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), recorded)
-            part = integer_parts(value, counted, parts, narrow)
-            sums = lax.dynamic_update_slice(sums, part[:, None], (0, number, row, 0, 0))
-            values = lax.dynamic_update_slice(values, value, (number, 0, 0))
-            if name in kept:
-                curves = lax.dynamic_update_slice(curves, value[None], (kept.index(name), row, 0, 0))
-            if name in deficits_ever:
-                deficits_ever = deficits_ever | {name: jnp.maximum(deficits_ever[name], value[0])}
-        return sums, values, deficits_ever, curves
+        return wanted.add(tally, row, *one_stop(), counted)
 
-    stops, _, cells, lanes = counts.shape
-    sums = jnp.zeros((7, len(names), stops, cells, parts), jnp.int64)
-    values = jnp.zeros((len(names), cells, lanes), jnp.float64)
-    curves = jnp.zeros((len(kept), stops, cells, lanes), jnp.float64) if kept else None
-    return lax.fori_loop(0, recorded, judge, (sums, values, deficits_ever, curves))
+    return lax.fori_loop(0, recorded, add, wanted.empty(*counts.shape))

@@ -89,10 +89,14 @@ def advance(
     horizon: np.int32,
     first: np.int32,
     stops: np.ndarray,
+    recording: rollout.Recording | None,
     state: State,
-) -> tuple[State, Array, dict[str, Array], Array]:
-    """`rollout.advance` of a block, each device its shard; the faults get an axis of devices in front."""
-    arguments = (policy, world, key, quotas, origin, horizon, first, stops)
+) -> tuple[State, Any, Array]:
+    """`rollout.advance` of a block, each device its shard; the faults get an axis of devices in front.
+
+    Only blocks on one device can have a recording.
+    """
+    arguments = (policy, world, key, quotas, origin, horizon, first, stops, recording)
     if over is None:
         return rollout.advance(*arguments, state)
     return compiled()(over, block.axis, arguments, state)
@@ -104,23 +108,23 @@ def compiled() -> Any:
     return cpu_kernel.compiled(_advance, static_argnames=("over", "axis"), donate_argnames=("state",))
 
 
-def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, Array, dict[str, Array], Array]:
+def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, rollout.AtStops, Array]:
     cells, lanes = arguments[2][0].shape[-2:]
 
     def specs(tree: Any) -> Any:
         return _specs(tree, axis, cells, lanes)
 
     def shard(arguments: Any, state: State) -> Any:
-        state, counts, recorded, faults = rollout.as_one_kernel()(*arguments, state)
-        return state, counts, recorded, faults[None]
+        state, at_stops, faults = rollout.as_one_kernel()(*arguments, state)
+        return state, at_stops, faults[None]
 
     counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
-    recorded = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
+    sums = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
     chunks_of = jax.shard_map(
         shard,
         mesh=over,
         in_specs=(specs(arguments), specs(state)),
-        out_specs=(specs(state), specs(counts), specs(recorded), Spec(_RUNS)),
+        out_specs=(specs(state), specs(rollout.AtStops(counts, sums)), Spec(_RUNS)),
         check_vma=False,  # nothing is shared that would have to agree
     )
     return chunks_of(arguments, state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,9 @@ from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.metrics import definitions
 from jaxbandit.metrics.metric import METRICS, MetricInputs
+
+
+Tree = TypeVar("Tree")
 
 
 class SpanTotals:
@@ -42,12 +45,15 @@ class SpanTotals:
 
     def take(self, chunk: Chunk) -> None:
         """Add up the spans of a chunk that has a stop."""
-        counts, stops = in_float64(chunk.counts), chunk.count
+        assert chunk.at_stops is not None  # no program of the rounds adds up spans
+        counts, stops = in_float64(chunk.at_stops.counts), chunk.count
         with jax.enable_x64(True):
             if self._counts is None:
                 self._counts = jnp.zeros_like(counts[:1])
                 self._values = {name: jnp.zeros(counts.shape[2:]) for name in self._names}
-            inputs = cell_inputs(self._names, chunk, self._ground_truth, self._block, self._before)
+            inputs = cell_inputs(
+                self._names, chunk.stops, chunk.quota, self._ground_truth, self._block, self._before
+            )
             self.totals, self._counts, self._values = _totals_at(
                 self._names, counts, self._counts, self._values, inputs, np.int32(stops), chunk.places
             )
@@ -105,38 +111,33 @@ def _totals_at(
 
 def cell_inputs(
     names: Sequence[str],
-    chunk: Chunk,
+    stops: np.ndarray,
+    quota: Quota | None,
     ground_truth: GroundTruth,
     block: Block,
     before: tuple[int, Quota | None] | None = None,
     p_mean: float | None = None,
-    recorded: bool = False,
 ) -> MetricInputs:
-    """The inputs of metrics at the stops of a chunk beside counts and sums, for each cell of a block.
+    """The inputs of metrics at some stops beside counts and sums, for each cell of a block.
 
     Args:
         names: the metrics.
-        chunk, ground_truth, block: the chunk, the numbers of the rows of its block, and the block.
+        stops: the rounds, int64 `[R]`.
+        quota: tau_k t of the arms and phi_g L t of the groups there, arrays `[R, n, the block's rows or 1]`.
+        ground_truth, block: the numbers of the rows of the block, and the block.
         before, p_mean: as for `definitions.metric_inputs`.
-        recorded: whether to take the recorded stops alone.
     """
-    stops, quota = chunk.stops, chunk.quota
-    if recorded:
-        stops = stops[chunk.places]
-        if quota is not None:
-            quota = Quota(quota.floor[chunk.places], quota.fraction[chunk.places], None)
     inputs = definitions.metric_inputs(names, stops, ground_truth, quota, None, before, p_mean)
-    if len(ground_truth.means[0]) < chunk.counts.shape[-2]:
-        places = block.places()
+    places = block.places()
+    if len(ground_truth.means[0]) < len(places):
         inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
     return inputs
 
 
-def in_float64(values: Array) -> Array:
-    """The values on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
-    if all(device.platform in _EXACT for device in values.devices()):
-        return values
-    return jax.device_put(values, jax.local_devices(backend="cpu")[0])
+def in_float64(values: Tree) -> Tree:
+    """Arrays of one device, on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
+    platforms = {device.platform for leaf in jax.tree.leaves(values) for device in leaf.devices()}
+    return values if platforms <= _EXACT else jax.device_put(values, jax.local_devices(backend="cpu")[0])
 
 
 _EXACT = frozenset({"cpu", "gpu", "cuda", "rocm"})

@@ -67,14 +67,18 @@ def compile_stack(plan: Plan, number: int) -> None:
     """Compile the program of a stack, by playing no rounds with it."""
     recorder, block = _one_round(plan, number)
     rounds = np.zeros(1, np.int64)
-    for chunk in chunks_of(plan.stacks[number], block, rounds, plan.settings, plan.metrics, plan.mesh):
+    for chunk in chunks_of(
+        plan.stacks[number], block, rounds, plan.settings, plan.metrics, plan.mesh, recorder.recording
+    ):
         recorder.take(chunk)
     recorder.statistics(chunk)
 
 
 def _compile_recorder(plan: Plan, number: int) -> None:
-    """Compile the recorder of a stack."""
+    """Compile the recorder of a stack, if it has a program of its own."""
     recorder, block = _one_round(plan, number)
+    if recorder.recording is not None:
+        return
     recorder.take(empty_chunk(plan.stacks[number], block, plan.metrics, plan.mesh))
 
 
@@ -83,7 +87,7 @@ def _one_round(plan: Plan, number: int) -> tuple[Recorder, Block]:
     stack, size = plan.stacks[number], plan.sizes[number]
     block = cover(size.tall, slice(0, size.wide), size, plan.shards)[0]
     shape = dataclasses.replace(plan.result_shape(stack), rounds=1, traced=0)
-    return Recorder(stack, shape, block, plan.shards, plan.labels(stack)), block
+    return plan.recorder(stack, block, shape), block
 
 
 @contextlib.contextmanager

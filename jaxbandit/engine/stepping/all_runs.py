@@ -52,11 +52,11 @@ def final_states(
     block = arms, instances, lanes
     if is_traced((own, played, words)):  # within other programs XLA cannot always make one kernel of it
         state = jax.tree.map(jnp.asarray, rollout.begin(own, played, block, False))
-        final = rollout.play_on(own, played, key_words, quotas, *numbers, state)[0]
+        final = rollout.play_on(own, played, key_words, quotas, *numbers, None, state)[0]
     else:
         with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
             state = rollout.start(own, played, block, False)
-            final, _, _, faults = rollout.advance(own, played, key_words, quotas, *numbers, state)
+            final, _, faults = rollout.advance(own, played, key_words, quotas, *numbers, None, state)
         found = dict(zip(rollout.FAULTS, np.asarray(faults).tolist(), strict=True))
         if any(found.values()):
             raise about_policy(failure(f"policy {policy.name!r}", found, horizon, world), policy)

@@ -170,8 +170,9 @@ def engine_rounds(
         rows, seeds = (slice(index, index + 1) for index in run)
     block = Block(rows, seeds, rows.stop - rows.start, seeds.stop - seeds.start)
     counts = [
-        np.asarray(chunk.counts)[: len(chunk.rounds)]
+        np.asarray(chunk.at_stops.counts)[: len(chunk.rounds)]
         for chunk in chunks_of(stack, block, plan.rounds, settings, plan.metrics, None)
+        if chunk.at_stops is not None
     ]
     selected: np.ndarray = np.diff(block.unpack(np.concatenate(counts)), axis=0, prepend=0).astype(bool)
     return selected

@@ -1,0 +1,147 @@
+"""What is computed from the runs of a block at its recorded rounds: sums over the runs of metrics and counts.
+
+Either the program of the rounds computes it, from counts that are still in the cache of a core (`Recording`); or the
+counts come out of that program, and the `Recorder` computes it from them in a program of its own. Results are the same.
+The first way is faster per run, but every policy's program contains the metrics and takes longer to compile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from jaxbandit.core.struct import static, struct
+from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.reductions import larger
+from jaxbandit.engine.rollout import State
+from jaxbandit.metrics import definitions
+from jaxbandit.metrics.definitions import MetricInputs
+from jaxbandit.metrics.moments import count_parts, integer_parts
+
+
+@struct
+class Tally:
+    """What some stops of a block have come to.
+
+    Attributes:
+        sums: the `integer_parts` of metrics at each stop, int64 `[7, metrics, stops, cells, parts]`.
+        values: the metrics at the last stop so far, float64 `[metrics, cells, lanes]`.
+        deficits_ever: the largest deficits at the stops so far, by the name of the metric, float64 `[cells, lanes]`.
+        curves: the metrics `kept` for every run at each stop, float64 `[kept, stops, cells, lanes]`; None for none.
+        pulls: the `count_parts` of N_k at each stop, int64 `[3, stops, K, cells, parts]`; None where they are not kept.
+    """
+
+    sums: Array
+    values: Array
+    deficits_ever: dict[str, Array]
+    curves: Array | None
+    pulls: Array | None
+
+
+@struct
+class Wanted:
+    """What is to be computed at each stop.
+
+    Attributes:
+        names: of the metrics.
+        kept: the names of those whose values are returned at every stop.
+        deficits: the names of those whose largest value over all stops is kept.
+        narrow: as for `integer_parts`.
+        bits: of a count, as for `count_parts`; None where means of counts are not kept.
+        parts: as `segments` of `integer_parts`.
+    """
+
+    names: tuple[str, ...] = static()
+    kept: tuple[str, ...] = static()
+    deficits: tuple[str, ...] = static()
+    narrow: bool = static()
+    bits: int | None = static()
+    parts: int = static(1)
+
+    def empty(self, stops: int, arms: int, cells: int, lanes: int) -> Tally:
+        """The tally of no stops, with room for some."""
+        return Tally(
+            sums=jnp.zeros((7, len(self.names), stops, cells, self.parts), jnp.int64),
+            values=jnp.zeros((len(self.names), cells, lanes), jnp.float64),
+            deficits_ever={name: jnp.full((1, cells, lanes), -jnp.inf, jnp.float64) for name in self.deficits},
+            curves=jnp.zeros((len(self.kept), stops, cells, lanes), jnp.float64) if self.kept else None,
+            pulls=None if self.bits is None else jnp.zeros((3, stops, arms, cells, self.parts), jnp.int64),
+        )
+
+    def add(
+        self, tally: Tally, place: Array, counts: Array, now: MetricInputs, counted: Array | np.ndarray
+    ) -> Tally:
+        """The tally with one more stop.
+
+        Args:
+            place: of the stop.
+            counts: N_k there, int32 `[1, K, cells, lanes]`.
+            now: the inputs of the metrics there.
+            counted: whether a run counts, as for `integer_parts`.
+        """
+        sums, values, deficits_ever, curves = tally.sums, tally.values, dict(tally.deficits_ever), tally.curves
+        # Converted once for all metrics. Not fused into them: LLVM does not vectorise loops that look up where a slice
+        # begins (5 times slower).
+        count, now = without_fusion(lambda: (counts.astype(jnp.float64), now), counts)
+        for number, name in enumerate(self.names):
+            value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), counts)
+            part = integer_parts(value, counted, self.parts, self.narrow)
+            sums = _written(sums, part[:, None], 0, number, place)
+            values = _written(values, value, number)
+            if name in self.kept:
+                assert curves is not None
+                curves = _written(curves, value[None], self.kept.index(name), place)
+            if name in deficits_ever:
+                deficits_ever[name] = larger(deficits_ever[name], value)
+        pulls = tally.pulls
+        if self.bits is not None:
+            made = count_parts(counts, counted, self.parts, self.bits)
+            pulls = _written(pulls, made, 0, place)
+        return Tally(sums, values, deficits_ever, curves, pulls)
+
+
+def _written(array: Array, part: Array, *where: int | Array) -> Array:
+    """An array with a part of it replaced: along the first axes from `where` on, along the others from the start."""
+    starts = [jnp.asarray(start, jnp.int32) for start in where]
+    return lax.dynamic_update_slice(array, part, starts + [jnp.zeros((), jnp.int32)] * (array.ndim - len(starts)))
+
+
+@struct
+class Recording:
+    """What the program of the rounds computes at the stops of a chunk.
+
+    Attributes:
+        wanted: what is computed.
+        inputs: the inputs of the metrics beside counts and running sums, at the stops.
+        counted: whether a run counts, bool `[1, 1, lanes]`.
+        stops: the number of stops, int32; those after them repeat the last one.
+        x64: whether 64-bit types are enabled in the rounds. They are in `at_stop`, and where the program is called.
+    """
+
+    wanted: Wanted
+    inputs: MetricInputs
+    counted: Array | np.ndarray
+    stops: Array
+    x64: bool = static()
+
+    def empty(self, shape: tuple[int, ...]) -> Tally:
+        """The tally before the first stop, for counts of `shape`."""
+        return self.wanted.empty(len(self.inputs.t), *shape)
+
+    def at_stop(self, place: Array, state: State, tally: Tally) -> Tally:
+        """The tally with the stop at a place."""
+        sums = {name: total.value for name, total in state.sums.items()}
+        with jax.enable_x64(True):
+            now = dataclasses.replace(self.inputs.at_round(place), sums=sums)
+            return self.wanted.add(tally, place, state.pulls[None], now, self.counted[0, 0])
+
+    def without_lanes(self, count: Array) -> Recording:
+        """The recording in which the first lanes do not count."""
+        lanes = lax.broadcasted_iota(jnp.int32, self.counted.shape, 2)
+        return dataclasses.replace(self, counted=self.counted & (lanes >= count))
