@@ -67,9 +67,9 @@ def time_engine(plan: Plan) -> float:
         first = 0
         for ends in np.split(stops, len(stops) // STOPS):
             scalars = (jnp.asarray(n, jnp.int32) for n in (0, horizon, first))
-            state, counts, _, _ = rollout.advance(policy, world, key, quota, *scalars, jnp.asarray(ends), state)
+            state, made, _ = rollout.advance(policy, world, key, quota, *scalars, jnp.asarray(ends), None, state)
             first = int(ends[-1])
-        jax.block_until_ready(counts)
+        jax.block_until_ready(made.counts)
 
     assert stack.ground_truth.fractions is not None
     table = QuotaTable(stack.ground_truth.fractions, horizon + 1).rows(0, horizon + 1)

@@ -74,7 +74,7 @@ class Rounds:
         stops = np.unique(np.geomspace(1, self.horizon, STOPS).astype(np.int32))
         stops = np.concatenate([stops, np.full(STOPS - len(stops), self.horizon, np.int32)])
         with gpu_kernel.WANTED(gpu_kernel.works(self.kernel)):
-            counts = rollout.compiled()(*arguments, stops, self.state(arguments))[1]
+            counts = rollout.compiled()(*arguments, stops, None, self.state(arguments))[1].counts
         return np.asarray(counts)[:, :, 0]
 
     def timed(self, seconds: float) -> dict[str, object]:
@@ -82,7 +82,7 @@ class Rounds:
         arguments = self.arguments()
         with gpu_kernel.WANTED(gpu_kernel.works(self.kernel)):
             begun = time.perf_counter()
-            lowered = rollout.compiled().lower(*arguments, np.full(STOPS, 1, np.int32), self.state(arguments))
+            lowered = rollout.compiled().lower(*arguments, np.full(STOPS, 1, np.int32), None, self.state(arguments))
             made, lowering = lowered.compile(), time.perf_counter() - begun
             compiling, text = time.perf_counter() - begun, lowered.as_text()
         memory, rounds = made.memory_analysis(), 8
@@ -90,7 +90,7 @@ class Rounds:
         def spent(rounds: int) -> float:
             state = jax.block_until_ready(self.state(arguments))
             begun = time.perf_counter()
-            jax.block_until_ready(made(*arguments, np.full(STOPS, rounds, np.int32), state))
+            jax.block_until_ready(made(*arguments, np.full(STOPS, rounds, np.int32), None, state))
             return time.perf_counter() - begun
 
         spent(2)

@@ -196,7 +196,9 @@ def profile(record: Record) -> None:
     arguments = made.arguments()
     from jaxbandit.engine import rollout
 
-    text = rollout.compiled().lower(*arguments, np.full(16, 8, np.int32), made.state(arguments)).compile().as_text()
+    text = (
+        rollout.compiled().lower(*arguments, np.full(16, 8, np.int32), None, made.state(arguments)).compile().as_text()
+    )
     record.add(kind="ucb1", fusions=text.count(" fusion("), copies=text.count(" copy("), loops=text.count(" while("))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,12 +18,12 @@ from jax import Array, lax
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
-from jaxbandit.core.rationals import Quota, reduce_in_order
+from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.core.xla.reductions import larger
 from jaxbandit.core.xla.tiling import in_tiles
+from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
     Trace,
@@ -35,10 +35,11 @@ from jaxbandit.engine.rounds.feedback import (
     with_round,
 )
 from jaxbandit.engine.rounds.running_sums import CHANCES, SUMS
+from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
-from jaxbandit.policies.round_view import Arrived, RoundView, deficit, group_sums, quotas_and_groups
+from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
 from jaxbandit.policies.selection.ties import tie_breaker
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
@@ -79,40 +80,6 @@ class State:
     miscounted: Array | None
     misdelayed: Array | None
     trace: Trace | None
-
-
-@struct
-class AtStops:
-    """What is known of all runs at some stops.
-
-    Attributes:
-        counts: N_k at each stop, int32 `[R, K, *runs]`.
-        sums: the `State.sums` there, by name, float `[R, *runs]`.
-    """
-
-    counts: Array
-    sums: dict[str, Array]
-
-
-class Recording(Protocol):
-    """What is computed at stops instead, such as `jaxbandit.engine.batch.recording.Recording`, a pytree.
-
-    Attributes:
-        stops: the number of stops, int32; those after them are not played.
-        x64: whether 64-bit types are enabled in the rounds.
-    """
-
-    stops: Array
-    x64: bool
-
-    def empty(self, shape: tuple[int, ...]) -> Any:
-        """The result before the first stop, for counts of `shape`."""
-
-    def at_stop(self, place: Array, state: State, result: Any) -> Any:
-        """The result with the stop at a place among all stops."""
-
-    def without_lanes(self, count: Array) -> Recording:
-        """The recording in which the first lanes do not count."""
 
 
 @struct
@@ -165,7 +132,7 @@ def begin(
         policy=checked_init(policy, world, shape),
         offered=counts[:1] if world.sleeping else None,
         sums={name: sums.zeros((1, *shape[1:])) for name in asked},
-        deficits_ever=_no_deficits(world, shape, totals.dtype) if deficits_ever else {},
+        deficits_ever=no_deficits(world, shape, totals.dtype) if deficits_ever else {},
         miscounted=counts[:1] if policy.selection_is_users else None,
         misdelayed=counts[:1] if has_user_code(world.delay) else None,
         trace=empty_trace(traced, world.plays, shape[1:]) if traced else None,
@@ -295,7 +262,7 @@ def settle(
         trace=trace,
     )
     after = _after(now, state, world)
-    state = dataclasses.replace(state, deficits_ever=_deficits_ever(state.deficits_ever, after))
+    state = dataclasses.replace(state, deficits_ever=deficits_ever(state.deficits_ever, after, world.equal_fractions))
     if policy.wants_arrived:
         total = arrived.rewards if uncentred else arrived.total
         after = dataclasses.replace(after, arrived=Arrived(arrived.count, total, arrived.losses))
@@ -324,45 +291,11 @@ def _offered(now: RoundView) -> Array:
     return jnp.minimum(jnp.sum(now.available, axis=0, keepdims=True, dtype=jnp.int32), now.plays)
 
 
-def _no_deficits(world: World, shape: tuple[int, ...], dtype: Any) -> dict[str, Array]:
-    guaranteed = {"max_deficit": world.fractions, "group_max_deficit": world.group_fractions}
-    least = jnp.full((1, *shape[1:]), -jnp.inf, dtype)
-    return {name: least for name, fractions in guaranteed.items() if fractions is not None}
-
-
-def _deficits_ever(before: dict[str, Array], after: RoundView) -> dict[str, Array]:
-    """The largest deficits up to the end of a round."""
-
-    def most(name: str, largest: Array) -> Array:
-        quota, counts = (
-            (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
-        )
-
-        def of_row(k: Array | int) -> Array:
-            row = functools.partial(lax.dynamic_index_in_dim, index=k, axis=0)
-            return deficit(jax.tree.map(row, quota), row(counts))
-
-        # Row by row, so that the deficits of all arms are not written down
-        return without_fusion(lambda: larger(largest, reduce_in_order(larger, of_row, len(counts))), counts)
-
-    return {name: most(name, largest) for name, largest in before.items()}
-
-
 def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-@functools.partial(jax.jit, static_argnames=("shape", "deficits_ever", "asked", "traced"))
-def start(
-    policy: Policy,
-    world: World,
-    shape: tuple[int, ...],
-    deficits_ever: bool,
-    asked: tuple[str, ...] = (),
-    traced: int = 0,
-) -> State:
-    """`begin`, compiled."""
-    return begin(policy, world, shape, deficits_ever, asked, traced)
+start = jax.jit(begin, static_argnames=("shape", "deficits_ever", "asked", "traced"))  # `begin`, compiled
 
 
 def play_on(
@@ -429,15 +362,6 @@ def play_on(
         carry = first, state, recording.empty(state.pulls.shape)
         _, state, found = lax.fori_loop(jnp.int32(0), recording.stops, to_recorded, carry)
     return state, found, _faults(state, world, stops[-1])
-
-
-def nothing_at_stops(recording: Recording | None, stops: Array, state: State) -> Any:
-    """What `play_on` returns of its stops, before it has come to any."""
-    if recording is not None:
-        return recording.empty(state.pulls.shape)
-    values = {name: total.value for name, total in state.sums.items()}
-    sums = jax.tree.map(lambda value: jnp.zeros((len(stops), *value.shape[1:]), value.dtype), values)
-    return AtStops(jnp.zeros((len(stops), *state.pulls.shape), state.pulls.dtype), sums)
 
 
 # The faults that `play_on` reports: plays missed although arms were available (a score that is NaN selects no arm); the

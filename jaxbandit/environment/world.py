@@ -55,6 +55,7 @@ class World:
         zero_one: the policy receives rewards of 0 and 1.
         calendar_rounds: the length of the calendar of delayed feedback in rounds; 1 if no feedback is delayed.
         random_ties: ties between arms are broken at random; otherwise they go to the lowest arm.
+        equal_fractions: all arms of an instance have the same fraction.
     """
 
     means: Any  # NumPy arrays on the host, JAX arrays on the device
@@ -75,6 +76,7 @@ class World:
     zero_one: bool = static(False)
     calendar_rounds: int = static(1)
     random_ties: bool = static(False)
+    equal_fractions: bool = static(False)
 
     def guarantees(self, arms: int) -> int:
         """The number of arms and groups that are guaranteed plays, of K arms: the rows of a quota."""
@@ -145,6 +147,7 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
         zero_one=binary or problem.reward.zero_one,
         calendar_rounds=calendar_length(problem.delay.longest(), horizon),
         random_ties=ties == "random",
+        equal_fractions=tau is not None and bool((tau == tau[:1]).all()),
     )
     if problem.changing is None:
         return world

@@ -81,7 +81,7 @@ def test_a_million_gaussian_rewards_leave_the_mean_exact():
     keys = tuple(jnp.asarray(w) for w in prng.run_keys(0, cells[:, None], np.arange(16)))
     start = rollout.start(placed, world, (1, 1, 16), False)
     stops, zero = jnp.asarray([T], jnp.int32), jnp.asarray(0, jnp.int32)
-    state, _, _, _ = rollout.advance(placed, world, keys, None, zero, stops[0], zero, stops, start)
+    state, _, _ = rollout.advance(placed, world, keys, None, zero, stops[0], zero, stops, None, start)
     mean = 0.3 + np.asarray(state.deviation, float)[0, 0] / T
 
     @jax.jit

@@ -68,12 +68,12 @@ def trajectory_and_sums(problem, policy, horizon, seeds, key=0, asked=()):
         quotas = quota_on_device(QuotaTable(owed, horizon + 1).rows(0, horizon + 1), cells)
     stops = jnp.arange(1, horizon + 1, dtype=jnp.int32)
     zero = jnp.asarray(0, jnp.int32)
-    _, pulls, sums, _ = rollout.advance(
-        placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, state
+    _, made, _ = rollout.advance(
+        placed, world, keys, quotas, zero, jnp.asarray(horizon, jnp.int32), zero, stops, None, state
     )
-    pulls = np.asarray(pulls)[..., :seeds]
+    pulls = np.asarray(made.counts)[..., :seeds]
     selected = np.diff(pulls, axis=0, prepend=0).astype(bool)
-    return selected, {name: np.asarray(values)[..., :seeds] for name, values in sums.items()}
+    return selected, {name: np.asarray(values)[..., :seeds] for name, values in made.sums.items()}
 
 
 class Numbers:

@@ -7,9 +7,11 @@ the same vector code and gets the same bits in any tile.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,7 +21,8 @@ from jax import Array, lax
 from jaxbandit.core.xla.fusion import on_cpu
 
 LANES = 16  # lanes of the longest vector, in float32; a multiple of the lanes of shorter vectors
-_TILE_BYTES = 40 << 10  # bytes of a tile's state, where most policies are fastest (measured)
+_FIRST_CACHE = 32 << 10  # bytes of a core's first cache for data, where the system does not tell
+_BESIDE = 8 << 10  # bytes of it that are left to other arrays than the state (measured on two processors)
 _LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
 
 
@@ -57,11 +60,11 @@ def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: i
             def joined(of_block: Array, of_tile: Array) -> Array:
                 return put(of_block, of_tile) if has_run_axis(of_block, axis, size) else of_block + of_tile
 
-            own, *arguments = jax.tree.map(cut, (recording, policy, world, key, quotas))
+            own, start, *arguments = jax.tree.map(cut, (recording, state, policy, world, key, quotas))
             if own is not None and axis == -1:
                 own = own.without_lanes(jnp.maximum(i * width - (size - width), 0))
             before, at_stops, most = block
-            after, found, faults = play_on(*arguments, *numbers, stops, own, jax.tree.map(cut, before))
+            after, found, faults = play_on(*arguments, *numbers, stops, own, start)
             return jax.tree.map(put, before, after), jax.tree.map(joined, at_stops, found), jnp.maximum(most, faults)
 
         # The last tile overlaps the one before it, to have the same width; runs that are played twice are equal.
@@ -78,11 +81,21 @@ def tile_size(cells: int, lanes: int, state: int) -> tuple[int, int]:
         cells, lanes: the size of the block.
         state: bytes of the state of one run.
     """
-    runs = max(_LEAST_RUNS, _TILE_BYTES // state)
+    runs = max(_LEAST_RUNS, tile_bytes() // state)
     along_lanes = _tile_length(lanes, cells, LANES, runs)
     along_cells = _tile_length(cells, lanes, LANES // math.gcd(LANES, lanes), runs)
     cuts = [(-1, along_lanes), (-2, along_cells)]
     return min(cuts, key=lambda cut: abs(math.log(cut[1] * (lanes, cells)[cut[0]] / runs)))
+
+
+@functools.cache
+def tile_bytes() -> int:
+    """The bytes of a tile's state: those of the first cache for data, except a few for other arrays."""
+    held = Path("/sys/devices/system/cpu/cpu0/cache/index0/size")  # "32K"
+    size = _FIRST_CACHE
+    with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux
+        size = int(held.read_text().strip().removesuffix("K")) << 10
+    return max(size - _BESIDE, size // 2)
 
 
 def _tile_length(size: int, other: int, multiple: int, runs: int) -> int:

@@ -23,9 +23,10 @@ from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.batch.blocks import RECORDED, STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
-from jaxbandit.engine.batch.recording import Recording, Tally
+from jaxbandit.engine.batch.recording import Recording, Records
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
+from jaxbandit.engine.rounds.stops import AtStops
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.ground_truth import instance_columns
 from jaxbandit.environment.world import World
@@ -43,10 +44,10 @@ class Chunk:
         stops: these and the last rounds before means change, padded with `last` to R places, int64 `[R]`.
         count: the number of stops before the padding.
         places: the place of each recorded round among the stops, padded with the last one, int32 `[R]`.
-        at_stops: N_k and the sums that metrics need beside the counts, on the device; None where there is a tally.
-        tally: what the program of the rounds computed at the stops, on the device; None where it did not.
-        quota: tau_k t of the arms and phi_g L t of the groups at the stops, arrays `[R, n, the block's rows or 1]`; None
-            where nothing is guaranteed.
+        at_stops: N_k and the sums that metrics need beside the counts, on the device; None where there is a records.
+        records: what the program of the rounds computed at the stops, on the device; None where it did not.
+        quota: tau_k t of the arms and phi_g L t of the groups at the stops, arrays `[R, n, the block's rows or 1]`;
+            None where nothing is guaranteed.
         faults: the largest fault of any run, by name of `rollout.FAULTS`; 0 for none.
         state: the state at the end of round `last`. The next chunk reuses its memory, so only the state of the last
             chunk may be read. None for a chunk that was not played.
@@ -58,8 +59,8 @@ class Chunk:
     stops: np.ndarray
     count: int
     places: np.ndarray
-    at_stops: rollout.AtStops | None
-    tally: Tally | None
+    at_stops: AtStops | None
+    records: Records | None
     quota: Quota | None
     faults: dict[str, int]
     state: rollout.State | None
@@ -77,7 +78,7 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
         name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float))
         for name in definitions.required_sums(names)
     }
-    at_stops = sharding.spread(rollout.AtStops(counts, sums), block, over)
+    at_stops = sharding.spread(AtStops(counts, sums), block, over)
     guarantees, quota = stack.ground_truth.guarantees, None
     if guarantees is not None:
         rows = QuotaTable(instance_columns(guarantees, block.numbers()), 1).rows(0, 1)
@@ -140,15 +141,13 @@ def chunks_of(
         owed = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         own = None if recording is None else recording(stops, len(some), owed)
         with PROGRAM(stack.program), gpu_kernel.WANTED(kernel), _types_of(own):
-            state, found, faults = sharding.advance(
-                over, block, policy, world, key, device_quota, *numbers, own, state
-            )
+            state, found, faults = sharding.advance(over, block, policy, world, key, device_quota, *numbers, own, state)
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         wrong = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
         places = np.flatnonzero(np.isin(some, rounds)).astype(np.int32)
         padded = np.pad(places, (0, at_most - len(places)), mode="edge" if len(places) else "constant")
-        results = (found, None) if own is None else (None, found)
-        yield Chunk(first, last, some[places], stops, len(some), padded, *results, owed, wrong, state)
+        counts, records = (found, None) if own is None else (None, found)
+        yield Chunk(first, last, some[places], stops, len(some), padded, counts, records, owed, wrong, state)
         first, index = last, index + len(some)
 
 

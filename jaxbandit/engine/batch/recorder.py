@@ -15,7 +15,7 @@ from jax import Array, lax
 from jaxbandit.core.rationals import Quota
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
-from jaxbandit.engine.batch.recording import Recording, Tally, Wanted
+from jaxbandit.engine.batch.recording import Recording, Records, Wanted
 from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float64
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
@@ -99,11 +99,11 @@ class Recorder:
         if chunk.count and self._spans is not None:
             self._spans.take(chunk)
         if len(chunk.rounds) and (self._wanted.names or self._wanted.bits is not None):
-            tally = self._tally(chunk) if chunk.tally is None else chunk.tally
-            self._keep(tally, self._summed(tally.sums, chunk), chunk)
+            records = self._records(chunk) if chunk.records is None else chunk.records
+            self._keep(records, self._summed(records.sums, chunk), chunk)
         self._recorded += len(chunk.rounds)
 
-    def _tally(self, chunk: Chunk) -> Tally:
+    def _records(self, chunk: Chunk) -> Records:
         """What the counts at the recorded rounds of a chunk come to."""
         assert chunk.at_stops is not None
         at_stops, places = in_float64(chunk.at_stops), chunk.places
@@ -113,25 +113,25 @@ class Recorder:
         inputs = dataclasses.replace(inputs, sums=at_stops.sums, totals=totals)
         given = at_stops.counts, places, inputs, self._block.counted(), np.int64(len(chunk.rounds))
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
-            tally: Tally = _tally_at(self._wanted, *given)
-            if self._wanted.narrow and self._summed(tally.sums, chunk)[-1].any():  # from here on, values are large
+            records: Records = _records_at(self._wanted, *given)
+            if self._wanted.narrow and self._summed(records.sums, chunk)[-1].any():  # from here on, values are large
                 self._wanted = dataclasses.replace(self._wanted, narrow=False)
-                tally = _tally_at(self._wanted, *given)
-        return tally
+                records = _records_at(self._wanted, *given)
+        return records
 
-    def _keep(self, tally: Tally, sums: np.ndarray, chunk: Chunk) -> None:
+    def _keep(self, records: Records, sums: np.ndarray, chunk: Chunk) -> None:
         """Keep what the recorded rounds of a chunk have come to; `sums` are those of the rows."""
         recorded, kept = len(chunk.rounds), self._wanted.kept
         self._check(sums[-1], chunk.rounds)
         self._sums.append(sums)
-        self._values = tally.values
-        if tally.pulls is not None:
-            self._pulls.append(self._block.summed(np.asarray(tally.pulls)[:, :recorded]))
-        for name, largest in tally.deficits_ever.items():
+        self._values = records.values
+        if records.pulls is not None:
+            self._pulls.append(self._block.summed(np.asarray(records.pulls)[:, :recorded]))
+        for name, largest in records.deficits_ever.items():
             before = self._deficits_ever.get(name, -np.inf)
             self._deficits_ever[name] = np.maximum(before, np.asarray(largest)[0])
         rounds = slice(self._recorded, self._recorded + recorded)
-        for name, curve in zip(kept, () if tally.curves is None else np.asarray(tally.curves), strict=True):
+        for name, curve in zip(kept, () if records.curves is None else np.asarray(records.curves), strict=True):
             self._made.runs[f"curve {name}"][..., rounds] = _runs_first(self._block.unpack(curve[:recorded]))
 
     def _summed(self, sums: Array, chunk: Chunk) -> np.ndarray:
@@ -229,14 +229,14 @@ def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
 
 
 @functools.partial(jax.jit, static_argnames=("wanted",))
-def _tally_at(
+def _records_at(
     wanted: Wanted,
     counts: Array,
     places: np.ndarray,
     inputs: MetricInputs,
     counted: np.ndarray,
     recorded: Array,
-) -> Tally:
+) -> Records:
     """What the first `recorded` of some places among the stops come to, one after the other.
 
     Args:
@@ -248,12 +248,12 @@ def _tally_at(
         recorded: the number of places.
     """
 
-    def add(row: Array, tally: Tally) -> Tally:
+    def add(row: Array, records: Records) -> Records:
         def one_stop() -> tuple[Array, MetricInputs]:
             kept_sums = {name: lax.dynamic_slice_in_dim(at, places[row], 1) for name, at in inputs.sums.items()}
             now = dataclasses.replace(dataclasses.replace(inputs, sums={}).at_round(row), sums=kept_sums)
             return lax.dynamic_slice_in_dim(counts, places[row], 1), now
 
-        return wanted.add(tally, row, *one_stop(), counted)
+        return wanted.add(records, row, *one_stop(), counted)
 
     return lax.fori_loop(0, recorded, add, wanted.empty(*counts.shape))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +25,7 @@ from jaxbandit.metrics.moments import count_parts, integer_parts
 
 
 @struct
-class Tally:
+class Records:
     """What some stops of a block have come to.
 
     Attributes:
@@ -64,9 +63,9 @@ class Wanted:
     bits: int | None = static()
     parts: int = static(1)
 
-    def empty(self, stops: int, arms: int, cells: int, lanes: int) -> Tally:
-        """The tally of no stops, with room for some."""
-        return Tally(
+    def empty(self, stops: int, arms: int, cells: int, lanes: int) -> Records:
+        """The records of no stops, with room for some."""
+        return Records(
             sums=jnp.zeros((7, len(self.names), stops, cells, self.parts), jnp.int64),
             values=jnp.zeros((len(self.names), cells, lanes), jnp.float64),
             deficits_ever={name: jnp.full((1, cells, lanes), -jnp.inf, jnp.float64) for name in self.deficits},
@@ -75,9 +74,9 @@ class Wanted:
         )
 
     def add(
-        self, tally: Tally, place: Array, counts: Array, now: MetricInputs, counted: Array | np.ndarray
-    ) -> Tally:
-        """The tally with one more stop.
+        self, records: Records, place: Array, counts: Array, now: MetricInputs, counted: Array | np.ndarray
+    ) -> Records:
+        """The records with one more stop.
 
         Args:
             place: of the stop.
@@ -85,25 +84,24 @@ class Wanted:
             now: the inputs of the metrics there.
             counted: whether a run counts, as for `integer_parts`.
         """
-        sums, values, deficits_ever, curves = tally.sums, tally.values, dict(tally.deficits_ever), tally.curves
+        sums, values, deficits_ever, curves = records.sums, records.values, dict(records.deficits_ever), records.curves
         # Converted once for all metrics. Not fused into them: LLVM does not vectorise loops that look up where a slice
         # begins (5 times slower).
-        count, now = without_fusion(lambda: (counts.astype(jnp.float64), now), counts)
+        count, now = without_fusion(lambda: (counts.astype(jnp.float64), now), place)
         for number, name in enumerate(self.names):
-            value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), counts)
+            value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), place)
             part = integer_parts(value, counted, self.parts, self.narrow)
             sums = _written(sums, part[:, None], 0, number, place)
             values = _written(values, value, number)
-            if name in self.kept:
-                assert curves is not None
+            if curves is not None and name in self.kept:
                 curves = _written(curves, value[None], self.kept.index(name), place)
             if name in deficits_ever:
                 deficits_ever[name] = larger(deficits_ever[name], value)
-        pulls = tally.pulls
-        if self.bits is not None:
+        pulls = records.pulls
+        if pulls is not None and self.bits is not None:
             made = count_parts(counts, counted, self.parts, self.bits)
             pulls = _written(pulls, made, 0, place)
-        return Tally(sums, values, deficits_ever, curves, pulls)
+        return Records(sums, values, deficits_ever, curves, pulls)
 
 
 def _written(array: Array, part: Array, *where: int | Array) -> Array:
@@ -128,18 +126,18 @@ class Recording:
     inputs: MetricInputs
     counted: Array | np.ndarray
     stops: Array
-    x64: bool = static()
+    x64: bool = static(False)
 
-    def empty(self, shape: tuple[int, ...]) -> Tally:
-        """The tally before the first stop, for counts of `shape`."""
+    def empty(self, shape: tuple[int, ...]) -> Records:
+        """The records before the first stop, for counts of `shape`."""
         return self.wanted.empty(len(self.inputs.t), *shape)
 
-    def at_stop(self, place: Array, state: State, tally: Tally) -> Tally:
-        """The tally with the stop at a place."""
+    def at_stop(self, place: Array, state: State, records: Records) -> Records:
+        """The records with the stop at a place."""
         sums = {name: total.value for name, total in state.sums.items()}
         with jax.enable_x64(True):
             now = dataclasses.replace(self.inputs.at_round(place), sums=sums)
-            return self.wanted.add(tally, place, state.pulls[None], now, self.counted[0, 0])
+            return self.wanted.add(records, place, state.pulls[None], now, self.counted[0, 0])
 
     def without_lanes(self, count: Array) -> Recording:
         """The recording in which the first lanes do not count."""

@@ -23,6 +23,7 @@ from jaxbandit.core.xla.tiling import has_run_axis
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
 from jaxbandit.engine.rollout import State
+from jaxbandit.engine.rounds.stops import AtStops, Recording
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy
 
@@ -89,7 +90,7 @@ def advance(
     horizon: np.int32,
     first: np.int32,
     stops: np.ndarray,
-    recording: rollout.Recording | None,
+    recording: Recording | None,
     state: State,
 ) -> tuple[State, Any, Array]:
     """`rollout.advance` of a block, each device its shard; the faults get an axis of devices in front.
@@ -108,7 +109,7 @@ def compiled() -> Any:
     return cpu_kernel.compiled(_advance, static_argnames=("over", "axis"), donate_argnames=("state",))
 
 
-def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, rollout.AtStops, Array]:
+def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State, AtStops, Array]:
     cells, lanes = arguments[2][0].shape[-2:]
 
     def specs(tree: Any) -> Any:
@@ -118,13 +119,13 @@ def _advance(over: Mesh, axis: int, arguments: Any, state: State) -> tuple[State
         state, at_stops, faults = rollout.as_one_kernel()(*arguments, state)
         return state, at_stops, faults[None]
 
-    counts = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
-    sums = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
+    counts: Any = jax.ShapeDtypeStruct((len(arguments[7]), *state.pulls.shape), state.pulls.dtype)
+    sums: Any = {name: jax.ShapeDtypeStruct((1, cells, lanes), np.float32) for name in state.sums}
     chunks_of = jax.shard_map(
         shard,
         mesh=over,
         in_specs=(specs(arguments), specs(state)),
-        out_specs=(specs(state), specs(rollout.AtStops(counts, sums)), Spec(_RUNS)),
+        out_specs=(specs(state), specs(AtStops(counts, sums)), Spec(_RUNS)),
         check_vma=False,  # nothing is shared that would have to agree
     )
     return chunks_of(arguments, state)

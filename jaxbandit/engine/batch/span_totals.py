@@ -19,7 +19,6 @@ from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.metrics import definitions
 from jaxbandit.metrics.metric import METRICS, MetricInputs
 
-
 Tree = TypeVar("Tree")
 
 
@@ -51,9 +50,7 @@ class SpanTotals:
             if self._counts is None:
                 self._counts = jnp.zeros_like(counts[:1])
                 self._values = {name: jnp.zeros(counts.shape[2:]) for name in self._names}
-            inputs = cell_inputs(
-                self._names, chunk.stops, chunk.quota, self._ground_truth, self._block, self._before
-            )
+            inputs = cell_inputs(self._names, chunk.stops, chunk.quota, self._ground_truth, self._block, self._before)
             self.totals, self._counts, self._values = _totals_at(
                 self._names, counts, self._counts, self._values, inputs, np.int32(stops), chunk.places
             )
@@ -135,7 +132,7 @@ def cell_inputs(
 
 
 def in_float64(values: Tree) -> Tree:
-    """Arrays of one device, on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
+    """The arrays on a device that has float64: their own, or the host's CPU where theirs has none, as a TPU."""
     platforms = {device.platform for leaf in jax.tree.leaves(values) for device in leaf.devices()}
     return values if platforms <= _EXACT else jax.device_put(values, jax.local_devices(backend="cpu")[0])
 

@@ -6,6 +6,7 @@ arrays `[K or 1, rows]`, as numbers that differ between instances do.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -74,16 +75,19 @@ def one_per_stack(
     """One stack for each of some configurations."""
     worlds: dict[tuple[int, bool], World] = {}
     ground_truth: dict[int, GroundTruth] = {}
+    for n in numbers:
+        problem, binary = problems[n], policies[n].wants_binary_feedback
+        if (id(problem), binary) not in worlds:
+            worlds[id(problem), binary] = world_of(problem, binary, horizon, ties)
+        if id(problem) not in ground_truth:
+            ground_truth[id(problem)] = ground_truth_of(problem, horizon)
+    if not all(world.equal_fractions for world in worlds.values()):  # one program for all
+        worlds = {key: dataclasses.replace(world, equal_fractions=False) for key, world in worlds.items()}
     made = []
     for n in numbers:
         policy, problem = policies[n], problems[n]
-        binary = policy.wants_binary_feedback
-        which = id(problem), binary
-        if which not in worlds:
-            worlds[which] = world_of(problem, binary, horizon, ties)
-        if id(problem) not in ground_truth:
-            ground_truth[id(problem)] = ground_truth_of(problem, horizon)
-        made.append(Stack((n,), policy, worlds[which], ground_truth[id(problem)], problem.instances, problem.arms))
+        world = worlds[id(problem), policy.wants_binary_feedback]
+        made.append(Stack((n,), policy, world, ground_truth[id(problem)], problem.instances, problem.arms))
     return made
 
 

@@ -14,13 +14,15 @@ from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import tiling
 from jaxbandit.core.xla.tiling import LANES, in_tiles, tile_size, tree_bytes
 from jaxbandit.engine import rollout
+from jaxbandit.engine.rounds.stops import AtStops, nothing_at_stops
 
 QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # compiles in half the time
 MERIT = {"kind": "power", "scale": 1.0, "exponent": 2.0}
 
 
 @pytest.mark.parametrize(("cells", "lanes"), [(1, 4096), (3, 1024), (700, 16), (4096, 1), (73, 112), (1, 16 * 157)])
-def test_tiles_are_complete_vectors_of_a_block(cells, lanes):
+def test_tiles_are_complete_vectors_of_a_block(cells, lanes, monkeypatch):
+    monkeypatch.setattr(tiling, "tile_bytes", lambda: 40 << 10)
     axis, width = tile_size(cells, lanes, 80)
     assert width <= (cells, lanes)[axis]
     assert (width if axis == -1 else width * lanes) % LANES == 0
@@ -58,20 +60,21 @@ def played_in(cells, lanes, under_way=None):
     table = np.arange(5, dtype=np.float32)  # common to all runs
     shapes = []
 
-    def play_on(policy, world, key, quotas, first, last, stops, state):
+    def play_on(policy, world, key, quotas, first, last, stops, recording, state):
         shapes.append(state.pulls.shape)
         score = policy["weights"] * state.pulls.astype(jnp.float32) + world * key[0] + policy["table"][2]
         pulls = state.pulls + jnp.where(score > quotas, first, last)
         counts = jnp.stack([pulls * stop for stop in stops])
         sums = {"regret": jnp.stack([jnp.sum(score, axis=0) + n for n in range(2)])}
         faults = jnp.stack([jnp.max(pulls), jnp.max(20 - pulls)])
-        return State(pulls, state.sums, state.under_way), counts, sums, faults
+        return State(pulls, state.sums, state.under_way), AtStops(counts, sums), faults
 
     quotas = np.full((3, 1, 1), 40, np.float32)
     arguments = ({"weights": weights, "table": table}, means, (key,), quotas)
-    arguments = (*arguments, np.int32(1), np.int32(5), np.int32([2, 7]), begin(cells, lanes, under_way))
+    arguments = (*arguments, np.int32(1), np.int32(5), np.int32([2, 7]), None, begin(cells, lanes, under_way))
     at_once, in_parts = (
-        jax.jit(function, compiler_options=QUICKLY)(*arguments) for function in (play_on, in_tiles(play_on, 2))
+        jax.jit(function, compiler_options=QUICKLY)(*arguments)
+        for function in (play_on, in_tiles(play_on, nothing_at_stops, 2))
     )
     return in_parts, at_once, shapes[1:]
 
@@ -88,7 +91,7 @@ def played_in(cells, lanes, under_way=None):
 )
 def test_tiles_are_played_as_the_block_is(cells, lanes, tile, monkeypatch):
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 16)
-    monkeypatch.setattr(tiling, "_TILE_BYTES", 0)
+    monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
     in_parts, at_once, shapes = played_in(cells, lanes)
     assert set(shapes) == {tile}
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
@@ -96,7 +99,7 @@ def test_tiles_are_played_as_the_block_is(cells, lanes, tile, monkeypatch):
 
 def test_a_block_with_a_calendar_of_feedback_is_not_cut(monkeypatch):
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 16)
-    monkeypatch.setattr(tiling, "_TILE_BYTES", 0)
+    monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
     in_parts, at_once, shapes = played_in(1, 64, jnp.zeros((2, 3, 1, 64)))
     assert shapes == [(3, 1, 64)]
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
@@ -121,7 +124,7 @@ def test_simulations_in_tiles_are_those_of_whole_blocks(case, monkeypatch):
     results = []
     for size in (0, 3000, 1 << 30):
         monkeypatch.setattr(tiling, "_LEAST_RUNS", 16)
-        monkeypatch.setattr(tiling, "_TILE_BYTES", size)
+        monkeypatch.setattr(tiling, "tile_bytes", lambda size=size: size)
         rollout.compiled.cache_clear()
         results.append(jb.simulate(problem, policy, horizon=40, seeds=seeds, record=4, key=1))
     rollout.compiled.cache_clear()

@@ -1,0 +1,103 @@
+"""What the program of the rounds records is what the recorder computes from counts: the same bits."""
+
+import jax
+import pytest
+import xarray as xr
+from harness import DISTINCT, MERIT, TRANSFER
+
+import jaxbandit as jb
+from jaxbandit.core.xla import tiling
+from jaxbandit.engine import plan, rollout
+from jaxbandit.engine.batch import recorder
+
+MEANS = [0.9, 0.6, 0.3]
+GROUPS = {"groups": [[0, 1], [2]], "group_fractions": [0.3, 0.2]}
+CASES = {
+    "all metrics of fractions": (jb.Problem(MEANS, fractions=0.2, penalties=0.4), "hard-threshold-ucb", {}),
+    "unequal fractions": (jb.Problem(MEANS, fractions=[0.1, 0.3, 0.2]), "fucb", {}),
+    "curves of all runs": (jb.Problem(MEANS, fractions=0.2), "ucb1", {"runs": ["regret", "max_deficit"]}),
+    "large values": (jb.Problem(MEANS, fractions=0.3, penalties=1e6), "ucb1", {}),
+    "running sums": (jb.Problem(MEANS, merit="power"), "fcucb-d", {"metrics": ["reward_regret", "fairness_regret"]}),
+    "groups": (jb.Problem(MEANS, **GROUPS), "ucb1", {}),
+    "delays": (jb.Problem(MEANS, delay={"kind": "geometric", "p": 0.2}), "ucb1", {}),
+    "drawn rewards": (
+        jb.Problem(MEANS, penalties=0.4, opportunity="softmax"),
+        "ucb1",
+        {"metrics": ["utility", "utility_regret"]},
+    ),
+    "instances and a grid": (
+        jb.Problem([MEANS, [0.2, 0.5, 0.4], [0.1, 0.2, 0.3]], fractions=0.2),
+        {"kind": "lfg", "eta": [0.5, 2.0]},
+        {},
+    ),
+    "several plays": (jb.Problem(MEANS, fractions=0.5, plays=2), "lfg", {"metrics": ["c_regret"], "pulls_mean": False}),
+}
+REGRET = {"metrics": ["regret"]}
+SLOW = {case for case in CASES if case not in ("all metrics of fractions", "instances and a grid")}
+
+
+def both_ways(problem, policy, monkeypatch, **settings):
+    """The results of both ways, and how often the recorder's own program ran."""
+    made, programs = [], []
+    for limit in (1 << 62, 1):
+        monkeypatch.setattr(plan, "_IN_ROUNDS", limit)
+        recorder._records_at.clear_cache()
+        made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, **settings).drop_attrs())
+        programs.append(recorder._records_at._cache_size())
+    return made, programs
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.slow] * (case in SLOW)) for case in CASES])
+def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
+    """In tiles of two vectors, the last of which overlaps the one before it; two chunks of recorded rounds."""
+    problem, policy, settings = CASES[case]
+    monkeypatch.setattr(tiling, "_LEAST_RUNS", 32)
+    monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
+    rollout.compiled.cache_clear()
+    (counts, rounds), programs = both_ways(problem, policy, monkeypatch, **settings)
+    rollout.compiled.cache_clear()
+    xr.testing.assert_identical(counts, rounds)
+    assert programs[0] > 0
+    assert programs[1] == 0
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_the_rounds_keep_their_types(x64, monkeypatch):
+    """64-bit types, which metrics need, do not reach the policy."""
+    with jax.enable_x64(x64):
+        (counts, rounds), _ = both_ways(jb.Problem(MEANS, fractions=0.2), "moss", monkeypatch)
+    xr.testing.assert_identical(counts, rounds)
+
+
+@pytest.mark.slow
+def test_what_needs_counts_is_recorded_from_counts(monkeypatch):
+    """Users' metrics, traces, means that change, and blocks of few seeds."""
+
+    class Spread(jb.Metric, name="spread_of_counts"):
+        """max_k N_k - min_k N_k."""
+
+        def value(self, now):
+            return now.pulls.max(axis=0) - now.pulls.min(axis=0)
+
+    try:
+        problem = jb.Problem(MEANS)
+        changing = jb.Problem({"changes": [[1, MEANS], [50, MEANS[::-1]]]})
+        for of, more in [(problem, {}), (problem, {"trace": True, **REGRET}), (changing, REGRET)]:
+            _, programs = both_ways(of, "ucb1", monkeypatch, **more)
+            assert min(programs) > 0
+    finally:
+        jb.unregister("metrics", "spread_of_counts")
+
+
+@pytest.mark.slow
+@pytest.mark.full
+@pytest.mark.parametrize("kind", DISTINCT)
+def test_both_ways_for_every_policy(kind, monkeypatch):
+    if kind in MERIT:
+        problem = jb.Problem([0.2, 0.9, 0.5, 0.7], plays=2, merit="power", delay={"kind": "geometric", "p": 0.2})
+    else:
+        opportunity = "softmax" if kind in TRANSFER and kind != "constant-opportunity" else "uniform"
+        tau = [0.1, 0.05, 0.2, 0.15]
+        problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=tau, penalties=0.3, opportunity=opportunity)
+    (counts, rounds), _ = both_ways(problem, kind, monkeypatch)
+    xr.testing.assert_identical(counts, rounds)
