@@ -14,6 +14,7 @@ import tomli_w
 from jaxbandit.core.errors import InputError, interruption_told, suggest_keywords
 from jaxbandit.core.input_values import boolean
 from jaxbandit.engine import simulation
+from jaxbandit.engine.host import garbage_collection
 from jaxbandit.engine.host.checkpoint import checkpoint_folder, forget, kept_in_words
 from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.result import SimulationResult
@@ -174,6 +175,7 @@ def simulate(
     return results
 
 
+@garbage_collection.paused()
 def plan_and_config(
     problem: object, policies: object, settings: SimulationSettings, grid: object = None
 ) -> tuple[Plan, Table]:

@@ -16,6 +16,7 @@ from jaxbandit.core.errors import InputError, UnreadableError, short_repr, unkno
 from jaxbandit.core.input_values import LARGEST
 from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.engine import plan
+from jaxbandit.engine.host import garbage_collection
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.environment.problem import Problem
@@ -150,6 +151,7 @@ def _change_value(text: str) -> Any:
     return parsed["value"] if list(parsed) == ["value"] else text.strip()
 
 
+@garbage_collection.paused()
 def make_plan(config: Mapping[str, object]) -> Plan:
     """The plan of the simulation that a config describes, completely checked.
 
