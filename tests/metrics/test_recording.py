@@ -4,6 +4,7 @@ import jax
 import pytest
 import xarray as xr
 from harness import DISTINCT, MERIT, TRANSFER
+from sweeps import swept
 
 import jaxbandit as jb
 from jaxbandit.core.xla import tiling
@@ -33,7 +34,8 @@ CASES = {
     "several plays": (jb.Problem(MEANS, fractions=0.5, plays=2), "lfg", {"metrics": ["c_regret"], "pulls_mean": False}),
 }
 REGRET = {"metrics": ["regret"]}
-SLOW = {case for case in CASES if case not in ("all metrics of fractions", "instances and a grid")}
+FAST = ("all metrics of fractions", "instances and a grid")
+SLOW = ("running sums", "drawn rewards", "large values")
 
 
 def both_ways(problem, policy, monkeypatch, **settings):
@@ -47,7 +49,7 @@ def both_ways(problem, policy, monkeypatch, **settings):
     return made, programs
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.slow] * (case in SLOW)) for case in CASES])
+@pytest.mark.parametrize("case", [*FAST, *swept([case for case in CASES if case not in FAST], SLOW)])
 def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     """In tiles of two vectors, the last of which overlaps the one before it; two chunks of recorded rounds."""
     problem, policy, settings = CASES[case]
