@@ -71,7 +71,6 @@ import xarray as xr
 
 from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.provenance import device_name, version
-from jaxbandit.engine.host import garbage_collection
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
@@ -89,7 +88,6 @@ _RUNS = ("policy", "instance", "seed")
 _CURVE = ("policy", "instance", "round")
 
 
-@garbage_collection.paused()
 def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) -> xr.Dataset:
     """The results of a simulation as the dataset that the docstring of this module describes.
 

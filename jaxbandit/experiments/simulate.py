@@ -164,18 +164,19 @@ def simulate(
     )
     settings.check()
     folder = checkpoint_folder(keep)
-    plan, config = plan_and_config(problem, policies, settings, grid)
+    with garbage_collection.paused():
+        plan, config = plan_and_config(problem, policies, settings, grid)
     with interruption_told(lambda: kept_in_words(folder)):
         result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
         LOG.warning("%s", result.short)
-    results = dataset(plan, result, config)
+    with garbage_collection.paused():
+        results = dataset(plan, result, config)
     if folder is not None:
         forget(folder)
     return results
 
 
-@garbage_collection.paused()
 def plan_and_config(
     problem: object, policies: object, settings: SimulationSettings, grid: object = None
 ) -> tuple[Plan, Table]:

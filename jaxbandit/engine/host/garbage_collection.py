@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Within, nothing is searched; as a decorator, within the function.
+    """Within, nothing is searched.
 
     The search looks at all objects again each time that their number has grown by a quarter: with a plan of 10,000
     configurations, it takes a quarter of the time.

@@ -151,14 +151,14 @@ def _change_value(text: str) -> Any:
     return parsed["value"] if list(parsed) == ["value"] else text.strip()
 
 
-@garbage_collection.paused()
 def make_plan(config: Mapping[str, object]) -> Plan:
     """The plan of the simulation that a config describes, completely checked.
 
     Raises:
         InputError: naming the key at fault.
     """
-    return plan.make_plan(*read(config))
+    with garbage_collection.paused():
+        return plan.make_plan(*read(config))
 
 
 def read(config: Mapping[str, object]) -> tuple[Problem, list[Configuration], SimulationSettings]:
