@@ -27,10 +27,12 @@ from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
     Trace,
+    added,
     arrivals,
     draw,
     drawing_form,
     empty_trace,
+    one_changes,
     selections,
     with_round,
 )
@@ -243,15 +245,17 @@ def settle(
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
     uncentred = _uncentred(policy, world)
     weights = chances if policy.wants_losses else None
-    under_way, arrived = arrivals(state.under_way, sent, selected, t, state.squares is not None, uncentred, weights)
+    squares = state.squares is not None
+    under_way, arrived, more = arrivals(state.under_way, sent, selected, t, squares, uncentred, weights)
     trace = state.trace and with_round(state.trace, t, selections(sent, selected, world.plays))
-    pulls = state.pulls + selected.astype(jnp.int32)
+    chosen = sent.here if one_changes(sent, len(selected)) else selected
+    pulls = added(state.pulls, chosen.astype(jnp.int32), sent)
     state = dataclasses.replace(
         state,
         pulls=pulls,
-        received=None if state.received is None else state.received + arrived.count,
-        deviation=state.deviation + arrived.total,
-        squares=None if state.squares is None else state.squares + arrived.squares,
+        received=None if state.received is None else added(state.received, more.count, sent),
+        deviation=added(state.deviation, more.total, sent),
+        squares=None if state.squares is None else added(state.squares, more.squares, sent),
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
         sums={

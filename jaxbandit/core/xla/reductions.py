@@ -52,8 +52,7 @@ class RowReductions:
 def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Sequence[Any]:
     """The results of a reduction, by name and parameters, on its operands."""
     if name == "argmax":
-        row = lax.broadcasted_iota(params["index_dtype"], operands[0].shape, 0)
-        return _reduced([operands[0], row], later_larger)[1:]
+        return [_row_of_largest(operands[0], params["index_dtype"])]
     if name == "reduce":
         rows, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
         combine = _elementwise(params["jaxpr"], rows[0].ndim - 1)
@@ -97,15 +96,42 @@ def _reduced(rows: Sequence[Array], combine: Combine) -> Row:
             lambda: functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(count))), rows[0]
         )
 
-    step = _ROWS_PER_STEP
-    head = count % step or step
+    return _folded_from(rows, tuple(x[0] for x in rows), lambda combined, row, _: combine(combined, row), begin=1)
+
+
+def _row_of_largest(values: Array, dtype: Any) -> Array:
+    """The number of the row of the largest value, the first one among equals, `[*runs]`; that of the first NaN."""
+
+    def take(largest: Row, row: Row, number: Array | int) -> Row:
+        return later_larger(largest, (row[0], jnp.full(row[0].shape, number, dtype)))
+
+    return _folded_from((values,), (values[0], jnp.zeros(values[0].shape, dtype)), take, begin=1)[1]
+
+
+def folded(rows: Sequence[Array], start: Row, combine: Combine) -> Row:
+    """`start` combined with all rows of some arrays `[K, *runs]`, from the first to the last, on CPU."""
+    return _folded_from(rows, start, lambda combined, row, _: combine(combined, row))
+
+
+def _folded_from(
+    rows: Sequence[Array], start: Row, take: Callable[[Row, Row, Array | int], Row], begin: int = 0
+) -> Row:
+    """As `folded`, from row number `begin` on; the third argument of `take` is the number of the row."""
+    step = 4 if len(rows[0]) >= 256 else _ROWS_PER_STEP
+    whole = begin + (len(rows[0]) - begin) % step  # from here on, steps are complete
 
     def more(i: Array, combined: Row) -> Row:
-        parts = [lax.dynamic_slice_in_dim(x, head + i * step, step) for x in rows]
-        return functools.reduce(combine, (tuple(x[k] for x in parts) for k in range(step)), combined)
+        first = whole + i * step
+        parts = [lax.dynamic_slice_in_dim(x, first, step) for x in rows]
+        for k in range(step):
+            combined = take(combined, tuple(x[k] for x in parts), first + k)
+        return combined
 
-    start = functools.reduce(combine, (tuple(x[k] for x in rows) for k in range(head)))
-    return lax.fori_loop(0, count // step - (head == step), more, start)
+    combined = start
+    for k in range(begin, whole):
+        combined = take(combined, tuple(x[k] for x in rows), k)
+    steps = (len(rows[0]) - whole) // step
+    return lax.fori_loop(0, steps, more, combined) if steps else combined
 
 
 def _cumulative_sum(rows: Array, reverse: bool) -> Array:

@@ -13,12 +13,14 @@ from jax import Array, lax
 from jaxbandit.core import contracts
 from jaxbandit.core.prng import BINARISE, DELAY, REWARD, Stream
 from jaxbandit.core.struct import struct
+from jaxbandit.core.xla.cpu_kernel import add_at
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.environment.delays import Delay, draw_delays
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, deliver
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.environment.world import World
 from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, selected_arms, take_arms
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 
 @struct
@@ -107,8 +109,10 @@ def arrivals(
     squares: bool,
     uncentred: bool,
     chances: Array | None = None,
-) -> tuple[Calendar | None, Feedback]:
-    """The calendar after round t, and the feedback that arrives at the end of round t, per arm `[K, *runs]`.
+) -> tuple[Calendar | None, Feedback, Feedback]:
+    """The calendar after round t, and the feedback that arrives at the end of round t.
+
+    The feedback comes twice: per arm, `[K, *runs]`, and in the form that `added` takes.
 
     Args:
         under_way: the calendar before; None without one.
@@ -131,8 +135,28 @@ def arrivals(
         losses = jnp.where(here, (1.0 - sent.reward) / chance, 0.0)
     feedback = Feedback(here.astype(jnp.int32), total, squared, rewards, losses)
     if under_way is None:
-        return None, _of_all(feedback, sent.arm, selected)
-    return deliver(under_way, feedback, sent.arm, sent.rounds, t)
+        of_all = _of_all(feedback, sent.arm, selected)
+        return None, of_all, feedback if one_changes(sent, len(selected)) else of_all
+    under_way, arrived = deliver(under_way, feedback, sent.arm, sent.rounds, t)
+    return under_way, arrived, arrived
+
+
+def one_changes(sent: Sent, arms: int) -> bool:
+    """Whether totals per arm change in one place, which a round finds faster than it goes through all arms."""
+    return len(sent.arm) == 1 and arms > MAX_UNROLLED_ARMS
+
+
+def added(totals: Array, more: Array, sent: Sent) -> Array:
+    """Totals per arm, `[K, *runs]`, with those of a round added.
+
+    Args:
+        more: a number per arm, `[K, *runs]`; or where `one_changes` the number of the selected arm, `[1, *runs]`, 0
+            where no arm was selected.
+        sent: the rewards of the round.
+    """
+    if len(more) == len(totals):
+        return totals + more
+    return add_at(totals, (jnp.minimum(sent.arm, len(totals) - 1),), more)
 
 
 def _of_sent(values: Array, arm: Array) -> Array:

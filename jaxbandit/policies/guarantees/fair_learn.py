@@ -15,7 +15,8 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import GroupView, RoundView, group_sums
-from jaxbandit.policies.selection.top_arms import Keys, deficit_first_keys, top_arms, top_available
+from jaxbandit.policies.selection.top_arm import Keys
+from jaxbandit.policies.selection.top_arms import deficit_first_keys, top_arms, top_available
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem

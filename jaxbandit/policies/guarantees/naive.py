@@ -18,7 +18,8 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.sampling import sample_arm
-from jaxbandit.policies.selection.top_arms import best_arm, lowest_arm
+from jaxbandit.policies.selection.top_arm import lowest_arm
+from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem

@@ -13,7 +13,7 @@ from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.dependent_rounding import draw_arms
-from jaxbandit.policies.selection.top_arms import fractional_knapsack
+from jaxbandit.policies.selection.knapsack import fractional_knapsack
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem

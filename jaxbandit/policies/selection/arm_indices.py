@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.policies.selection.bitmask import MAX_ARMS, pack_bits
-from jaxbandit.policies.selection.top_arms import MAX_PICKED, MAX_UNROLLED_ARMS
+from jaxbandit.policies.selection.top_arm import MAX_PICKED, MAX_UNROLLED_ARMS
 
 Tree = TypeVar("Tree")
 
@@ -22,7 +22,8 @@ def arm_index(mask: Array) -> Array:
     if arms <= MAX_UNROLLED_ARMS:
         numbers = (jnp.where(mask[k : k + 1], np.int32(k), np.int32(arms)) for k in range(arms))
         return functools.reduce(jnp.minimum, numbers)
-    return jnp.min(jnp.where(mask, lax.broadcasted_iota(jnp.int32, mask.shape, 0), arms), axis=0, keepdims=True)
+    first = lax.argmax(mask.astype(jnp.int8), 0, jnp.int32)[None]
+    return jnp.where(jnp.take_along_axis(mask, first, 0), first, arms)
 
 
 def can_list_arms(arms: int, plays: int) -> bool:
@@ -79,11 +80,9 @@ def take_arms(tree: Tree, arm: Array, arms: int) -> Tree:
 
         picked = [pick(leaf) if per_arm else leaf for leaf, per_arm in zip(leaves, are_per_arm, strict=True)]
         return jax.tree.unflatten(structure, picked)
-    selected = lax.broadcasted_iota(jnp.int32, (arms, *arm.shape), 0) == arm[None]
-    pairs = zip(leaves, are_per_arm, strict=True)
-    masked = [jnp.where(selected, leaf[:, None], 0) for leaf, per_arm in pairs if per_arm]
-    # One reduction for all: XLA computes the mask anew for each of several, at twice the time of a whole round.
-    zeros = [jnp.zeros((), leaf.dtype) for leaf in masked]
-    sums = iter(lax.reduce(masked, zeros, lambda x, y: [a + b for a, b in zip(x, y, strict=True)], (0,)))
-    picked = [next(sums) if per_arm else leaf for leaf, per_arm in zip(leaves, are_per_arm, strict=True)]
+    place, here = jnp.minimum(arm, arms - 1), arm < arms
+    picked = [
+        jnp.where(here, jnp.take_along_axis(leaf, place, 0, mode="promise_in_bounds"), 0) if per_arm else leaf
+        for leaf, per_arm in zip(leaves, are_per_arm, strict=True)
+    ]
     return jax.tree.unflatten(structure, picked)

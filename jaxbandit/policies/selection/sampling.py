@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.policies.selection.top_arms import MAX_UNROLLED_ARMS, lowest_arm, one_hot
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot
 
 
 def available_chances(weights: Array, available: Array) -> Array:

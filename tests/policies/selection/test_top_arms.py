@@ -12,51 +12,64 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import QUICK
 
-from jaxbandit.policies.selection import top_arms as module
 from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
+from jaxbandit.policies.selection.knapsack import fractional_knapsack
 from jaxbandit.policies.selection.sampling import sample_arm
-from jaxbandit.policies.selection.top_arms import (
-    best_arm,
-    fractional_knapsack,
-    sortable_integers,
-    top_arms,
-    top_available,
-)
+from jaxbandit.policies.selection.thresholds import sortable_integers
+from jaxbandit.policies.selection.top_arms import best_arm, top_arms, top_available
 
 K, RUNS = 7, 16
 jitted = functools.partial(jax.jit, compiler_options=QUICK)
 values = st.sampled_from([-np.inf, -1.5, -1e-30, -0.0, 0.0, 1e-30, 0.25, 0.5, 1.0, np.inf])
 column = st.lists(values, min_size=K, max_size=K)
 masks = st.lists(st.booleans(), min_size=K, max_size=K)
-each_way = pytest.mark.parametrize(
-    "way", ["_picked_one_by_one", "_found_by_search"]
-)  # `top_within_budget` chooses by the number of plays
 
 
 _top = {}
 
 
-def compiled(way, most):
-    """`top_arms` with two keys, compiled once for each way and bound."""
-    if (way, most) not in _top:
-        _top[way, most] = jitted(lambda a, b, count, candidates: top_arms((a, b), count, most, candidates))
-    return _top[way, most]
+def compiled(most):
+    """`top_arms` with two keys, compiled once for each bound and number of arms."""
+    if most not in _top:
+        _top[most] = jitted(lambda a, b, count, candidates: top_arms((a, b), count, most, candidates))
+    return _top[most]
 
 
-@each_way
+def in_order(first, second, candidates):
+    """The candidates from the highest keys to the lowest, for one run."""
+    return sorted(np.flatnonzero(candidates), key=lambda k: (-first[k], -second[k], k))
+
+
+@pytest.mark.parametrize("most", [5, 17])  # 17: more than are picked one after the other
 @given(st.lists(st.tuples(column, column, masks, st.integers(0, 5)), min_size=RUNS, max_size=RUNS))
 @settings(deadline=None, max_examples=25)
-def test_top_is_what_sorting_gives(way, runs):
+def test_top_is_what_sorting_gives(most, runs):
     first, second, candidates = (np.array([run[i] for run in runs]).T for i in range(3))
     count = np.array([run[3] for run in runs])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "top_within_budget", getattr(module, way))
-        f32 = (jnp.asarray(x, jnp.float32) for x in (first, second))
-        taken = np.asarray(compiled(way, 5)(*f32, jnp.asarray(count[None], jnp.int32), jnp.asarray(candidates)))
+    f32 = (jnp.asarray(x, jnp.float32) for x in (first, second))
+    taken = np.asarray(compiled(most)(*f32, jnp.asarray(count[None], jnp.int32), jnp.asarray(candidates)))
     for i in range(RUNS):
-        order = sorted(np.flatnonzero(candidates[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
-        assert set(np.flatnonzero(taken[:, i])) == set(order[: count[i]])
+        assert set(np.flatnonzero(taken[:, i])) == set(
+            in_order(*(x[:, i] for x in (first, second, candidates)))[: count[i]]
+        )
+
+
+@pytest.mark.parametrize("most", [1, 2, 40])
+@pytest.mark.parametrize("distinct", [2, 9, 10**6])
+def test_top_of_many_arms_is_what_sorting_gives(most, distinct):
+    """With few distinct keys the second key and the arm's number decide; some runs have fewer candidates than plays."""
+    rng = np.random.default_rng(most + distinct)
+    first, second = (rng.integers(0, distinct, (131, 64)).astype(np.float32) / distinct - 0.3 for _ in range(2))
+    first[rng.random(first.shape) < 0.05] = np.inf
+    second[rng.random(first.shape) < 0.05] = -np.inf
+    candidates = rng.random(first.shape) < np.where(np.arange(64) % 4, 0.9, 0.1)
+    count = rng.integers(0, most + 1, (1, 64)).astype(np.int32)
+    chosen = most if most == 1 else jnp.asarray(count)
+    taken = np.asarray(jitted(lambda a, b, c: top_arms((a, b), chosen, most, c))(first, second, candidates))
+    for i in range(64):
+        wanted = in_order(first[:, i], second[:, i], candidates[:, i])[: most if most == 1 else count[0, i]]
+        assert np.flatnonzero(taken[:, i]).tolist() == sorted(wanted)
 
 
 _top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1]), None))
@@ -119,18 +132,20 @@ def test_ordered_keeps_the_order_and_one_zero(dtype, float64):
     keys = np.asarray(sortable_integers(numbers)).tolist()
     assert keys == sorted(keys)
     assert keys[3] == keys[4]
-    assert len(set(keys)) == 8  # the zeros are one, and not a number is as high as infinity
+    assert len(set(keys)) == 9  # the zeros are one
+    assert keys[-1] == np.iinfo(np.int32 if dtype == jnp.float32 else np.int64).max
     assert min(keys) > np.iinfo(np.int32 if dtype == jnp.float32 else np.int64).min
 
 
+@pytest.mark.parametrize("arms", [7, 70])
 @pytest.mark.parametrize("most", [1, 2, 6])
-def test_a_score_that_is_no_number_costs_a_play(most):
+def test_a_score_that_is_no_number_costs_a_play(most, arms):
     """It takes a place and is left out: the engine then sees that plays are missed."""
-    score = jnp.asarray([0.3, jnp.nan, 0.9, 0.1, 0.2, 0.4, 0.8], jnp.float32)
-    taken = jitted(top_arms, static_argnums=(1, 2))((score,), most, most, jnp.ones(7, bool))
+    score = jnp.asarray(np.resize([0.3, 0.1, 0.9, 0.1, 0.2, 0.4, 0.8], arms), jnp.float32).at[1].set(jnp.nan)[:, None]
+    taken = jitted(top_arms, static_argnums=(1, 2))((score,), most, most, jnp.ones((arms, 1), bool))
     assert int(taken.sum()) == most - 1
-    assert not taken[1]
-    assert not jitted(best_arm)(score, jnp.ones(7, bool)).any()
+    assert not taken[1].any()
+    assert not jitted(best_arm)(score, jnp.ones((arms, 1), bool)).any()
 
 
 @pytest.mark.parametrize("most", [3, 9])

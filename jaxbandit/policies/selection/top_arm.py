@@ -1,0 +1,117 @@
+"""The arm of highest keys, as a mask over the arm axis.
+
+A key is a number per arm. Keys order arms lexicographically: larger first, the first key deciding, later keys deciding
+its ties, and the lowest arm first where all keys are equal.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbandit.core.xla.fusion import without_fusion
+
+Keys = tuple[Array, ...]
+
+# Arms up to which computations are written out arm by arm; for more, compiling takes longer (measured)
+MAX_UNROLLED_ARMS = 64
+# Plays up to which picking one of these arms after the other is faster than a search for all (measured on CPU)
+MAX_PICKED = 16
+
+
+def top_arm(keys: Keys, candidates: Array) -> Array:
+    """The candidate of highest keys, as a mask, bool `[K, *runs]`; no arm where there is no candidate.
+
+    No arm is selected where a key that decides is NaN.
+
+    Args:
+        keys: floats, or integers above the least of their type, `[K, *runs]` each.
+        candidates: bool `[K, *runs]`.
+    """
+    if len(candidates) > MAX_UNROLLED_ARMS:
+        found = _top_of_many(keys, candidates)
+    else:
+        found = without_fusion(lambda: top_unrolled(keys, candidates), keys[0])
+    return one_hot(found, candidates)
+
+
+def lowest_arm(mask: Array) -> Array:
+    """The arm of lowest number in a mask, as a mask, bool `[K, *runs]`; no arm where the mask is empty."""
+    return top_arm((mask.astype(jnp.int32),), mask)
+
+
+def one_hot(found: Array, candidates: Array) -> Array:
+    """The arm of a number, int32 `[1, *runs]`, as a mask, bool `[K, *runs]`; no arm where it is no candidate."""
+    return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
+
+
+# The number of the top arm, int32 `[1, *runs]`; K, which is no arm, where there is no candidate, or a deciding key is
+# NaN. Both ways carry the number along with the keys. To compare keys with their maximum would be wrong unless the keys
+# are in memory: a compiler may compute a score twice, once with a fused multiply-add, and then no arm equals it.
+
+
+def top_unrolled(keys: Keys, candidates: Array) -> Array:
+    """The number of the top arm by comparing arm after arm, vectorised over runs."""
+    keys = tuple(jnp.broadcast_to(key, candidates.shape) for key in keys)
+    rows = [_keys_of_arm(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
+    while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
+        highest = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # an integer equals its maximum
+        rows = [_keys_of_arm(held[1:], held[0] == highest) for held, _ in rows]
+    top_keys, bad = rows[0]
+    found = jnp.zeros(bad.shape, jnp.int32)
+    for k, (own, own_bad) in enumerate(rows[1:], start=1):
+        wins, bad = _precede(own, top_keys, jnp.zeros(bad.shape, bool)), bad | own_bad
+        top_keys = tuple(jnp.where(wins, x, y) for x, y in zip(own, top_keys, strict=True))
+        found = jnp.where(wins, k, found)
+    return jnp.where(bad, len(candidates), found)
+
+
+def _precede(a: Keys, b: Keys, ties: Array) -> Array:
+    """Whether the keys `a` are higher than the keys `b`, or equal to them where `ties` holds."""
+    for x, y in zip(reversed(a), reversed(b), strict=True):
+        ties = (x > y) | ((x == y) & ties)
+    return ties
+
+
+def _keys_of_arm(keys: Keys, candidate: Array) -> tuple[Keys, Array]:
+    """The keys of one arm, rows `[1, *runs]`, below all others where it is no candidate; and whether one is NaN."""
+    held, bad = [], jnp.zeros(candidate.shape, bool)
+    for key in keys:
+        if jnp.issubdtype(key.dtype, jnp.integer):
+            held.append(jnp.where(candidate, key, jnp.iinfo(key.dtype).min))
+        else:
+            bad |= candidate & jnp.isnan(key)
+            held.append(jnp.where(candidate, jnp.maximum(key, jnp.finfo(key.dtype).min), -jnp.inf))
+    return tuple(held), bad
+
+
+def _top_of_many(keys: Keys, candidates: Array) -> Array:
+    """The number of the top arm by one pass over all arms per key."""
+    for key in keys[:-1]:
+        level = _level(key, candidates)
+        candidates = candidates & (level == jnp.max(level, axis=0, keepdims=True))
+    level = _level(keys[-1], candidates)
+    found = lax.argmax(level, 0, jnp.int32)[None]  # the first NaN, where there is one
+    top = jnp.take_along_axis(level, found, 0, mode="promise_in_bounds")
+    return jnp.where(top > _least(level), found, len(level))
+
+
+def _level(key: Array, candidates: Array) -> Array:
+    """The key of each candidate, the least number for other arms; in memory, so that all who read it read the same."""
+
+    def compute() -> Array:
+        wide = jnp.broadcast_to(key, candidates.shape)
+        if jnp.issubdtype(key.dtype, jnp.integer):
+            return jnp.where(candidates, wide, _least(key))
+        low = jnp.finfo(key.dtype).min
+        return jnp.where(candidates, jnp.where(wide < low, low, wide), -jnp.inf)  # keeps NaN
+
+    return without_fusion(compute, candidates)
+
+
+def _least(key: Array) -> Array:
+    """The least number of the type of a key."""
+    floating = jnp.issubdtype(key.dtype, jnp.floating)
+    return jnp.asarray(-jnp.inf if floating else jnp.iinfo(key.dtype).min, key.dtype)
