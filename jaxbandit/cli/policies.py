@@ -7,9 +7,10 @@ import re
 import textwrap
 
 from jaxbandit.cli.imports import import_files
-from jaxbandit.core.component import Component, range_in_words
+from jaxbandit.core.component import Component
 from jaxbandit.core.errors import unknown_name
 from jaxbandit.core.files.streams import print_lines
+from jaxbandit.core.input_values import range_in_words
 from jaxbandit.policies.base import Alias, Policy
 
 _SECTION = re.compile(r"\n\n(?:Source|Raises|Example):\s")  # of a docstring

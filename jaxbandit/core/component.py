@@ -15,15 +15,25 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
-from types import FunctionType, MappingProxyType
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, dataclass_transform
 
 import jax
 import numpy as np
 from jax import Array
 
+from jaxbandit.core.contracts import is_users_class
 from jaxbandit.core.errors import InputError, short_repr, unknown_key, unknown_name
-from jaxbandit.core.input_values import LARGEST, finite_numbers, number_or_numbers, static_value, to_python
+from jaxbandit.core.input_values import (
+    LARGEST,
+    allowed,
+    check_range,
+    is_any,
+    range_ends,
+    range_in_words,
+    static_value,
+    to_python,
+)
 from jaxbandit.core.rationals import exact_fraction, shortest_decimals
 from jaxbandit.core.struct import register
 
@@ -185,14 +195,16 @@ class Component:
         Raises:
             InputError: naming `key.parameter`, its value and the allowed values.
         """
-        for name, field in self.parameters().items():
+        for name, field, least, most in _limits(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
+            if type(value) in _PLAIN and least <= value <= most:
+                continue  # the usual case, and faster
             if isinstance(value, Component):
                 value.check(key)  # in a config its parameters stand beside those of this component
             elif value is not None:
-                _check_range(value, field, f"{key}.{name}")
+                check_range(value, field, f"{key}.{name}")
             elif field.default is not None:
-                raise InputError(f"{key}.{name}", None, _allowed(value, field))
+                raise InputError(f"{key}.{name}", None, allowed(value, field))
 
     def check_scalars(self, key: str) -> None:
         """`check`, and refuse lists and arrays."""
@@ -220,23 +232,24 @@ class Component:
 
     def numbers(self) -> dict[str, Any]:
         """The parameters that are given and are not static, by name: those that programs take as arrays."""
-        fields = self.parameters()
-        given = {name: getattr(self, name) for name in fields if not fields[name].metadata.get("static")}
+        static = _static(type(self))  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in self.parameters() if name not in static}
         return {name: value for name, value in given.items() if value is not None}
 
     def with_numbers(self, numbers: Mapping[str, object], key: str) -> Self:
         """A copy with other values of some parameters, and with the static ones as Python values that can be hashed."""
-        fields, changes = self.parameters(), dict(numbers)
-        for name, value in vars(self).items():
-            if name in fields and fields[name].metadata.get("static") and value is not None:
-                exact = fields[name].metadata.get("exact")
-                read = exact_fraction if exact else functools.partial(static_value, default=fields[name].default)
+        changes = dict(numbers)
+        for name, field in _static(type(self)).items():  # type: ignore[arg-type]
+            value, exact = getattr(self, name), field.metadata.get("exact")
+            if value is not None:
+                read = exact_fraction if exact else functools.partial(static_value, default=field.default)
                 changes[name] = value if exact and not hasattr(value, "dtype") else read(value, f"{key}.{name}")
         return self.replace(**changes)
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        held = vars(self)
+        return type(self)(**{name: held[name] for name in _arguments(type(self))} | changes)  # type: ignore[arg-type]
 
 
 # Docstrings
@@ -279,28 +292,7 @@ def _default_in_words(value: object) -> str | None:
 
 def has_user_code(component: Component) -> bool:
     """Whether code of a component, or of a component in it, is defined outside this package, so that it may change."""
-    return any(_is_user_class(type(part)) for part in component.components())
-
-
-def _is_user_class(cls: type) -> bool:
-    own = [kind for kind in cls.__mro__ if kind.__module__ not in ("builtins", "typing", "abc")]
-    return any(is_user_defined(kind) or any(map(is_user_defined, _functions(kind))) for kind in own)
-
-
-def _functions(cls: type) -> Iterator[FunctionType]:
-    """The methods that a class defines or was given later, except special methods, which a dataclass generates."""
-    for name, value in vars(cls).items():
-        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        if isinstance(function, FunctionType) and not (name.startswith("__") and name.endswith("__")):
-            yield function
-
-
-def is_user_defined(thing: object) -> bool:
-    """Whether a class or a function is defined outside this package."""
-    return (getattr(thing, "__module__", None) or "").partition(".")[0] != _PACKAGE
-
-
-_PACKAGE = __name__.partition(".")[0]
+    return any(is_users_class(type(part)) for part in component.components())
 
 
 class HasValue(Protocol):
@@ -330,6 +322,33 @@ def _evaluate_compiled(function: HasValue, at: Array) -> Array:
 def _parameters(cls: type[Component]) -> Mapping[str, dataclasses.Field[Any]]:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     return MappingProxyType({f.name: f for f in fields if not f.metadata.get("derived")})
+
+
+@functools.cache
+def _static(cls: type[Component]) -> dict[str, dataclasses.Field[Any]]:
+    """The static parameters of a class."""
+    return {name: field for name, field in cls.parameters().items() if field.metadata.get("static")}
+
+
+@functools.cache
+def _arguments(cls: type[Component]) -> tuple[str, ...]:
+    """The names of the arguments that make a component: those of its fields."""
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init)  # type: ignore[arg-type]
+
+
+_PLAIN = frozenset((int, float))
+
+
+@functools.cache
+def _limits(cls: type[Component]) -> list[tuple[str, dataclasses.Field[Any], float, float]]:
+    """The parameters of a class, with the ends of the range in which an `int` or a `float` is right.
+
+    The range is empty where more than the range decides.
+    """
+    return [
+        (name, field, math.inf, -math.inf) if is_any(field) else (name, field, *range_ends(field, LARGEST))
+        for name, field in cls.parameters().items()
+    ]
 
 
 def _check_name(cls: type[Component], name: object, override: bool) -> None:
@@ -366,35 +385,3 @@ def _read_ratios(value: Any, key: str) -> Any:
     if isinstance(value, list):
         return [_read_ratios(part, key) for part in value]
     return exact_fraction(value, key) if isinstance(value, str) else value
-
-
-# Ranges
-
-
-def _check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
-    low, high = field.metadata.get("low"), field.metadata.get("high")
-    if field.metadata.get("static") and low is None and high is None:
-        static_value(value, key, field.default)
-        return
-    least, most = -math.inf if low is None else low, math.inf if high is None else high
-    if type(value) in (int, float) and least <= value <= most and abs(value) <= LARGEST:
-        return  # the usual case, and faster
-    finite_numbers(value, key, _allowed(value, field), least, most)
-
-
-def _allowed(value: object, field: dataclasses.Field[Any]) -> str:
-    """The allowed values of a parameter, in the words of an error about `value`."""
-    condition = range_in_words(field)
-    if condition:
-        return number_or_numbers(value, condition)
-    return number_or_numbers(value, "").strip().replace("number", "finite number")
-
-
-def range_in_words(field: dataclasses.Field[Any]) -> str:
-    """The range of a parameter in words: "from 0 to 1", ">= 0", or "" without limits."""
-    low, high = field.metadata.get("low"), field.metadata.get("high")
-    if low is not None and high is not None:
-        return f"from {low:g} to {high:g}"
-    if low is not None:
-        return f">= {low:g}"
-    return "" if high is None else f"<= {high:g}"

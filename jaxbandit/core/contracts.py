@@ -1,4 +1,4 @@
-"""Checks of what methods of users' classes return: shapes, dtypes and structures.
+"""Users' code: whose code a class is, and checks of what its methods return: shapes, dtypes and structures.
 
 The checks run while a program is traced, not in its rounds. Arrays have the arms on the first axis and the runs on the
 axes behind it: `[K, *runs]`. An error shows the shape in the traced program, whose numbers of runs are arbitrary.
@@ -6,7 +6,8 @@ axes behind it: `[K, *runs]`. An error shows the shape in the traced program, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
 
 import jax
@@ -192,3 +193,28 @@ class _Unquoted(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+# Whose code it is
+
+
+def is_users_class(cls: type) -> bool:
+    """Whether a class, a parent of it, or a method that it was given is defined outside this package."""
+    own = [kind for kind in cls.__mro__ if kind.__module__ not in ("builtins", "typing", "abc")]
+    return any(is_user_defined(kind) or any(map(is_user_defined, _functions(kind))) for kind in own)
+
+
+def _functions(cls: type) -> Iterator[FunctionType]:
+    """The methods that a class defines or was given later, except special methods, which a dataclass generates."""
+    for name, value in vars(cls).items():
+        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if isinstance(function, FunctionType) and not (name.startswith("__") and name.endswith("__")):
+            yield function
+
+
+def is_user_defined(thing: object) -> bool:
+    """Whether a class or a function is defined outside this package."""
+    return (getattr(thing, "__module__", None) or "").partition(".")[0] != _PACKAGE
+
+
+_PACKAGE = __name__.partition(".")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeGuard
@@ -182,3 +183,47 @@ def row_per_arm(value: Any, arms: int, instances: int, key: str, held: Any = Non
     """`per_arm`, with a number spread over all arms: an array `[K, 1]` or `[K, J]`."""
     rows = per_arm(value, arms, instances, key, held, exact)
     return np.broadcast_to(rows, (arms, 1)) if rows.ndim == 0 else rows
+
+
+# Ranges of parameters, which are fields of a component
+
+
+def range_ends(field: dataclasses.Field[Any], most: float) -> tuple[float, float]:
+    """The ends of the range of a parameter, -most and most where it has none."""
+    low, high = field.metadata.get("low"), field.metadata.get("high")
+    return -most if low is None else max(low, -most), most if high is None else min(high, most)
+
+
+def is_any(field: dataclasses.Field[Any]) -> bool:
+    """Whether a parameter is any Python value: a static one without a range."""
+    return bool(field.metadata.get("static")) and range_in_words(field) == ""
+
+
+def check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
+    """Refuse the value of a parameter that is not finite numbers, or out of range.
+
+    Raises:
+        InputError: naming the key, the value and the allowed values.
+    """
+    if is_any(field):
+        static_value(value, key, field.default)
+    else:
+        finite_numbers(value, key, allowed(value, field), *range_ends(field, math.inf))
+
+
+def allowed(value: object, field: dataclasses.Field[Any]) -> str:
+    """The allowed values of a parameter, in the words of an error about `value`."""
+    condition = range_in_words(field)
+    if condition:
+        return number_or_numbers(value, condition)
+    return number_or_numbers(value, "").strip().replace("number", "finite number")
+
+
+def range_in_words(field: dataclasses.Field[Any]) -> str:
+    """The range of a parameter in words: "from 0 to 1", ">= 0", or "" without limits."""
+    low, high = field.metadata.get("low"), field.metadata.get("high")
+    if low is not None and high is not None:
+        return f"from {low:g} to {high:g}"
+    if low is not None:
+        return f">= {low:g}"
+    return "" if high is None else f"<= {high:g}"

@@ -53,6 +53,8 @@ def exact_fraction(value: Any, key: str) -> Fraction:
         >>> exact_fraction(0.05, "problem.fractions")
         Fraction(1, 20)
     """
+    if type(value) is float and math.isfinite(value):
+        return _of_float(value)
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, Decimal) and value.is_finite():
@@ -60,10 +62,15 @@ def exact_fraction(value: Any, key: str) -> Fraction:
     if isinstance(value, str) and (parts := _RATIO.fullmatch(value)) and int(parts[2]):
         return Fraction(int(parts[1]), int(parts[2]))
     if isinstance(value, float | np.number) and np.isrealobj(value) and np.isfinite(value):
-        return Fraction(str(value))  # `str` gives the shortest decimal that reads back as the same float
+        return Fraction(str(value))
     if getattr(value, "ndim", None) == 0 and hasattr(value, "dtype") and not isinstance(value, np.generic):
         return exact_fraction(np.asarray(value)[()], key)  # an array of one number
     raise InputError(key, value, _ALLOWED)
+
+
+@functools.lru_cache(maxsize=1 << 12)  # grids repeat their values
+def _of_float(value: float) -> Fraction:
+    return Fraction(str(value))  # `str` gives the shortest decimal that reads back as the same float
 
 
 def exact_fractions(values: Any, key: str) -> np.ndarray:
@@ -263,6 +270,7 @@ def _rounded_derivative(primals: tuple[Array, Array], tangents: tuple[Array, Arr
     return _rounded(weight, value), weight_dot * value + weight * value_dot
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def floor_and_fraction(value: Fraction) -> tuple[int, float]:
     """floor(value), and value - floor(value) in float64, rounded down."""
     floor = math.floor(value)

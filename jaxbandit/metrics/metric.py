@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota, sum_in_order
 from jaxbandit.core.struct import static, struct

@@ -189,6 +189,9 @@ _EXACT = 1 << 53  # float64 holds all whole numbers up to this one
 
 def _stderr(runs: int, sums: _Parts, squares: _Parts, shape: tuple[int, ...]) -> np.ndarray:
     """The standard errors of means over that many runs."""
+    whole = _whole_scaled_variance(runs, sums, squares)
+    if whole is not None:
+        return _root(whole.astype(np.float64), runs)
     squared = _multiply((float(runs), 0.0), _from_parts(squares, shape))
     total = _from_parts(sums, shape)
     high, low = _multiply(total, total)
@@ -199,7 +202,23 @@ def _stderr(runs: int, sums: _Parts, squares: _Parts, shape: tuple[int, ...]) ->
         exact = (_exact(parts, cancelled) for parts in ((sums, _SUM_EXPONENTS), (squares, _SQUARE_EXPONENTS)))
         whole, whole_squares = exact
         scaled_variance[cancelled] = np.asarray((runs * whole_squares - whole * whole) / (1 << (2 * _BITS)), np.float64)
+    return _root(scaled_variance, runs)
+
+
+def _root(scaled_variance: np.ndarray, runs: int) -> np.ndarray:
+    """The standard errors of means, from runs^2 times the variances."""
     return np.asarray(np.sqrt(np.maximum(scaled_variance, 0.0) / (float(runs) ** 2 * (runs - 1.0))))
+
+
+def _whole_scaled_variance(runs: int, sums: _Parts, squares: _Parts) -> np.ndarray | None:
+    """runs^2 times the variances where all sums are whole numbers and int64 holds each step; else None."""
+    if sums.keys() != {0} or squares.keys() != {0}:
+        return None
+    total, squared = sums[0], squares[0]
+    most = 1 << 63
+    if max(-int(total.min()), int(total.max())) ** 2 >= most or runs * int(squared.max()) >= most:
+        return None
+    return np.asarray(runs * squared - total * total)
 
 
 def _exact(parts: tuple[_Parts, tuple[int, ...]], where: np.ndarray) -> Any:

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core import contracts
-from jaxbandit.core.component import Component, is_user_defined, parameter
+from jaxbandit.core.component import Component, parameter
+from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World

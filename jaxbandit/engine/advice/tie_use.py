@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.prng import POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.engine import rollout

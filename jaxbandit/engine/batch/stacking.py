@@ -75,8 +75,9 @@ def one_per_stack(
     """One stack for each of some configurations."""
     worlds: dict[tuple[int, bool], World] = {}
     ground_truth: dict[int, GroundTruth] = {}
-    for n in numbers:
-        problem, binary = problems[n], policies[n].wants_binary_feedback
+    binary_feedback = {n: policies[n].wants_binary_feedback for n in numbers}
+    for n, binary in binary_feedback.items():
+        problem = problems[n]
         if (id(problem), binary) not in worlds:
             worlds[id(problem), binary] = world_of(problem, binary, horizon, ties)
         if id(problem) not in ground_truth:
@@ -84,10 +85,10 @@ def one_per_stack(
     if not all(world.equal_fractions for world in worlds.values()):  # one program for all
         worlds = {key: dataclasses.replace(world, equal_fractions=False) for key, world in worlds.items()}
     made = []
-    for n in numbers:
-        policy, problem = policies[n], problems[n]
-        world = worlds[id(problem), policy.wants_binary_feedback]
-        made.append(Stack((n,), policy, world, ground_truth[id(problem)], problem.instances, problem.arms))
+    for n, binary in binary_feedback.items():
+        problem = problems[n]
+        world = worlds[id(problem), binary]
+        made.append(Stack((n,), policies[n], world, ground_truth[id(problem)], problem.instances, problem.arms))
     return made
 
 

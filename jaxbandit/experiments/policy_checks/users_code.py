@@ -16,7 +16,7 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.policies.base import Policy
 

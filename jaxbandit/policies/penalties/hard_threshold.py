@@ -51,9 +51,9 @@ class HardThreshold(Rule, name="hard-threshold-ucb"):
         requirements.fractions_or_groups(problem, self.name)
         requirements.group_penalties(problem, self.name)
         prepared = super().prepare(problem, horizon)
-        if problem.fractions is None:
+        if problem.fractions is None or self.penalties is not None:
             return prepared
-        return prepared.replace(penalties=requirements.penalties(problem, self.name, self.penalties))
+        return prepared.replace(penalties=requirements.penalties(problem, self.name, None))
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         index, groups = self.index(state, now), now.groups

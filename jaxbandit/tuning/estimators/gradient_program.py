@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import is_user_defined
+from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla.tiling import LANES
