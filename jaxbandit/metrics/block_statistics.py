@@ -161,7 +161,14 @@ def by_configuration(
         configurations: the number of configurations in all stacks together.
         instances: J.
         axis: the axis of the rows.
+
+    Returns:
+        The array; where one stack has all configurations in order, a view of its array if that is contiguous.
     """
+    (first, array), *others = stacks
+    if not others and list(first) == list(range(configurations)):  # as in a grid: large, and copied in vain
+        rows = np.ascontiguousarray(np.moveaxis(array, axis, 0))
+        return rows.reshape(configurations, instances, *rows.shape[1:])
     result: np.ndarray | None = None
     for numbers, array in stacks:
         rows = np.moveaxis(array, axis, 0)
