@@ -1,10 +1,14 @@
-"""JAX's persistent compilation cache for the command line: a program that was compiled once is loaded the next time."""
+"""A folder of programs for the command line: what was lowered and compiled once is loaded the next time.
+
+JAX's persistent compilation cache keeps compiled programs in it, and `engine.batch.lowered_programs` lowered ones.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import platform
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,13 @@ _BYTES = 1 << 30  # the most that a folder of programs holds; JAX removes those 
 _SECONDS = 0.05  # programs that compile faster are not kept
 _UNUSED_DAYS = 90.0  # folders of other versions and processors are removed after this time without use
 
+_folder: Path | None = None
+
+
+def kept_in() -> Path | None:
+    """The folder for lowered programs; None where `keep_programs` has made none."""
+    return None if _folder is None else _folder / "lowered"
+
 
 def keep_programs() -> Path | None:
     """Let JAX keep compiled programs in a folder of the user's cache, and load them from it.
@@ -26,6 +37,7 @@ def keep_programs() -> Path | None:
     Returns:
         The folder; None where the user's settings hold or the folder cannot be written to.
     """
+    global _folder
     settings: Any = jax.config  # its types name no settings
     if settings.jax_compilation_cache_dir is not None or not settings.jax_enable_compilation_cache:
         return None
@@ -44,6 +56,7 @@ def keep_programs() -> Path | None:
     for name, value in limits.items():
         if name.upper() not in os.environ:
             jax.config.update(name, value)
+    _folder = folder
     return folder
 
 
@@ -70,6 +83,4 @@ def _remove_unused(folder: Path) -> None:
     for other in folder.parent.glob("jax-*"):
         mark = other / "used"
         if other != folder and mark.is_file() and mark.stat().st_mtime < oldest:
-            for file in other.iterdir():
-                file.unlink()
-            other.rmdir()
+            shutil.rmtree(other, ignore_errors=True)

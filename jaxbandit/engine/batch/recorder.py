@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from jax import Array, lax
 from jaxbandit.core.rationals import Quota
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
+from jaxbandit.engine.batch.lowered_programs import Kept
 from jaxbandit.engine.batch.recording import Recording, Records, Wanted
 from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float64
 from jaxbandit.engine.batch.stacking import Stack
@@ -228,8 +228,7 @@ def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
     return policy.phase_rounds(state, rounds)
 
 
-@functools.partial(jax.jit, static_argnames=("wanted",))
-def _records_at(
+def _records(
     wanted: Wanted,
     counts: Array,
     places: np.ndarray,
@@ -257,3 +256,10 @@ def _records_at(
         return wanted.add(records, row, *one_stop(), counted)
 
     return lax.fori_loop(0, recorded, add, wanted.empty(*counts.shape))
+
+
+def _no_records(wanted: Wanted, counts: Array, *_: Any) -> Records:
+    return wanted.empty(*counts.shape)
+
+
+_records_at = Kept("records", jax.jit(_records), lambda: _records, _no_records)

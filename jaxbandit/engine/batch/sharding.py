@@ -22,8 +22,9 @@ from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.tiling import has_run_axis
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
+from jaxbandit.engine.batch.lowered_programs import Kept
 from jaxbandit.engine.rollout import State
-from jaxbandit.engine.rounds.stops import AtStops, Recording
+from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy
 
@@ -99,8 +100,21 @@ def advance(
     """
     arguments = (policy, world, key, quotas, origin, horizon, first, stops, recording)
     if over is None:
-        return rollout.advance(*arguments, state)
+        return _ROUNDS(*arguments, state)
     return compiled()(over, block.axis, arguments, state)
+
+
+def _returned(*arguments: Any) -> Any:
+    """A tree of the structure of what `rollout.play_on` returns."""
+    *_, stops, recording, state = arguments
+    return state, nothing_at_stops(recording, stops, state), stops
+
+
+def _compiled_rounds(*arguments: Any) -> Any:
+    return rollout.advance(*arguments)
+
+
+_ROUNDS = Kept("rounds", _compiled_rounds, rollout.as_one_kernel, _returned, donated=1)
 
 
 @functools.cache

@@ -98,7 +98,9 @@ def new_figure(rows: int = 1, columns: int = 1, **keywords: Any) -> tuple[Styled
 def save_all(figure: Figure, paths: Iterable[Path]) -> None:
     """Save a figure to several files, cut to what is drawn. Its layout is computed once, and stays as it is."""
     with house_style():
-        figure.draw_without_rendering()
+        layout = figure.get_layout_engine()
+        if layout is not None:
+            layout.execute(figure)
         figure.set_layout_engine(None)  # with any other layout, even "none", each file is laid out anew
         cut = figure.get_tightbbox().padded(matplotlib.rcParams["savefig.pad_inches"])
         for path in paths:

@@ -1,4 +1,4 @@
-"""The compilation cache of the command line."""
+"""The folder of compiled and lowered programs of the command line."""
 
 import os
 import subprocess
@@ -7,8 +7,12 @@ import time
 
 import jax
 import pytest
+import xarray as xr
 
+import jaxbandit as jb
 from jaxbandit.core.xla import compilation_cache
+from jaxbandit.engine import rollout
+from jaxbandit.engine.batch import recorder, sharding
 
 PROGRAM = """
 import sys
@@ -111,3 +115,78 @@ OF_THE_TESTS = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES",
 }
+
+
+# Lowered programs
+
+
+@pytest.fixture
+def kept(no_settings, monkeypatch):
+    """The folder of lowered programs. Programs of this process are forgotten, before and after."""
+    monkeypatch.setattr(compilation_cache, "_folder", None)
+    forget(monkeypatch)
+    compilation_cache.keep_programs()
+    return compilation_cache.kept_in()
+
+
+def forget(monkeypatch):
+    for program in (sharding._ROUNDS, recorder._records_at):
+        monkeypatch.setitem(program.__dict__, "_programs", {})
+
+
+def simulated(**settings):
+    problem = jb.Problem([0.9, 0.6, 0.4], fractions=0.2, penalties=0.3, reward="beta")
+    return jb.simulate(problem, "hard-threshold-ucb", horizon=60, seeds=5, ties="random", **settings)
+
+
+def test_a_program_from_the_folder_gives_the_same_results(kept, monkeypatch):
+    monkeypatch.setattr(compilation_cache, "_folder", None)
+    without = simulated()
+    monkeypatch.setattr(compilation_cache, "_folder", kept.parent)
+    traced = []
+    monkeypatch.setattr(rollout, "play_on", lambda *arguments: traced.append(1) or play_on(*arguments))
+    xr.testing.assert_identical(drop_times(simulated()), drop_times(without))
+    assert traced
+    assert {path.name.partition("-")[0] for path in kept.glob("*.bin")} == {"rounds", "records"}
+    forget(monkeypatch)
+    traced.clear()
+    xr.testing.assert_identical(drop_times(simulated()), drop_times(without))
+    assert not traced  # neither traced nor lowered
+
+
+play_on = rollout.play_on
+
+
+def drop_times(results):
+    return results.drop_attrs()
+
+
+def test_a_damaged_file_is_made_again(kept, monkeypatch):
+    first = simulated()
+    files = sorted(kept.glob("*.bin"))
+    for file in files:
+        file.write_bytes(b"not a program")
+    forget(monkeypatch)
+    xr.testing.assert_identical(drop_times(simulated()), drop_times(first))
+    assert all(file.stat().st_size > 100 for file in files)
+
+
+def test_other_shapes_static_values_and_precisions_have_files_of_their_own(kept):
+    counts = []
+    for settings in ({}, {"key": 1}, {"seeds": 17}, {"ties": "lowest"}):
+        problem = jb.Problem([0.9, 0.6, 0.4], fractions=0.2, penalties=0.3)
+        jb.simulate(problem, "ucb1", **{"horizon": 60, "seeds": 5, "ties": "random", **settings})
+        counts.append(len(list(kept.glob("rounds-*.bin"))))
+    with jax.enable_x64(True):
+        jb.simulate(problem, "ucb1", horizon=60, seeds=5, ties="random")
+    counts.append(len(list(kept.glob("rounds-*.bin"))))
+    assert counts == [1, 1, 2, 3, 4]
+
+
+def test_programs_with_users_code_are_not_kept(kept):
+    class Own(jb.Index):
+        def value(self, state, now):
+            return now.mean
+
+    jb.simulate(jb.Problem([0.9, 0.5]), Own(), horizon=20, seeds=3)
+    assert not list(kept.glob("rounds-*.bin"))
