@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.policies.selection.thresholds import highest, sortable_integers
 from jaxbandit.policies.selection.top_arm import MAX_PICKED, MAX_UNROLLED_ARMS, Keys, one_hot, top_arm, top_unrolled
 
@@ -83,18 +83,22 @@ def top_arms(
         return top_arm(keys, candidates)
     counts = jnp.broadcast_to(jnp.asarray(count, jnp.int32), (1, *candidates.shape[1:]))
     if len(candidates) <= MAX_UNROLLED_ARMS and max_count <= MAX_PICKED:
-        return _picked(keys, counts, max_count, candidates)
+        often_fewer = not isinstance(count, int) and on_cpu()
+        return _picked(keys, counts, jnp.max(counts) if often_fewer else max_count, candidates)
     return highest(keys, counts, candidates)
 
 
-def _picked(keys: Keys, counts: Array, max_count: int, candidates: Array) -> Array:
-    """The `counts` candidates of highest keys, one after the other."""
-    places = tuple(sortable_integers(key) for key in keys)
+def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> Array:
+    """The `counts` candidates of highest keys, one after the other; `most` is the largest count."""
+    first, *later = (sortable_integers(key) for key in keys)
+    arm, least = lax.broadcasted_iota(jnp.int32, candidates.shape, 0), jnp.iinfo(first.dtype).min
 
-    def pick(number: Array, taken: Array) -> Array:
-        return taken | (top_arm(places, candidates & ~taken) & (number < counts))
+    def pick(number: Array, level: Array) -> Array:
+        found = without_fusion(lambda: top_unrolled((level, *later), jnp.ones(level.shape, bool)), level)
+        return jnp.where((arm == found) & (number < counts), least, level)  # it is not found again
 
-    selected = lax.fori_loop(0, max_count, pick, jnp.zeros(candidates.shape, bool))
+    level = lax.fori_loop(0, most, pick, jnp.where(candidates, first, least))
+    selected = candidates & (level == least)
     for key in keys:
         if jnp.issubdtype(key.dtype, jnp.floating):
             selected &= ~jnp.isnan(key)
