@@ -43,9 +43,9 @@ def both_ways(problem, policy, monkeypatch, **settings):
     made, programs = [], []
     for limit in (1 << 62, 1):
         monkeypatch.setattr(plan, "_IN_ROUNDS", limit)
-        recorder._records_at.clear_cache()
+        recorder._records_at.compiled.clear_cache()
         made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, **settings).drop_attrs())
-        programs.append(recorder._records_at._cache_size())
+        programs.append(recorder._records_at.compiled._cache_size())
     return made, programs
 
 
