@@ -248,8 +248,8 @@ class Component:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
-        held = vars(self)
-        return type(self)(**{name: held[name] for name in _arguments(type(self))} | changes)  # type: ignore[arg-type]
+        held = {name: getattr(self, name) for name in _arguments(type(self))}  # type: ignore[arg-type]
+        return type(self)(**held | changes)
 
 
 # Docstrings

@@ -70,9 +70,8 @@ class FairMMAB(Rule, name="fair-mmab"):
     def select(self, state: PolicyState, now: RoundView) -> Array:
         index = jnp.where(now.t == 1, 0.0, self.index(state, now))  # u(0) = 0
         reserved = jnp.asarray(self.J).astype(jnp.int32)  # which the plays paper, Alg. 2, calls L
-        ahead = top_arms(
-            (index,), now.plays - reserved, now.plays - 1, now.available, now.tie_breaker
-        )  # C(t) of Alg. 2
+        most = now.plays - 1  # since J >= 1
+        ahead = top_arms((index,), now.plays - reserved, most, now.available, now.tie_breaker)  # C(t) of Alg. 2
         behind = is_below(now.quota_before, now.pulls)
         keys = deficit_first_keys(behind, now.quota_before, now.pulls, index)  # F(t) of Alg. 2 first
         left = now.plays - jnp.sum(ahead, axis=0, keepdims=True, dtype=jnp.int32)
