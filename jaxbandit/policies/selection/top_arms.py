@@ -79,9 +79,12 @@ def top_arms(
         tie_breaker: the last key, int32 `[K, *runs]`; without it, ties go to the lowest arm.
     """
     keys = _with_ties(keys, tie_breaker)
-    if max_count == 1 and isinstance(count, int):
-        return top_arm(keys, candidates)
+    if max_count == 0:
+        return jnp.zeros(candidates.shape, bool)
     counts = jnp.broadcast_to(jnp.asarray(count, jnp.int32), (1, *candidates.shape[1:]))
+    if max_count == 1:
+        one = top_arm(keys, candidates)
+        return one if isinstance(count, int) else one & (counts > 0)
     if len(candidates) <= MAX_UNROLLED_ARMS and max_count <= MAX_PICKED:
         often_fewer = not isinstance(count, int) and on_cpu()
         return _picked(keys, counts, jnp.max(counts) if often_fewer else max_count, candidates)
