@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.policies.selection.bitmask import MAX_ARMS, pack_bits
-from jaxbandit.policies.selection.top_arm import MAX_PICKED, MAX_UNROLLED_ARMS
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, max_picked
 
 Tree = TypeVar("Tree")
 
@@ -28,7 +28,7 @@ def arm_index(mask: Array) -> Array:
 
 def can_list_arms(arms: int, plays: int) -> bool:
     """Whether `arm_indices` works for a problem of this size and lists few of its arms."""
-    return plays < arms <= MAX_ARMS and plays <= MAX_PICKED
+    return plays < arms <= MAX_ARMS and plays <= max_picked(arms)
 
 
 def arm_indices(selected: Array, plays: int) -> Array:

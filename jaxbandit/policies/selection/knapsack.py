@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.policies.selection.thresholds import sortable_integers, within_budget
-from jaxbandit.policies.selection.top_arm import MAX_PICKED, MAX_UNROLLED_ARMS, Keys, top_arm
+from jaxbandit.policies.selection.top_arm import Keys, max_picked, top_arm
 
 
 def fractional_knapsack(
@@ -31,7 +31,7 @@ def fractional_knapsack(
     if tie_breaker is not None:
         keys = (*keys, tie_breaker)
     left = budget - jnp.sum(floor, axis=0, keepdims=True)
-    if len(score) <= MAX_UNROLLED_ARMS and max_full <= MAX_PICKED:
+    if max_full <= max_picked(len(score)):
         full, left = _picked(keys, room, left, max_full, room > 0)
     else:
         full, left = within_budget(keys, room, left, room > 0)

@@ -17,8 +17,14 @@ Keys = tuple[Array, ...]
 
 # Arms up to which computations are written out arm by arm; for more, compiling takes longer (measured)
 MAX_UNROLLED_ARMS = 64
-# Plays up to which picking one of these arms after the other is faster than a search for all (measured on CPU)
-MAX_PICKED = 16
+# Plays up to which picking one arm after the other is faster than a search for all, where arms are unrolled and where
+# they are more (measured on CPU)
+_MAX_PICKED, _MAX_PICKED_OF_MANY = 16, 4
+
+
+def max_picked(arms: int) -> int:
+    """The plays up to which arms are picked one after the other."""
+    return _MAX_PICKED if arms <= MAX_UNROLLED_ARMS else _MAX_PICKED_OF_MANY
 
 
 def top_arm(keys: Keys, candidates: Array) -> Array:
@@ -30,11 +36,7 @@ def top_arm(keys: Keys, candidates: Array) -> Array:
         keys: floats, or integers above the least of their type, `[K, *runs]` each.
         candidates: bool `[K, *runs]`.
     """
-    if len(candidates) > MAX_UNROLLED_ARMS:
-        found = _top_of_many(keys, candidates)
-    else:
-        found = without_fusion(lambda: top_unrolled(keys, candidates), keys[0])
-    return one_hot(found, candidates)
+    return one_hot(top_number(keys, candidates), candidates)
 
 
 def lowest_arm(mask: Array) -> Array:
@@ -50,6 +52,13 @@ def one_hot(found: Array, candidates: Array) -> Array:
 # The number of the top arm, int32 `[1, *runs]`; K, which is no arm, where there is no candidate, or a deciding key is
 # NaN. Both ways carry the number along with the keys. To compare keys with their maximum would be wrong unless the keys
 # are in memory: a compiler may compute a score twice, once with a fused multiply-add, and then no arm equals it.
+
+
+def top_number(keys: Keys, candidates: Array) -> Array:
+    """The number of the top arm."""
+    if len(candidates) > MAX_UNROLLED_ARMS:
+        return _top_of_many(keys, candidates)
+    return without_fusion(lambda: top_unrolled(keys, candidates), keys[0])
 
 
 def top_unrolled(keys: Keys, candidates: Array) -> Array:

@@ -16,7 +16,15 @@ from jax import Array, lax
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.policies.selection.thresholds import highest, sortable_integers
-from jaxbandit.policies.selection.top_arm import MAX_PICKED, MAX_UNROLLED_ARMS, Keys, one_hot, top_arm, top_unrolled
+from jaxbandit.policies.selection.top_arm import (
+    MAX_UNROLLED_ARMS,
+    Keys,
+    max_picked,
+    one_hot,
+    top_arm,
+    top_number,
+    top_unrolled,
+)
 
 
 class SelectionRound(Protocol):
@@ -85,7 +93,7 @@ def top_arms(
     if max_count == 1:
         one = top_arm(keys, candidates)
         return one if isinstance(count, int) else one & (counts > 0)
-    if len(candidates) <= MAX_UNROLLED_ARMS and max_count <= MAX_PICKED:
+    if max_count <= max_picked(len(candidates)):
         often_fewer = not isinstance(count, int) and on_cpu()
         return _picked(keys, counts, jnp.max(counts) if often_fewer else max_count, candidates)
     return highest(keys, counts, candidates)
@@ -97,7 +105,7 @@ def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> 
     arm, least = lax.broadcasted_iota(jnp.int32, candidates.shape, 0), jnp.iinfo(first.dtype).min
 
     def pick(number: Array, level: Array) -> Array:
-        found = without_fusion(lambda: top_unrolled((level, *later), jnp.ones(level.shape, bool)), level)
+        found = top_number((level, *later), jnp.ones(level.shape, bool))
         return jnp.where((arm == found) & (number < counts), least, level)  # it is not found again
 
     level = lax.fori_loop(0, most, pick, jnp.where(candidates, first, least))
