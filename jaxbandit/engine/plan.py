@@ -306,7 +306,7 @@ def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:
                 raise faults.about_metric(error, made.settings, made.metrics) from error.__cause__
             return made.split({number})
         traced.append(stack)
-        sizes.append(size(stack.rows, seeds, made.settings.block, share, pay, fit))
+        sizes.append(size(stack.rows, seeds, made.settings.block, share, pay, fit, stack.arms))
     _check_count(made, sizes)
     return dataclasses.replace(made, stacks=tuple(traced), sizes=tuple(sizes))
 

@@ -95,9 +95,10 @@ def test_rounds_can_be_recorded_by_name_or_all():
 
 @pytest.mark.parametrize(("instances", "seeds"), [(1, 1), (1, 1000), (3, 5), (50, 20), (7, 16), (2000, 1), (5, 17)])
 @pytest.mark.parametrize("block", [1, 7, 64, 2048, None])
-@pytest.mark.parametrize(("share", "shards"), [(1, 1), (2, 1), (1, 8)])
-def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, share, shards):
-    blocks = cover(instances, slice(0, seeds), size(instances, seeds, block, share, 2048 * shards), shards)
+@pytest.mark.parametrize(("share", "shards", "arms"), [(1, 1, 5), (2, 1, 5), (2, 1, 5000), (1, 8, 5)])
+def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, share, shards, arms):
+    blocks_size = size(instances, seeds, block, share, 2048 * shards, arms=arms)
+    blocks = cover(instances, slice(0, seeds), blocks_size, shards)
     times = np.zeros((instances, seeds), int)
     for b in blocks:
         times[b.rows, b.seeds] += 1

@@ -117,20 +117,19 @@ def _folded_from(
     rows: Sequence[Array], start: Row, take: Callable[[Row, Row, Array | int], Row], begin: int = 0
 ) -> Row:
     """As `folded`, from row number `begin` on; the third argument of `take` is the number of the row."""
-    step = 4 if len(rows[0]) >= 256 else _ROWS_PER_STEP
-    whole = begin + (len(rows[0]) - begin) % step  # from here on, steps are complete
+    whole = begin + (len(rows[0]) - begin) % _ROWS_PER_STEP  # from here on, steps are complete
 
     def more(i: Array, combined: Row) -> Row:
-        first = whole + i * step
-        parts = [lax.dynamic_slice_in_dim(x, first, step) for x in rows]
-        for k in range(step):
+        first = whole + i * _ROWS_PER_STEP
+        parts = [lax.dynamic_slice_in_dim(x, first, _ROWS_PER_STEP) for x in rows]
+        for k in range(_ROWS_PER_STEP):
             combined = take(combined, tuple(x[k] for x in parts), first + k)
         return combined
 
     combined = start
     for k in range(begin, whole):
         combined = take(combined, tuple(x[k] for x in rows), k)
-    steps = (len(rows[0]) - whole) // step
+    steps = (len(rows[0]) - whole) // _ROWS_PER_STEP
     return lax.fori_loop(0, steps, more, combined) if steps else combined
 
 

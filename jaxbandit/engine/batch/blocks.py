@@ -19,6 +19,7 @@ Tree = TypeVar("Tree")
 
 _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay for a call (measured)
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
+_LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block of its own pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 17  # runs per block on an accelerator, which needs wide blocks
 STOPS = 16  # recorded rounds per chunk, at most, where counts are kept at them
 RECORDED = 64  # where the program of the rounds computes what is recorded, which takes no memory per run
@@ -128,7 +129,9 @@ def usual(state: int) -> int:
     return min(most, max(least, _STATE // state))
 
 
-def size(rows: int, seeds: int, block: int | None, share: int, pay: int, most: int | None = None) -> Size:
+def size(
+    rows: int, seeds: int, block: int | None, share: int, pay: int, most: int | None = None, arms: int = 1
+) -> Size:
     """The size of the blocks that cover `rows` x `seeds` runs.
 
     Args:
@@ -136,13 +139,16 @@ def size(rows: int, seeds: int, block: int | None, share: int, pay: int, most: i
         share: the number of blocks that keeps every worker busy; the default number of blocks is a multiple of it.
         pay: the default number of runs per block, on all its devices together.
         most: the most runs per block that fit the memory; None for any number.
+        arms: K.
     """
     runs = rows * seeds
     if block is None:
         block = pay
-        if share > 1 and runs >= 256:
+        few, work = _LEAST_BLOCK
+        least = max(2 * LANES, min(few, work // arms))  # shorter loops are not vectorised
+        if share > 1 and runs >= 2 * least:
             times = math.ceil(runs / (block * share))
-            block = min(block, max(128, math.ceil(runs / (times * share))))
+            block = min(block, max(least, math.ceil(runs / (times * share))))
     block = block if most is None else min(block, most)
     wide = _even(seeds, min(block, seeds))
     return Size(_even(rows, max(1, min(block // wide, rows))), wide)
