@@ -127,6 +127,11 @@ def _unravelled(i: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     return tuple(indices)
 
 
+def within_kernel() -> bool:
+    """Whether a function is traced for one kernel on a CPU."""
+    return _within.get() and not FOR_GPU_KERNEL.value
+
+
 @contextlib.contextmanager
 def _inside() -> Iterator[None]:
     """Within, functions are traced for a kernel."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,11 @@ from jaxbandit.core.xla.rewriting import as_function
 _ROWS_PER_STEP = 4  # rows that one step of a loop over the rows combines (measured)
 _UNROLLED = 32  # rows up to which the reduction is unrolled; a loop combines more rows
 
+_SHORT = 64  # loops over fewer numbers may be unrolled instead of vectorised (measured)
+
 _EXACT = ("reduce_max", "reduce_min", "reduce_and", "reduce_or")  # the same result in any order
 
+Tree = TypeVar("Tree")
 Row = tuple[Array, ...]  # row k of each of several arrays
 Combine = Callable[[Row, Row], Row]
 
@@ -131,6 +134,51 @@ def _folded_from(
         combined = take(combined, tuple(x[k] for x in rows), k)
     steps = (len(rows[0]) - whole) // _ROWS_PER_STEP
     return lax.fori_loop(0, steps, more, combined) if steps else combined
+
+
+def folded_in_groups(
+    rows: Sequence[Array],
+    start: Callable[[int], Tree],
+    take: Callable[[Tree, Row, Array | int], Tree],
+    join: Callable[[Tree, Tree, int], Tree],
+) -> Tree:
+    """All rows of some arrays `[K, *runs]` combined in an order that depends on the number of runs, on CPU.
+
+    Where runs are few, the rows of several arms are one vector, because LLVM does not vectorise loops over few numbers.
+    What the first rows of all groups give is combined with what their second rows give, and so on, in the end.
+
+    Args:
+        rows: the arrays.
+        start: a function of a length that returns what there is before the first row, arrays of this length.
+        take: combines that with a row of each array; its last argument is the number of the row, or of the first row of
+            a group.
+        join: combines what the first rows of groups give with what later ones give; its last argument is the place of
+            these in their groups.
+
+    Returns:
+        Arrays of one axis, the runs.
+    """
+    count, runs = len(rows[0]), math.prod(rows[0].shape[1:])
+    group = -(-_SHORT // runs)
+    steps = count // (group * _ROWS_PER_STEP)
+    flat = [x.ravel() for x in rows]
+
+    def cut(first: Array | int, height: int) -> Row:
+        return tuple(lax.dynamic_slice_in_dim(x, first * runs, height * runs) for x in flat)
+
+    def step(i: Array, so_far: Tree) -> Tree:
+        for k in range(_ROWS_PER_STEP):
+            first = (i * _ROWS_PER_STEP + k).astype(jnp.int32) * group
+            so_far = take(so_far, cut(first, group), first)
+        return so_far
+
+    in_groups = lax.fori_loop(0, steps, step, start(group * runs))
+    first, *others = (jax.tree.map(lambda x, n=n: x.reshape(group, runs)[n], in_groups) for n in range(group))
+    for n, other in enumerate(others, start=1):
+        first = join(first, other, n)
+    for k in range(steps * group * _ROWS_PER_STEP, count):
+        first = take(first, cut(k, 1), k)
+    return first
 
 
 def _cumulative_sum(rows: Array, reverse: bool) -> Array:

@@ -19,7 +19,7 @@ Tree = TypeVar("Tree")
 
 _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay for a call (measured)
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
-_LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block of its own pays for a further worker (measured)
+_LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 17  # runs per block on an accelerator, which needs wide blocks
 STOPS = 16  # recorded rounds per chunk, at most, where counts are kept at them
 RECORDED = 64  # where the program of the rounds computes what is recorded, which takes no memory per run

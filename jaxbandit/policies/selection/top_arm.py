@@ -7,11 +7,16 @@ its ties, and the lowest arm first where all keys are equal.
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbandit.core.xla.cpu_kernel import within_kernel
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.reductions import folded_in_groups
 
 Keys = tuple[Array, ...]
 
@@ -20,6 +25,7 @@ MAX_UNROLLED_ARMS = 64
 # Plays up to which picking one arm after the other is faster than a search for all, where arms are unrolled and where
 # they are more (measured on CPU)
 _MAX_PICKED, _MAX_PICKED_OF_MANY = 16, 4
+_LEAST_RUNS = 16  # runs from which a loop over arms, vectorised over runs, is faster than `argmax`
 
 
 def max_picked(arms: int) -> int:
@@ -36,7 +42,7 @@ def top_arm(keys: Keys, candidates: Array) -> Array:
         keys: floats, or integers above the least of their type, `[K, *runs]` each.
         candidates: bool `[K, *runs]`.
     """
-    return one_hot(top_number(keys, candidates), candidates)
+    return one_hot(top_number(lambda: keys, candidates, keys[0]), candidates)
 
 
 def lowest_arm(mask: Array) -> Array:
@@ -50,31 +56,77 @@ def one_hot(found: Array, candidates: Array) -> Array:
 
 
 # The number of the top arm, int32 `[1, *runs]`; K, which is no arm, where there is no candidate, or a deciding key is
-# NaN. Both ways carry the number along with the keys. To compare keys with their maximum would be wrong unless the keys
+# NaN. All ways carry the number along with the keys. To compare keys with their maximum would be wrong unless the keys
 # are in memory: a compiler may compute a score twice, once with a fused multiply-add, and then no arm equals it.
 
 
-def top_number(keys: Keys, candidates: Array) -> Array:
-    """The number of the top arm."""
-    if len(candidates) > MAX_UNROLLED_ARMS:
-        return _top_of_many(keys, candidates)
-    return without_fusion(lambda: top_unrolled(keys, candidates), keys[0])
+def top_number(keys: Callable[[], Keys], candidates: Array, witness: Array) -> Array:
+    """The number of the top arm.
+
+    Args:
+        keys: a function that returns the keys, as for `top_arm`; it is called where they are compared.
+        candidates: bool `[K, *runs]`.
+        witness: any array that is not a constant.
+    """
+    if len(candidates) <= MAX_UNROLLED_ARMS:
+        return without_fusion(lambda: _top_unrolled(keys(), candidates), witness)
+    if within_kernel() and math.prod(candidates.shape[1:]) >= _LEAST_RUNS:
+        return _top_in_loop(keys, candidates, witness)
+    return _top_of_many(keys(), candidates)
 
 
-def top_unrolled(keys: Keys, candidates: Array) -> Array:
+def _top_unrolled(keys: Keys, candidates: Array) -> Array:
     """The number of the top arm by comparing arm after arm, vectorised over runs."""
     keys = tuple(jnp.broadcast_to(key, candidates.shape) for key in keys)
     rows = [_keys_of_arm(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
     while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
         highest = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # an integer equals its maximum
         rows = [_keys_of_arm(held[1:], held[0] == highest) for held, _ in rows]
-    top_keys, bad = rows[0]
-    found = jnp.zeros(bad.shape, jnp.int32)
+    first, bad = rows[0]
+    top = _Top(first, bad, jnp.zeros(bad.shape, jnp.int32))
     for k, (own, own_bad) in enumerate(rows[1:], start=1):
-        wins, bad = _precede(own, top_keys, jnp.zeros(bad.shape, bool)), bad | own_bad
-        top_keys = tuple(jnp.where(wins, x, y) for x, y in zip(own, top_keys, strict=True))
-        found = jnp.where(wins, k, found)
-    return jnp.where(bad, len(candidates), found)
+        top = top.or_other(own, own_bad, k)
+    return top.number(len(candidates))
+
+
+def _top_in_loop(keys: Callable[[], Keys], candidates: Array, witness: Array) -> Array:
+    """The number of the top arm by a loop over the arms, vectorised over runs."""
+    arms = len(candidates)
+    *own, candidates = without_fusion(
+        lambda: [jnp.broadcast_to(part, candidates.shape) for part in (*keys(), candidates)], witness
+    )
+
+    def none(size: int) -> _Top:
+        least = tuple(jnp.full(size, _least(key.dtype)) for key in own)
+        return _Top(least, jnp.zeros(size, bool), jnp.full(size, arms, jnp.int32))
+
+    def compared(top: _Top, row: tuple[Array, ...], number: Array | int) -> _Top:
+        *keys, candidate = row
+        return top.or_other(*_keys_of_arm(tuple(keys), candidate), number)
+
+    def joined(top: _Top, other: _Top, place: int) -> _Top:
+        number = other.found + place
+        return top.or_other(other.keys, other.bad, number, ties=number < top.found)
+
+    top = folded_in_groups((*own, candidates), none, compared, joined)
+    return top.number(arms).reshape(1, *candidates.shape[1:])
+
+
+class _Top(NamedTuple):
+    """The top arm of those compared so far: its keys, whether a key was NaN, and its number, of equal shapes."""
+
+    keys: Keys
+    bad: Array
+    found: Array
+
+    def or_other(self, keys: Keys, bad: Array, number: Array | int, ties: Array | None = None) -> _Top:
+        """This arm, or another one of higher keys, or of equal ones where `ties` holds."""
+        wins = _precede(keys, self.keys, jnp.zeros(bad.shape, bool) if ties is None else ties)
+        top = tuple(jnp.where(wins, x, y) for x, y in zip(keys, self.keys, strict=True))
+        return _Top(top, self.bad | bad, jnp.where(wins, number, self.found))
+
+    def number(self, arms: int) -> Array:
+        return jnp.where(self.bad | (self.found > arms), arms, self.found)
 
 
 def _precede(a: Keys, b: Keys, ties: Array) -> Array:
@@ -92,7 +144,8 @@ def _keys_of_arm(keys: Keys, candidate: Array) -> tuple[Keys, Array]:
             held.append(jnp.where(candidate, key, jnp.iinfo(key.dtype).min))
         else:
             bad |= candidate & jnp.isnan(key)
-            held.append(jnp.where(candidate, jnp.maximum(key, jnp.finfo(key.dtype).min), -jnp.inf))
+            low = jnp.finfo(key.dtype).min
+            held.append(jnp.where(candidate, jnp.where(key < low, low, key), -jnp.inf))
     return tuple(held), bad
 
 
@@ -104,7 +157,7 @@ def _top_of_many(keys: Keys, candidates: Array) -> Array:
     level = _level(keys[-1], candidates)
     found = lax.argmax(level, 0, jnp.int32)[None]  # the first NaN, where there is one
     top = jnp.take_along_axis(level, found, 0, mode="promise_in_bounds")
-    return jnp.where(top > _least(level), found, len(level))
+    return jnp.where(top > _least(level.dtype), found, len(level))
 
 
 def _level(key: Array, candidates: Array) -> Array:
@@ -113,14 +166,13 @@ def _level(key: Array, candidates: Array) -> Array:
     def compute() -> Array:
         wide = jnp.broadcast_to(key, candidates.shape)
         if jnp.issubdtype(key.dtype, jnp.integer):
-            return jnp.where(candidates, wide, _least(key))
+            return jnp.where(candidates, wide, _least(key.dtype))
         low = jnp.finfo(key.dtype).min
         return jnp.where(candidates, jnp.where(wide < low, low, wide), -jnp.inf)  # keeps NaN
 
     return without_fusion(compute, candidates)
 
 
-def _least(key: Array) -> Array:
-    """The least number of the type of a key."""
-    floating = jnp.issubdtype(key.dtype, jnp.floating)
-    return jnp.asarray(-jnp.inf if floating else jnp.iinfo(key.dtype).min, key.dtype)
+def _least(dtype: Any) -> Array:
+    """The least number of a type."""
+    return jnp.asarray(-jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min, dtype)

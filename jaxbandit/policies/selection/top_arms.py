@@ -14,17 +14,9 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.xla.fusion import on_cpu, without_fusion
+from jaxbandit.core.xla.fusion import on_cpu
 from jaxbandit.policies.selection.thresholds import highest, sortable_integers
-from jaxbandit.policies.selection.top_arm import (
-    MAX_UNROLLED_ARMS,
-    Keys,
-    max_picked,
-    one_hot,
-    top_arm,
-    top_number,
-    top_unrolled,
-)
+from jaxbandit.policies.selection.top_arm import Keys, max_picked, one_hot, top_arm, top_number
 
 
 class SelectionRound(Protocol):
@@ -61,11 +53,9 @@ def top_available(keys: Callable[[], Keys], now: SelectionRound, tie_breaker: Ar
         now: the view of the round.
         tie_breaker: as for `top_arms`.
     """
-    if now.plays > 1 or len(now.pulls) > MAX_UNROLLED_ARMS:
+    if now.plays > 1:
         return top_arms(keys(), now.plays, now.plays, now.available, tie_breaker)
-    return one_hot(
-        without_fusion(lambda: top_unrolled(_with_ties(keys(), tie_breaker), now.available), now.t), now.available
-    )
+    return one_hot(top_number(lambda: _with_ties(keys(), tie_breaker), now.available, now.t), now.available)
 
 
 def _with_ties(keys: Keys, tie_breaker: Array | None) -> Keys:
@@ -105,7 +95,7 @@ def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> 
     arm, least = lax.broadcasted_iota(jnp.int32, candidates.shape, 0), jnp.iinfo(first.dtype).min
 
     def pick(number: Array, level: Array) -> Array:
-        found = top_number((level, *later), jnp.ones(level.shape, bool))
+        found = top_number(lambda: (level, *later), jnp.ones(level.shape, bool), level)
         return jnp.where((arm == found) & (number < counts), least, level)  # it is not found again
 
     level = lax.fori_loop(0, most, pick, jnp.where(candidates, first, least))

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import QUICK
 
+from jaxbandit.core.xla.cpu_kernel import as_one_kernel
+from jaxbandit.core.xla.cpu_kernel import compiled as kernel_compiled
 from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
 from jaxbandit.policies.selection.knapsack import fractional_knapsack
@@ -71,6 +73,23 @@ def test_top_of_many_arms_is_what_sorting_gives(most, distinct):
         order = in_order(first[:, i], second[:, i], candidates[:, i])
         assert np.flatnonzero(taken[:, i]).tolist() == sorted(order[: count[0, i]])
         assert np.flatnonzero(every[:, i]).tolist() == sorted(order[:most])
+
+
+@pytest.mark.parametrize(("arms", "runs"), [(67, 16), (131, 32), (131, 64), (1001, 16)])
+@pytest.mark.parametrize("distinct", [2, 10**6])
+def test_one_play_of_many_arms_in_one_kernel(arms, runs, distinct):
+    """There a loop compares the rows of several arms at once where runs are few; no arm where a key is NaN."""
+    rng = np.random.default_rng(arms + distinct)
+    first, second = (rng.integers(0, distinct, (arms, runs)).astype(np.float32) / distinct - 0.3 for _ in range(2))
+    first[rng.random(first.shape) < 0.1] = -np.inf
+    candidates = rng.random(first.shape) < np.where(np.arange(runs) % 4, 0.9, 0.02)
+    candidates[:, 1] = False
+    first[arms // 2, 2], candidates[arms // 2, 2] = np.nan, True
+    kernel = as_one_kernel(lambda a, b, c: (top_available(lambda: (a, b), one_play(c), None), a))
+    taken = np.asarray(kernel_compiled(kernel)(first, second, candidates)[0])
+    for i in range(runs):
+        order = [] if i == 2 else in_order(first[:, i], second[:, i], candidates[:, i])
+        assert np.flatnonzero(taken[:, i]).tolist() == order[:1]
 
 
 _top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1]), None))
