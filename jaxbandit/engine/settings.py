@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -171,7 +172,10 @@ def short(value: object) -> str:
 def _short(value: object) -> str:
     if isinstance(value, Mapping):
         return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
-    if isinstance(value, float):
-        rounded = f"{value:.6g}"  # 0.3 for 0.30000000000000004
-        return rounded if math.isclose(float(rounded), value, rel_tol=_ROUNDING) else repr(value)
-    return str(value)
+    return _short_float(value) if isinstance(value, float) else str(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _short_float(value: float) -> str:
+    rounded = f"{value:.6g}"  # 0.3 for 0.30000000000000004
+    return rounded if math.isclose(float(rounded), value, rel_tol=_ROUNDING) else repr(value)
