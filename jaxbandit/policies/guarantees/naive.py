@@ -13,6 +13,7 @@ from jax import Array
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import exact_fraction
+from jaxbandit.core.xla.fusion import cond_fused, cond_update
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
@@ -71,16 +72,30 @@ class Naive(Policy, name="naive"):
         return lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
 
     def select(self, state: Array, now: RoundView) -> Array:
-        round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest plays first, until an arm has all its plays
-        short = now.available & (now.pulls < self.exploration_plays)
-        short = jnp.where(jnp.any(short, axis=0, keepdims=True), short, now.available)
-        chances = self.chances + jnp.where(state, self.best_arm_chance, 0.0)
-        drawn = sample_arm(chances, now.random.uniform(), now.available)
-        return jnp.where(now.t <= self.exploration_rounds, best_arm(round_robin, short), drawn)
+        exploring, nothing = now.t <= self.exploration_rounds, jnp.zeros(now.pulls.shape, bool)
+
+        def explored() -> Array:
+            round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest plays first, until an arm has all its plays
+            short = now.available & (now.pulls < self.exploration_plays)
+            short = jnp.where(jnp.any(short, axis=0, keepdims=True), short, now.available)
+            return best_arm(round_robin, short)
+
+        def drawn() -> Array:
+            chances = self.chances + jnp.where(state, self.best_arm_chance, 0.0)
+            return sample_arm(chances, now.random.uniform(), now.available)
+
+        # In almost all rounds, all runs do the same.
+        first = cond_fused(jnp.any(exploring), explored, lambda: nothing)
+        return jnp.where(exploring, first, cond_fused(~jnp.all(exploring), drawn, lambda: nothing))
 
     def update(self, state: Array, after: RoundView, selected: Array) -> Array:
-        leader = best_arm(after.mean, jnp.ones(state.shape, bool), after.tie_breaker)
-        return jnp.where(after.t == self.exploration_rounds, leader, state)
+        last = after.t == self.exploration_rounds
+
+        def with_leader(state: Array) -> Array:
+            leader = best_arm(after.mean, jnp.ones(state.shape, bool), after.tie_breaker)
+            return jnp.where(last, leader, state)
+
+        return cond_update(jnp.any(last), with_leader, state)
 
 
 def _largest_remainder(shares: list[Fraction], total: int) -> list[int]:

@@ -10,10 +10,12 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
+from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.top_arm import Keys, lowest_arm
 from jaxbandit.policies.selection.top_arms import top_available
 
 if TYPE_CHECKING:
@@ -47,11 +49,23 @@ class TFUCB(Rule, name="t-fucb"):
         return super().prepare(problem, horizon).replace(guaranteed_plays=np.array(plays, np.int32))
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        def keys() -> tuple[Array, Array]:
-            short = now.pulls < self.guaranteed_plays
+        short = now.pulls < self.guaranteed_plays  # these arms are played in order
+        if now.plays == 1:
+            return self._select_one(state, now, short & now.available)
+
+        def keys() -> Keys:
             return short.astype(jnp.int32), jnp.where(short, 0.0, self.index(state, now))
 
-        if now.tie_breaker is None:
-            return top_available(keys, now, None)
-        short = now.pulls < self.guaranteed_plays  # these arms are played in order
-        return top_available(keys, now, jnp.where(short, 0, now.tie_breaker))
+        tie_breaker = None if now.tie_breaker is None else jnp.where(short, 0, now.tie_breaker)
+        return top_available(keys, now, tie_breaker)
+
+    def _select_one(self, state: PolicyState, now: RoundView, short: Array) -> Array:
+        """The lowest arm that is short of plays, or where no arm is, the arm of highest index."""
+        some, nothing = jnp.any(short, axis=0, keepdims=True), jnp.zeros(short.shape, bool)
+
+        def by_index() -> Array:
+            return top_available(lambda: (self.index(state, now),), now, now.tie_breaker)
+
+        # In almost all rounds, all runs do the same.
+        first = cond_fused(jnp.any(some), lambda: lowest_arm(short), lambda: nothing)
+        return jnp.where(some, first, cond_fused(~jnp.all(some), by_index, lambda: nothing))

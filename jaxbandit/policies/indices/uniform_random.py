@@ -14,10 +14,14 @@ from jaxbandit.policies.selection.sampling import sample_arm
 
 def uniform_scores(now: RoundView) -> Array:
     """Scores whose L highest available arms are a uniform draw of L available arms, float `[K, *runs]`."""
-    if now.plays == 1:  # one random number per round instead of one per arm
-        drawn = sample_arm(jnp.ones(now.available.shape, now.deviation.dtype), now.random.uniform(), now.available)
-        return drawn.astype(now.deviation.dtype)
+    if now.plays == 1:
+        return _uniform_arm(now).astype(now.deviation.dtype)
     return now.random.uniform(now.pulls.shape[0])
+
+
+def _uniform_arm(now: RoundView) -> Array:
+    """A uniform draw of one available arm by one random number, as a mask, bool `[K, *runs]`."""
+    return sample_arm(jnp.ones(now.available.shape, now.deviation.dtype), now.random.uniform(), now.available)
 
 
 class UniformRandom(Index, name="uniform-random"):
@@ -33,3 +37,6 @@ class UniformRandom(Index, name="uniform-random"):
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         return uniform_scores(now)
+
+    def _top(self, state: PolicyState, now: RoundView) -> Array:
+        return _uniform_arm(now) if now.plays == 1 else super()._top(state, now)
