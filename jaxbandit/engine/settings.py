@@ -178,4 +178,4 @@ def _short(value: object) -> str:
 @functools.lru_cache(maxsize=1024)
 def _short_float(value: float) -> str:
     rounded = f"{value:.6g}"  # 0.3 for 0.30000000000000004
-    return rounded if math.isclose(float(rounded), value, rel_tol=_ROUNDING) else repr(value)
+    return rounded if math.isclose(float(rounded), value, rel_tol=_ROUNDING) else repr(float(value))

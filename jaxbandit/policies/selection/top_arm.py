@@ -126,6 +126,7 @@ class _Top(NamedTuple):
         return _Top(top, self.bad | bad, jnp.where(wins, number, self.found))
 
     def number(self, arms: int) -> Array:
+        """Its number, or K, the number of arms, where no arm is the top arm."""
         return jnp.where(self.bad | (self.found > arms), arms, self.found)
 
 
