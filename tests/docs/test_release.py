@@ -16,7 +16,6 @@ INSTALL = (ROOT / "docs" / "start" / "install.md").read_text()
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 BY_OTHERS = {  # what imports it for us, where no file of the package does
     "filelock": "jax/_src/lru_cache.py",
-    "flatbuffers": "jax/_src/export/serialization.py",
 }
 BY_NAME = {"h5netcdf": 'engine="h5netcdf"'}  # how xarray is told to import it
 

@@ -1,6 +1,6 @@
-"""A folder of programs for the command line: what was lowered and compiled once is loaded the next time.
+"""A folder of programs for the command line: what was compiled once is loaded the next time.
 
-JAX's persistent compilation cache keeps compiled programs in it, and `engine.batch.lowered_programs` lowered ones.
+JAX's persistent compilation cache and `engine.batch.kept_programs` keep compiled programs in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any
 import jax
 import platformdirs
 
-_BYTES = 1 << 30  # the most that a folder of programs holds; JAX removes those that were not used for the longest time
+# The most that JAX's cache holds; with `engine.batch.kept_programs`, the folder holds 1 GiB. JAX removes the programs
+# that were not used for the longest time.
+_BYTES = 3 << 28
 _SECONDS = 0.05  # programs that compile faster are not kept
 _UNUSED_DAYS = 90.0  # folders of other versions and processors are removed after this time without use
 
@@ -24,8 +26,8 @@ _folder: Path | None = None
 
 
 def kept_in() -> Path | None:
-    """The folder for lowered programs; None where `keep_programs` has made none."""
-    return None if _folder is None else _folder / "lowered"
+    """The folder for this package's own programs; None where `keep_programs` has made none."""
+    return None if _folder is None else _folder / "programs"
 
 
 def keep_programs() -> Path | None:

@@ -21,7 +21,7 @@ from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
-from jaxbandit.engine.batch import lowered_programs, sharding
+from jaxbandit.engine.batch import kept_programs, sharding
 from jaxbandit.engine.batch.blocks import RECORDED, STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
 from jaxbandit.engine.batch.recording import Recording, Records
 from jaxbandit.engine.batch.stacking import Stack
@@ -78,7 +78,7 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
         name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float))
         for name in definitions.required_sums(names)
     }
-    at_stops = sharding.spread(lowered_programs.as_returned(AtStops(counts, sums)), block, over)
+    at_stops = sharding.spread(kept_programs.as_returned(AtStops(counts, sums)), block, over)
     guarantees, quota = stack.ground_truth.guarantees, None
     if guarantees is not None:
         rows = QuotaTable(instance_columns(guarantees, block.numbers()), 1).rows(0, 1)

@@ -14,7 +14,7 @@ from jax import Array, lax
 from jaxbandit.core.rationals import Quota
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
-from jaxbandit.engine.batch.lowered_programs import Kept
+from jaxbandit.engine.batch.kept_programs import Kept
 from jaxbandit.engine.batch.recording import Recording, Records, Wanted
 from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float64
 from jaxbandit.engine.batch.stacking import Stack

@@ -22,7 +22,7 @@ from jaxbandit.core.xla import cpu_kernel
 from jaxbandit.core.xla.tiling import has_run_axis
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import Block
-from jaxbandit.engine.batch.lowered_programs import Kept
+from jaxbandit.engine.batch.kept_programs import Kept
 from jaxbandit.engine.rollout import State
 from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
 from jaxbandit.environment.world import World

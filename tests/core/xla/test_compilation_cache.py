@@ -1,4 +1,4 @@
-"""The folder of compiled and lowered programs of the command line."""
+"""The folder of compiled programs of the command line."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit.core.xla import compilation_cache
 from jaxbandit.engine import rollout
-from jaxbandit.engine.batch import recorder, sharding
+from jaxbandit.engine.batch import kept_programs, recorder, sharding
 
 PROGRAM = """
 import sys
@@ -51,7 +51,7 @@ def test_the_folder_is_named_after_jax_and_the_processor(no_settings):
     assert folder.is_relative_to(no_settings)
     assert folder.name.startswith(f"jax-{jax.__version__}-")
     assert jax.config.jax_compilation_cache_dir == str(folder)
-    assert jax.config.jax_compilation_cache_max_size == 1 << 30
+    assert jax.config.jax_compilation_cache_max_size + kept_programs._BYTES == 1 << 30
 
 
 def test_settings_of_the_user_win(no_settings, monkeypatch):
@@ -91,7 +91,8 @@ def test_folders_without_use_are_removed(no_settings):
 
 
 @pytest.mark.slow
-def test_a_run_keeps_its_programs_unless_told_not_to(tmp_path):
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_run_keeps_its_programs_unless_told_not_to(tmp_path, devices):
     """And a second run of the same adds none. No line of XLA about loaded programs is printed."""
     cache = tmp_path / "cache"
     config = (
@@ -100,6 +101,7 @@ def test_a_run_keeps_its_programs_unless_told_not_to(tmp_path):
     (tmp_path / "config.toml").write_text(config)
     settings = {name: value for name, value in os.environ.items() if name.upper() not in OF_THE_TESTS}
     settings |= {"XDG_CACHE_HOME": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    settings |= {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
     counts = []
     for options in (["--no-cache"], [], []):
         words = [sys.executable, "-c", PROGRAM, str(cache), str(tmp_path / "out"), *options]
@@ -117,12 +119,12 @@ OF_THE_TESTS = {
 }
 
 
-# Lowered programs
+# The package's own programs
 
 
 @pytest.fixture
 def kept(no_settings, monkeypatch):
-    """The folder of lowered programs. Programs of this process are forgotten, before and after."""
+    """The folder of the package's own programs. Programs of this process are forgotten, before and after."""
     monkeypatch.setattr(compilation_cache, "_folder", None)
     forget(monkeypatch)
     compilation_cache.keep_programs()
@@ -164,11 +166,30 @@ def drop_times(results):
 def test_a_damaged_file_is_made_again(kept, monkeypatch):
     first = simulated()
     files = sorted(kept.glob("*.bin"))
-    for file in files:
-        file.write_bytes(b"not a program")
+    for file, damage in zip(files, (lambda _: b"not a program", flipped), strict=True):
+        file.write_bytes(damage(file.read_bytes()))
+    damaged = [file.read_bytes() for file in files]
     forget(monkeypatch)
     xr.testing.assert_identical(drop_times(simulated()), drop_times(first))
-    assert all(file.stat().st_size > 100 for file in files)
+    assert all(file.read_bytes() != content for file, content in zip(files, damaged, strict=True))
+
+
+def flipped(content):
+    """With one bit that is another."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+def test_files_of_the_oldest_use_are_removed(kept, monkeypatch):
+    simulated()
+    (old,) = kept.glob("rounds-*.bin")
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(kept_programs, "_BYTES", sum(file.stat().st_size for file in kept.glob("*.bin")) + 1)
+    simulated(key=1)  # the same programs: nothing is written
+    assert old.exists()
+    jb.simulate(jb.Problem([0.9, 0.5]), "ucb1", horizon=60, seeds=5)
+    assert not old.exists()
+    assert list(kept.glob("rounds-*.bin"))
 
 
 def test_other_shapes_static_values_and_precisions_have_files_of_their_own(kept):
