@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jaxbandit.engine.result import SimulationResult
     from jaxbandit.experiments.configs.grid import Table
     from jaxbandit.experiments.joining.additions import Addition
-    from jaxbandit.experiments.output.export import Outputs
+    from jaxbandit.experiments.output.views import Begin
 
 # Modules that import xarray, pandas or matplotlib are imported in functions, after bad input is refused.
 
@@ -36,26 +36,27 @@ def add(
     After each of the two steps the folder holds complete results, those of the policies and seeds that it has. `begun`
     is what the progress of an interrupted addition holds of its arguments.
     """
-    prepare_machine(parsed)
-    with distributed.together():
-        imports = import_files(files)
-        check_writable(out, is_output)
-        results = _read(out)
-        _check_imports(results, imports, out)
-        from jaxbandit.experiments.joining import additions
-
-        addition = additions.next_addition(config, results, out)
-        outputs = carrying_out.outputs_of(parsed, begun)
-        if distributed.number() == 0:
-            _finish_writing(results, out, outputs)
-    if addition is None and distributed.number() == 0:
-        print_lines(f"nothing to add: {out}/{RESULTS} has the policies and seeds of the config")
-    while addition is not None:
-        about = carrying_out.resume_table(tomli_w.dumps(config), imports, **carrying_out.left_out(outputs))
-        results = _add(addition, results, out, about, imports, outputs)
+    outputs = carrying_out.outputs_of(parsed, begun)
+    with carrying_out.views_beside(outputs, files) as begin:
+        prepare_machine(parsed)
         with distributed.together():
+            imports = import_files(files)
+            check_writable(out, is_output)
+            results = _read(out)
+            _check_imports(results, imports, out)
+            from jaxbandit.experiments.joining import additions
+
             addition = additions.next_addition(config, results, out)
-    return 0
+            if distributed.number() == 0:
+                _finish_writing(results, out, begin)
+        if addition is None and distributed.number() == 0:
+            print_lines(f"nothing to add: {out}/{RESULTS} has the policies and seeds of the config")
+        while addition is not None:
+            about = carrying_out.resume_table(tomli_w.dumps(config), imports, **carrying_out.left_out(outputs))
+            results = _add(addition, results, out, about, imports, begin)
+            with distributed.together():
+                addition = additions.next_addition(config, results, out)
+        return 0
 
 
 def _add(
@@ -64,7 +65,7 @@ def _add(
     out: Path,
     about: Mapping[str, object],
     imports: Sequence[Path],
-    outputs: Outputs,
+    begin: Begin,
 ) -> xr.Dataset:
     """Simulate an addition, join it with the results, and write the folder. Returns the joined results."""
     from jaxbandit.experiments.joining.combine import combine
@@ -78,7 +79,7 @@ def _add(
     def write(result: SimulationResult) -> list[str]:
         more = simulated(result)
         held = results if previous_run.stamp(out) == before else _read(out)  # another process has added something else
-        table, files = carrying_out.write_outputs(combine(held, more), out, outputs)
+        table, files = carrying_out.write_outputs(combine(held, more), out, begin)
         return [table, carrying_out.speed_line(more), f"added {addition.text}; {files}"]
 
     def is_finished(_: bool) -> bool:
@@ -123,7 +124,7 @@ def _check_imports(results: xr.Dataset, imports: Sequence[Path], out: Path) -> N
             print_note(f"{name} has changed since {out}/{RESULTS} was written; its classes must do the same")
 
 
-def _finish_writing(results: xr.Dataset, out: Path, outputs: Outputs) -> None:
+def _finish_writing(results: xr.Dataset, out: Path, begin: Begin) -> None:
     """Write the other files of results whose addition was interrupted after `results.nc` was written."""
     from jaxbandit.experiments.joining import additions
 
@@ -134,5 +135,5 @@ def _finish_writing(results: xr.Dataset, out: Path, outputs: Outputs) -> None:
     except InputError:  # damaged; the run that follows says so
         return
     if additions.is_in(results, added):
-        print_lines(*carrying_out.write_outputs(results, out, outputs))
+        print_lines(*carrying_out.write_outputs(results, out, begin))
         checkpoint.forget(out)

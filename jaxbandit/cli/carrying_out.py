@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,20 +23,37 @@ if TYPE_CHECKING:
 
     from jaxbandit.engine.plan import Plan
     from jaxbandit.engine.result import SimulationResult
-    from jaxbandit.experiments.output.export import Outputs
+    from jaxbandit.experiments.output.views import Begin, Outputs
 
 # Modules that import xarray, pandas or matplotlib are imported in functions, after bad input is refused.
 
 
 def outputs_of(parsed: argparse.Namespace, begun: Mapping[str, object]) -> Outputs:
     """The files to write: all but those that the arguments, or those of the begun run, leave out."""
-    from jaxbandit.experiments.output.export import Outputs
+    from jaxbandit.experiments.output.views import Outputs
 
     left_out = begun.get("left_out")
     before = left_out if isinstance(left_out, list) else []
     return Outputs(
         figures=not (parsed.no_figures or "figures" in before), page=not (parsed.no_html or "html" in before)
     )
+
+
+@contextlib.contextmanager
+def views_beside(outputs: Outputs, imports: Sequence[Path]) -> Iterator[Begin]:
+    """Within this context, what makes the page and the figures: another process, if it can and JAX has not started.
+
+    Args:
+        outputs: the files to write.
+        imports: files of the user; another process would not know their classes and metrics.
+    """
+    from jaxbandit.experiments.output import view_process, views
+
+    if imports:
+        yield partial(views.begin, outputs)
+        return
+    with view_process.views_beside(outputs) as begin:
+        yield begin
 
 
 def left_out(outputs: Outputs) -> dict[str, list[str]]:
@@ -92,12 +111,12 @@ def carry_out(
     return result
 
 
-def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs) -> tuple[str, str]:
-    """Write the output directory, and return the table to print and the line about the files."""
+def write_outputs(results: xr.Dataset, out: Path, begin: Begin) -> tuple[str, str]:
+    """Write the output directory, and return the table to print and the line about the files; `begin` makes views."""
     from jaxbandit.experiments import summary
     from jaxbandit.experiments.output import export
 
-    names = [path.name for path in export.write_outputs(results, out, outputs, out.absolute().name)]
+    names = [path.name for path in export.write_outputs(results, out, out.absolute().name, begin)]
     table = summary.table(results, f"{out}/{TABLE}") if TABLE in names else summary.table(results)
     return table, f"wrote {', '.join(names)} to {out}/"
 

@@ -79,34 +79,35 @@ def _simulate(
     Args:
         begun: what the run's progress holds of its arguments.
     """
-    force = begun.get("force") is True
-    prepare_machine(parsed)
-    with distributed.together():
-        imports = import_files(files)
-        plan = configs.make_plan(config)
-        check_writable(out, is_output)
-        from jaxbandit.experiments.output import previous_run
+    outputs = carrying_out.outputs_of(parsed, begun)
+    with carrying_out.views_beside(outputs, files) as begin:
+        force = begun.get("force") is True
+        prepare_machine(parsed)
+        with distributed.together():
+            imports = import_files(files)
+            plan = configs.make_plan(config)
+            check_writable(out, is_output)
+            from jaxbandit.experiments.output import previous_run
 
-        previous_run.check_replaceable(out, config, plan, force)
-        before = previous_run.stamp(out)
-        outputs = carrying_out.outputs_of(parsed, begun)
+            previous_run.check_replaceable(out, config, plan, force)
+            before = previous_run.stamp(out)
 
-    def write(result: SimulationResult) -> list[str]:
-        results = carrying_out.simulated_dataset(plan, result, config, imports)
-        table, files = carrying_out.write_outputs(results, out, outputs)
-        return [table, carrying_out.speed_line(results), files]
+        def write(result: SimulationResult) -> list[str]:
+            results = carrying_out.simulated_dataset(plan, result, config, imports)
+            table, files = carrying_out.write_outputs(results, out, begin)
+            return [table, carrying_out.speed_line(results), files]
 
-    def is_finished(simulated: bool) -> bool:
-        """Whether another process has finished the run, and removed its progress, while this one was at work.
+        def is_finished(simulated: bool) -> bool:
+            """Whether another process has finished the run, and removed its progress, while this one was at work.
 
-        Once this process has simulated, only another process can have removed the progress.
-        """
-        return not checkpoint.begun(out) and previous_run.is_finished(out, config, () if simulated else before)
+            Once this process has simulated, only another process can have removed the progress.
+            """
+            return not checkpoint.begun(out) and previous_run.is_finished(out, config, () if simulated else before)
 
-    forced = {"force": True} if force else {}
-    about = carrying_out.resume_table(tomli_w.dumps(config), imports, **forced, **carrying_out.left_out(outputs))
-    result = carrying_out.carry_out(plan, out, about, write, is_finished)
-    if result is not None and result.short is not None:
-        print_error(result.short)
-        return 1
-    return 0
+        forced = {"force": True} if force else {}
+        about = carrying_out.resume_table(tomli_w.dumps(config), imports, **forced, **carrying_out.left_out(outputs))
+        result = carrying_out.carry_out(plan, out, about, write, is_finished)
+        if result is not None and result.short is not None:
+            print_error(result.short)
+            return 1
+        return 0

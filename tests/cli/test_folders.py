@@ -188,14 +188,14 @@ def test_the_same_run_needs_no_force(there, changes):
 
 
 def test_listed_files_that_a_run_no_longer_writes_are_removed(there, monkeypatch):
-    drawings = figures._drawings
+    drawings = figures.drawings
 
     def more(data):
         yield from drawings(data)
         yield "phases", None
 
     with monkeypatch.context() as patch:
-        patch.setattr(figures, "_drawings", more)
+        patch.setattr(figures, "drawings", more)
         assert run() == 0
     assert names(there / "made") == sorted([*MINE, "phases.pdf", "phases.png"])
     assert run() == 0

@@ -48,6 +48,7 @@ __all__ = [
     "JaxprEqn",
     "Literal",
     "as_function",
+    "devices_started",
     "kernel_options",
     "kernels_work",
     "marked",
@@ -66,6 +67,15 @@ _QUICK = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_llvm_disable_expensive_passes": True,
 }
+
+
+def devices_started() -> bool:
+    """Whether JAX has started the threads of its devices; after that, a process must not be forked."""
+    try:
+        from jax._src.xla_bridge import backends_are_initialized
+    except ImportError:
+        return True
+    return bool(backends_are_initialized())
 
 
 def kernel_options() -> dict[str, Any] | None:

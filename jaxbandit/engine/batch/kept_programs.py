@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import threading
+import zlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +92,8 @@ class Kept:
         def flat(*leaves: Array) -> list[Array]:
             return jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves)))
 
+        # A name that no other program has: what JAX's cache has loaded cannot be written again and still run.
+        flat.__name__ = f"{self.name}_{os.urandom(8).hex()}"
         try:
             made = cpu_kernel.compiled(flat, donate_argnums=donated).lower(*_shapes(types)).compile()
             content, *_ = serialize_executable.serialize(made)
@@ -144,9 +147,10 @@ def _read(file: Path, arguments: int, results: int) -> Callable[..., Any] | None
     """The compiled function in a file, of so many arrays; None where it is not there or cannot be read."""
     inputs, outputs = jax.tree.structure(((0,) * arguments, {})), jax.tree.structure([0] * results)
     try:
-        digest, content = _parts(file.read_bytes())
-        if hashlib.sha256(content).digest() != digest:  # machine code that is damaged would not raise an error
+        digest, packed = _parts(file.read_bytes())
+        if hashlib.sha256(packed).digest() != digest:  # machine code that is damaged would not raise an error
             return None
+        content = zlib.decompress(packed)
         devices = jax.local_devices()[:1]
         made = serialize_executable.deserialize_and_load(content, inputs, outputs, execution_devices=devices)
         file.touch()
@@ -156,14 +160,15 @@ def _read(file: Path, arguments: int, results: int) -> Callable[..., Any] | None
 
 
 def _parts(content: bytes) -> tuple[bytes, bytes]:
-    """The digest that a file begins with, and the program after it."""
+    """The digest that a file begins with, and the packed program after it."""
     size = hashlib.sha256().digest_size
     return content[:size], content[size:]
 
 
 def _write(file: Path, program: bytes) -> None:
+    packed = zlib.compress(program, level=1)
     with contextlib.suppress(WriteError, OSError):
-        write_atomically(file, hashlib.sha256(program).digest() + program)
+        write_atomically(file, hashlib.sha256(packed).digest() + packed)
         _remove_oldest(file.parent)
 
 

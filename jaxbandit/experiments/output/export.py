@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaxbandit.core.errors import WriteError
-from jaxbandit.core.files.output_names import PAGE, RESULTS, TABLE
+from jaxbandit.core.files.output_names import RESULTS, TABLE
 from jaxbandit.engine.host.checkpoint import staging
 from jaxbandit.experiments import dataset, grids
-from jaxbandit.experiments.dashboard.page import dashboard
 from jaxbandit.experiments.output.previous_run import FILES_ATTRIBUTE, read_previous
-from jaxbandit.experiments.plots import figures
+from jaxbandit.experiments.output.views import Begin
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """The files that a run writes beside `results.nc` and, for a grid, `table.csv`.
-
-    Attributes:
-        figures: whether to draw the figures.
-        page: whether to make `results.html`.
-    """
-
-    figures: bool = True
-    page: bool = True
-
-
-def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) -> list[Path]:
+def write_outputs(results: xr.Dataset, out: Path, title: str, begin: Begin) -> list[Path]:
     """Write the output directory of a run: `results.nc`, and for a grid `table.csv`; then `results.html` and figures.
 
     Each file is written atomically: all are made in a staging folder in `unfinished` and then moved, so that a killed
@@ -41,8 +26,8 @@ def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) 
     Args:
         results: the results of the run.
         out: the directory.
-        outputs: which of the other files to write.
         title: the title of the page.
+        begin: begins to make the page and the figures.
 
     Returns:
         The files.
@@ -50,11 +35,11 @@ def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) 
     Raises:
         WriteError: a file cannot be written.
     """
-    has_table = len(grids.parameters(results)) > 0
-    others = [*([TABLE] if has_table else []), *([PAGE] if outputs.page else [])]
-    names = [RESULTS, *others, *(figures.file_names(results) if outputs.figures else [])]
+    has_table = [TABLE] if grids.parameters(results) else []
     try:
         with staging(out) as folder:
+            begun = begin(results, folder, title)
+            names = [RESULTS, *has_table, *begun.names]
             dataset.write(results.assign_attrs({FILES_ATTRIBUTE: " ".join(names)}), folder / RESULTS)
             previous = read_previous(out)
             for name in () if previous is None else previous.files:
@@ -63,10 +48,7 @@ def write_outputs(results: xr.Dataset, out: Path, outputs: Outputs, title: str) 
             written = [_move(folder / RESULTS, out)]
             if has_table:
                 grids.table(results).to_csv(folder / TABLE, index=False)
-            if outputs.page:
-                (folder / PAGE).write_text(dashboard(results, title=title).html, "utf-8")
-            drawn = figures.draw_all(results, folder) if outputs.figures else []
-            return written + [_move(file, out) for file in [*(folder / name for name in others), *drawn]]
+            return written + [_move(folder / name, out) for name in [*has_table, *begun.finish()]]
     except OSError as error:
         raise WriteError(out, error) from None
 

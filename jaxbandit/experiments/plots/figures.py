@@ -79,23 +79,25 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
         ['curves.png', 'curves.pdf', 'pulls.png', 'pulls.pdf', 'selection-fractions.png', 'selection-fractions.pdf']
     """
     check_all_seeds(results)  # before a file is written
-    written = []
-    for name, figure in figures(results):
-        paths = [Path(folder) / file for file in _files(name)]
-        save_all(figure, paths)
-        written += paths
-        plt.close(figure)
-    return written
+    return [path for name, draw in drawings(results) for path in save(name, draw, Path(folder))]
 
 
 @checked_results
 def file_names(results: xr.Dataset) -> list[str]:
     """The names of the files that `draw_all` writes."""
-    return [file for name, _ in _drawings(results) for file in _files(name)]
+    return [file for name, _ in drawings(results) for file in files(name)]
 
 
-def _files(name: str) -> list[str]:
-    """The file names of a figure."""
+def save(name: str, draw: Callable[[], Figure], folder: Path) -> list[Path]:
+    """Draw a figure, and write its files."""
+    figure, paths = draw(), [folder / file for file in files(name)]
+    save_all(figure, paths)
+    plt.close(figure)
+    return paths
+
+
+def files(name: str) -> list[str]:
+    """The names of the files of a figure."""
     return [f"{name}{suffix}" for suffix in SUFFIXES]
 
 
@@ -128,10 +130,10 @@ def figures(results: xr.Dataset) -> Iterator[tuple[str, Figure]]:
         >>> [name for name, figure in jb.plots.figures(results)]
         ['curves', 'pulls', 'selection-fractions']
     """
-    return ((name, draw()) for name, draw in _drawings(results))
+    return ((name, draw()) for name, draw in drawings(results))
 
 
-def _drawings(results: xr.Dataset) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def drawings(results: xr.Dataset) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """The name and the drawing function of each figure; `core.files.output_names` knows the names."""
     if recorded_metrics(results) and results.sizes["round"] > 1:
         yield "curves", partial(curves, results)

@@ -1,0 +1,164 @@
+"""A process that makes the page and the figures of a run, beside the process that simulates.
+
+Half the time of a short command is matplotlib's, which computes with one core. This process is forked before JAX starts
+its threads. It imports matplotlib while the other one compiles and simulates, and then draws one figure per core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxbandit.core.xla import compat
+from jaxbandit.experiments.output import views
+from jaxbandit.experiments.output.views import Begin, BegunViews, Outputs, View
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_MOST_BYTES = 1 << 26  # of results; the process would hold larger ones a second time
+
+
+@contextlib.contextmanager
+def views_beside(outputs: Outputs) -> Iterator[Begin]:
+    """Within this context, `views.begin` for some outputs; another process makes the views, where it can be forked."""
+    if not (outputs.figures or outputs.page) or not _can_fork() or _cores() == 1:
+        yield partial(views.begin, outputs)
+        return
+    process = _ViewProcess(outputs)
+    try:
+        yield process.begin
+    finally:
+        process.end()
+
+
+def _can_fork() -> bool:
+    """Whether this process has no threads of Python or JAX, and matplotlib opens no windows."""
+    backend = os.environ.get("MPLBACKEND", "agg").lower()
+    alone = threading.active_count() == 1 and not compat.devices_started()
+    return sys.platform == "linux" and alone and backend == "agg" and "matplotlib.pyplot" not in sys.modules
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+class _ViewProcess:
+    """The other process, as this one sees it."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._outputs = outputs
+        forking = multiprocessing.get_context("fork")
+        self._connection, other = forking.Pipe()
+        self._process = forking.Process(target=_serve, args=(outputs, other, self._connection), name="views")
+        with warnings.catch_warnings():  # Python warns of threads, which here are NumPy's; they end before a fork
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        with contextlib.suppress(OSError):  # the process has done so itself
+            os.setpgid(self._pid, self._pid)
+        other.close()
+
+    @property
+    def _pid(self) -> int:
+        pid = self._process.pid
+        assert pid is not None  # the process has been started
+        return pid
+
+    def begin(self, results: xr.Dataset, folder: Path, title: str) -> BegunViews:
+        """Let the process make the views of results; where it is gone, this one makes them."""
+        asked = (results, folder, title)
+        here = partial(views.begin, self._outputs, *asked)
+        if results.nbytes > _MOST_BYTES:
+            return here()
+        try:
+            self._connection.send(asked)
+            names: list[str] = self._answer()
+        except _GoneError:
+            return here()
+
+        def finish() -> list[str]:
+            try:
+                self._answer()
+            except _GoneError:
+                return here().finish()
+            return names
+
+        return BegunViews(names, finish)
+
+    def _answer(self) -> Any:
+        try:
+            answer = self._connection.recv()
+        except (EOFError, OSError):
+            raise _GoneError from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        """End the process and those that it has forked, whatever they do."""
+        self._connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGKILL)
+        self._process.join()
+
+
+class _GoneError(Exception):
+    """The process has ended, or was killed."""
+
+
+def _serve(outputs: Outputs, connection: Connection, other: Connection) -> None:
+    """Make what is asked for until the other process closes its end of the connection, or ends."""
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)  # an interruption from the keyboard is for the other process, which ends this one
+    other.close()
+    os.environ["MPLBACKEND"] = "agg"
+    with contextlib.suppress(Exception):  # where matplotlib cannot be imported, making the views says so
+        import jaxbandit.experiments.dashboard.page
+        import jaxbandit.experiments.plots.figures  # noqa: F401
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            results, folder, title = connection.recv()
+            for answer in _answers(outputs, results, folder, title):
+                connection.send(answer)
+
+
+def _answers(outputs: Outputs, results: xr.Dataset, folder: Path, title: str) -> Iterator[Any]:
+    """The names of the files, and then None when they are made; or an error in the place of one of these."""
+    try:
+        made = views.single_views(outputs, results, title)
+        yield [name for view in made for name in view.names]
+        _make(made, folder)
+        yield None
+    except BrokenProcessPool:
+        raise EOFError from None  # this process ends, and the other one makes the views itself
+    except Exception as error:  # of any kind: the other process raises it
+        yield error
+
+
+def _make(all_views: Sequence[View], folder: Path) -> None:
+    """Make all views, one per core at a time. Forked processes have the views in their memory."""
+    size = min(len(all_views), _cores())
+    forking = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(size, forking, initializer=_VIEWS.extend, initargs=(list(all_views),)) as pool:
+        # The page, which comes first, takes the least time.
+        for made in [pool.submit(_make_one, number, folder) for number in reversed(range(len(all_views)))]:
+            made.result()
+
+
+_VIEWS: list[View] = []
+
+
+def _make_one(number: int, folder: Path) -> None:
+    _VIEWS[number].make(folder)
