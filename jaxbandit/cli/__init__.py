@@ -12,6 +12,7 @@ from jaxbandit.core.errors import InputError, WriteError
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.streams import Notes, print_error, print_note
 from jaxbandit.core.provenance import version
+from jaxbandit.engine.host import garbage_collection
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +34,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     if given == ["--version"]:  # before the parser, which imports JAX for its lists of names
         print(f"jaxbandit {version()}")
         return 0
-    from jaxbandit.cli.parser import parse
+    with garbage_collection.paused():  # modules stay
+        from jaxbandit.cli.parser import parse
 
     parsed = parse(given)
     try:

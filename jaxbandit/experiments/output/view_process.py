@@ -7,10 +7,12 @@ its threads. It imports matplotlib while the other one compiles and simulates, a
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,11 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxbandit.core.xla import compat
+from jaxbandit.engine.host import garbage_collection
 from jaxbandit.experiments.output import views
 from jaxbandit.experiments.output.views import Begin, BegunViews, Outputs, View
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 _MOST_BYTES = 1 << 26  # of results; the process would hold larger ones a second time
 
@@ -124,14 +128,32 @@ def _serve(outputs: Outputs, connection: Connection, other: Connection) -> None:
         os.setpgid(0, 0)  # an interruption from the keyboard is for the other process, which ends this one
     other.close()
     os.environ["MPLBACKEND"] = "agg"
-    with contextlib.suppress(Exception):  # where matplotlib cannot be imported, making the views says so
-        import jaxbandit.experiments.dashboard.page
-        import jaxbandit.experiments.plots.figures  # noqa: F401
+    with contextlib.suppress(Exception), garbage_collection.paused():  # what fails here is raised when views are made
+        _load()
+    gc.freeze()  # a search for garbage would write to all memory that forked processes share
     with contextlib.suppress(EOFError, OSError):
         while True:
             results, folder, title = connection.recv()
             for answer in _answers(outputs, results, folder, title):
                 connection.send(answer)
+
+
+def _load() -> None:
+    """Load what all views need, which the forked processes then share: modules, fonts and the parser of mathematics."""
+    import scipy.special  # noqa: F401  the page ranks policies with it
+
+    from jaxbandit.experiments.dashboard import page  # noqa: F401
+    from jaxbandit.experiments.plots import figures
+    from jaxbandit.experiments.plots.canvas import new_figure
+
+    def draw() -> Figure:
+        figure, axes = new_figure(figsize=(1, 1))
+        axes[0, 0].set_xscale("log")
+        axes[0, 0].set_title("$t$")
+        return figure
+
+    with tempfile.TemporaryDirectory() as folder:
+        figures.save("drawn", draw, Path(folder))
 
 
 def _answers(outputs: Outputs, results: xr.Dataset, folder: Path, title: str) -> Iterator[Any]:
