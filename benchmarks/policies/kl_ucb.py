@@ -1,4 +1,4 @@
-"""Time the KL-UCB index: Newton's method in JAX against parallel bisections in Numba of the same accuracy.
+"""Time the KL-UCB index: Halley's method in JAX against parallel bisections in Numba of the same accuracy.
 
 There are two bisections. One uses float64 and math.log, which LLVM vectorises only if Numba finds Intel's SVML. The
 other uses float32 and the function log1p of this file, which is vectorised everywhere. In both, the loop over lanes is

@@ -235,6 +235,8 @@ class Index(Policy):
     Class attributes that a subclass may set, beside those of `Policy`:
         initial_pass: an arm that was never selected has index +infinity, so that each arm is played once first.
             Default True.
+        costly: the index takes longer to compute than the rest of a round, as random draws do. On CPU, `fair-learn`
+            then leaves it out in rounds in which every run owes a guaranteed play. Default False.
 
     Example:
         >>> class Optimist(jb.Index):
@@ -247,6 +249,7 @@ class Index(Policy):
     """
 
     initial_pass: ClassVar[bool] = True
+    costly: ClassVar[bool] = False
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         """The index of each arm, float, broadcasting to `[K, *runs]`.

@@ -162,6 +162,27 @@ def test_the_kl_bound_is_where_the_divergence_reaches_its_budget():
     )
 
 
+@pytest.mark.parametrize(("float64", "error"), [(False, 5e-7), (True, 1e-13)])
+def test_the_kl_bound_is_that_of_bisection(float64, error):
+    """Means near 0 and 1, and divergences from 1e-12 to 60, among them."""
+    rng = np.random.default_rng(3)
+    near = rng.uniform(size=300) ** 8
+    means = np.concatenate([rng.uniform(size=300), near, 1 - near, [0.0, 1.0, 0.5]])
+    budgets = np.exp(rng.uniform(math.log(1e-12), math.log(60), size=means.size))
+    with jax.enable_x64(float64):
+        given = [jnp.asarray(values[:, None], jnp.result_type(float)) for values in (means, budgets)]
+        found = np.asarray(kl_upper_bound(*given), float)[:, 0]
+        means, budgets = (np.asarray(values, float)[:, 0] for values in given)
+    low, high = np.zeros_like(means), 1 - means
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(100):
+            x = (low + high) / 2
+            zero, one = np.where(means > 0, means * np.log1p(x / means), 0.0), (1 - means) * np.log1p(-x / (1 - means))
+            inside = -(zero + np.where(means < 1, one, 0.0)) <= budgets
+            low, high = np.where(inside, x, low), np.where(inside, high, x)
+    assert np.abs(found - means - low).max() < error
+
+
 def test_a_black_box_sees_the_rounds_and_rewards_since_its_start():
     start = {"pulls": [0, 1, 10, 2], "received": [0, 0, 9, 2], "deviation": [0.0, 0.0, 2.5, 1.0]}
     box = BlackBoxState(

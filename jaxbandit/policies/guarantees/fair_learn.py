@@ -11,6 +11,7 @@ from jax import Array, lax
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
+from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
@@ -68,9 +69,18 @@ class FairLearn(Rule, name="fair-learn"):
             return self._select_by_groups(now, now.groups, self.index(state, now))
         quota = now.quota_before
 
+        def is_behind() -> Array:
+            return self._is_behind(quota.floor - now.pulls, quota.fraction)
+
+        def index() -> Array:
+            if not self.base.costly or now.plays > 1:
+                return self.index(state, now)
+            owed = jnp.any(is_behind() & now.available, axis=0)  # in these runs, the index does not matter
+            nothing = jnp.zeros(now.pulls.shape, now.mean.dtype)
+            return cond_fused(~jnp.all(owed), lambda: self.index(state, now), lambda: nothing)
+
         def keys() -> Keys:
-            behind = self._is_behind(quota.floor - now.pulls, quota.fraction)
-            return deficit_first_keys(behind, quota, now.pulls, self.index(state, now))  # A(t) of Alg. 3 first
+            return deficit_first_keys(is_behind(), quota, now.pulls, index())  # A(t) of Alg. 3 first
 
         return top_available(keys, now, now.tie_breaker)
 

@@ -16,7 +16,9 @@ from jaxbandit.policies.round_view import RoundView
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
-_NEWTON_STEPS = 5  # measured in float32: an error of 1.2e-7 from 4 steps on, of 7e-6 with 3
+# Steps of Halley's method. Measured: after 1, 2 and 3 steps errors of 7e-4, 8e-9 and 3e-16 in float64; in float32 of
+# 1.2e-7 from 2 steps on, which is rounding.
+_STEPS, _STEPS_FLOAT64 = 2, 3
 
 
 class KLUCB(Index, name="kl-ucb"):
@@ -37,6 +39,7 @@ class KLUCB(Index, name="kl-ucb"):
         KLUCB(a=3, log_offset=0.0)
     """
 
+    costly: ClassVar[bool] = True
     source: ClassVar[str] = "Garivier & Cappé 2011; plays paper, sec. 3.2"
     a: Number = parameter(0.0, doc="weight of log(log(t)); 3 in the theory, 0 in practice")
     log_offset: Number = parameter(0.0, low=0, doc="0 for log(t); 1 for log(t-1), as in the plays paper")
@@ -54,16 +57,17 @@ class KLUCB(Index, name="kl-ucb"):
 def kl_upper_bound(mean: Array, divergence: Array) -> Array:
     """The largest q in [mean, 1] with d(mean, q) <= divergence, to 1e-6 even in float32.
 
-    With q = mean + x the divergence is -(mean log1p(x/mean) + (1-mean) log1p(-x/(1-mean))), which keeps its
-    precision where q is near mean, and mean near 0 or 1. It is convex in x, so Newton's steps from above the root
-    stay above it. They start from the least of four upper bounds of the root, one of which is near it everywhere:
-    d >= 2 x^2 (Pinsker), d >= x^2 / 2q, d >= x^2 / 2(1-mean), d >= mean log mean + (1-mean) log((1-mean)/(1-q)).
+    With q = mean + x the divergence is d = -(mean log1p(x/mean) + (1-mean) log1p(-x/(1-mean))), which keeps its
+    precision where q is near mean, and mean near 0 or 1. Halley's steps for the root of f(x) = d - divergence, with
+    d' = x / (q (1-q)) and d'' = (q (1-q) - x (1-2q)) / (q (1-q))^2, start from the least of four upper bounds of the
+    root, one of which is near it everywhere: d >= 2 x^2 (Pinsker), d >= x^2 / 2q, d >= x^2 / 2(1-mean),
+    d >= mean log mean + (1-mean) log((1-mean)/(1-q)).
 
     Args:
         mean: float `[K, *runs]`, in [0, 1] up to rounding.
         divergence: float `[K, *runs]`, >= 0.
     """
-    tiny = jnp.finfo(mean.dtype).tiny
+    tiny, largest = jnp.finfo(mean.dtype).tiny, 1.0 - jnp.finfo(mean.dtype).epsneg  # below 1
     mean = jnp.clip(mean, 0.0, 1.0)
     room = 1.0 - mean
     p, r = jnp.maximum(mean, tiny), jnp.maximum(room, tiny)
@@ -71,9 +75,12 @@ def kl_upper_bound(mean: Array, divergence: Array) -> Array:
     half = jnp.sqrt(divergence * jnp.minimum(0.5, 2.0 * room))
     start = jnp.minimum(jnp.minimum(half, pole), divergence + jnp.sqrt(divergence * (divergence + 2.0 * mean)))
 
-    def newton(_: int, x: Array) -> Array:
-        d = -(p * jnp.log1p(x / p) + r * jnp.log1p(-jnp.minimum(x / r, 1.0)))
-        step = (d - divergence) * (mean + x) * (room - x) / jnp.maximum(x, tiny)  # d' = x / (q (1-q))
-        return jnp.where(step > 0, jnp.maximum(x - step, 0.0), x)
+    def halley(_: int, x: Array) -> Array:
+        f = -(p * jnp.log1p(x / p) + r * jnp.log1p(-jnp.minimum(x / r, largest))) - divergence
+        variance = (mean + x) * (room - x)  # q (1-q)
+        # The step 2 f d' / (2 d'^2 - f d''), times x (q (1-q))^2 above and below; at most twice that of Newton.
+        below = jnp.maximum(2.0 * x * x - f * (variance - x * (room - mean - 2.0 * x)), x * x)
+        return jnp.clip(x - 2.0 * f * variance * x / jnp.maximum(below, tiny), 0.0, room)
 
-    return mean + lax.fori_loop(0, _NEWTON_STEPS, newton, start)
+    steps = _STEPS_FLOAT64 if mean.dtype == jnp.float64 else _STEPS
+    return mean + lax.fori_loop(0, steps, halley, start)

@@ -59,6 +59,7 @@ class Thompson(Index, name="thompson"):
 class BetaThompson(Index):
     """A draw from Beta(1 + S_k, 1 + M_k - S_k); Beta(1, 1) for an arm without feedback."""
 
+    costly: ClassVar[bool] = True
     initial_pass: ClassVar[bool] = False
     binary_feedback: ClassVar[bool] = True
 
@@ -70,6 +71,7 @@ class BetaThompson(Index):
 class GaussianThompson(Index):
     """A draw from Normal(m_k, sd^2 / M_k), after each arm was played once."""
 
+    costly: ClassVar[bool] = True
     real_counts: ClassVar[bool] = True
     sd: Number = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
 

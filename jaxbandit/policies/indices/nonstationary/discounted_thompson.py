@@ -34,6 +34,7 @@ class DiscountedThompson(DiscountedIndex, name="discounted-thompson"):
     """
 
     source: ClassVar[str] = "Raj & Kalyani 2017, Alg. 1"
+    costly: ClassVar[bool] = True
     initial_pass: ClassVar[bool] = False
     binary_feedback: ClassVar[bool] = True
 
