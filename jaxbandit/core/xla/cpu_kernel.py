@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.xla import compat
@@ -39,6 +41,8 @@ _EMITTED = frozenset((
     "stack", "stop_gradient", "sub", "tanh", "transpose", "while", "xor",
 ))
 # fmt: on
+
+_ADDED_AT_ONCE = 8  # runs per step of `add_at`: the counter of its loop goes through memory
 
 _within: ContextVar[bool] = ContextVar("_within", default=False)
 
@@ -105,25 +109,33 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
     if not _within.get():
         each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]
         return book.at[(*where, *each)].add(values, mode="promise_in_bounds", unique_indices=True)
-    # A kernel cannot contain a scatter, so the values are added one after the other.
+    # A kernel cannot contain a scatter, so the values are added one after the other. Indices are unsigned, or XLA would
+    # compare each with 0: with few instructions per value, many accesses to memory are under way at a time.
+    size = values[0].size
+    places = [axis.astype(jnp.uint32).reshape(len(values), size) for axis in where]
+    flat, step = values.reshape(len(values), size), math.gcd(size, _ADDED_AT_ONCE)
 
     def add(i: Array, book: Array) -> Array:
-        run = _unravelled(i.astype(jnp.int32), runs)  # the loop index is int64 if x64 is enabled
-        for n in range(len(values)):
-            *place, value = (column[(n, *run)] for column in (*where, values))
-            before = lax.dynamic_slice(book, (*place, *run), (1,) * book.ndim)
-            book = lax.dynamic_update_slice(book, before + value, (*place, *run))
+        first = i.astype(jnp.uint32) * np.uint32(step)
+        for lane in (first + np.uint32(n) for n in range(step)):
+            run = _unravelled(lane, runs)
+            for n in range(len(values)):
+                *place, value = (lax.dynamic_slice(column, (np.uint32(n), lane), (1, 1)) for column in (*places, flat))
+                at = (*(number[0, 0] for number in place), *run)
+                before = lax.dynamic_slice(book, at, (1,) * book.ndim)
+                book = lax.dynamic_update_slice(book, before + value[0, 0], at)
         return book
 
-    return lax.fori_loop(0, values[0].size, add, book)
+    return lax.fori_loop(0, size // step, add, book)
 
 
 def _unravelled(i: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """The indices of the i-th entry of an array of `shape`, int32 scalars."""
+    """The indices of the i-th entry of an array of `shape`, uint32 scalars."""
     indices: list[Array] = []
     for size in reversed(shape):
-        indices.insert(0, jnp.zeros_like(i) if size == 1 else i % size if len(indices) < len(shape) - 1 else i)
-        i = i // size
+        whole = len(indices) == len(shape) - 1
+        indices.insert(0, jnp.zeros_like(i) if size == 1 else i if whole else i % np.uint32(size))
+        i = i if size == 1 else i // np.uint32(size)
     return tuple(indices)
 
 
