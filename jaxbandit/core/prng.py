@@ -322,15 +322,12 @@ def _propose(stream: Stream, shape: Array, slot: Array, attempt: int | Array) ->
     """
     d = shape - 1.0 / 3.0
     attempts = jnp.broadcast_to(2 * attempt, slot.shape)
-    both = jnp.concatenate([slot, slot]), jnp.concatenate([attempts, attempts + 1])
 
-    def words() -> tuple[Array, ...]:
-        # Three calls of Threefry instead of four: a smaller program compiles sooner.
-        return stream.words(*both)[0], stream.words(slot, attempts)[1], stream.words(slot, attempts + 1)[1]
+    def draws() -> tuple[Array, Array]:
+        # Numbers, not their words: a loop that makes one array calls Threefry once for both words of each number.
+        return _normal(*stream.words(slot, attempts)), _unit(*stream.words(slot, attempts + 1), shape.dtype)
 
-    first, second, last = without_fusion(words, stream.key[0])
-    x = _normal(first[: len(slot)], second)
-    u = _unit(first[len(slot) :], last, shape.dtype)
+    x, u = without_fusion(draws, stream.key[0])
     y = x / jnp.sqrt(9.0 * d)
     return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _log1p_remainder(jnp.maximum(y, -1.0)))
 
