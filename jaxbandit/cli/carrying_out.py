@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,7 @@ def carry_out(
     lines: Sequence[str] = [f"another process has finished this run; its results are in {out}/"]
     simulated = False
     try:
+        threading.Thread(target=_import_what_comes).start()
         result = simulation.run(plan, progress=shows_progress(), keep=out, about={**about, **versions()})
         simulated = True
         with distributed.together():
@@ -109,6 +111,13 @@ def carry_out(
     if distributed.number() == 0:
         print_lines(*lines)
     return result
+
+
+def _import_what_comes() -> None:
+    """Import what the results need while compiled programs run, which leave Python time."""
+    with contextlib.suppress(Exception):  # what cannot be imported raises where it is needed
+        from jaxbandit.experiments import dataset, summary  # noqa: F401
+        from jaxbandit.experiments.output import export  # noqa: F401
 
 
 def write_outputs(results: xr.Dataset, out: Path, begin: Begin) -> tuple[str, str]:

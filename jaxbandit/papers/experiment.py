@@ -6,15 +6,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any
 
 from jaxbandit.core.files import checksums
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import expanded
 from jaxbandit.experiments.configs.installed_configs import CONFIGS
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Config = dict[str, Any]  # TOML: the values of its tables are of any type
 Changes = Mapping[str, object]  # by dotted config key, the value to set

@@ -7,11 +7,13 @@ import hashlib
 import io
 import os
 from pathlib import Path
-
-import xarray as xr
+from typing import TYPE_CHECKING
 
 from jaxbandit.core.errors import WriteError
 from jaxbandit.core.files.atomic_write import write_atomically
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class DamagedError(ValueError):
@@ -58,6 +60,8 @@ def load_checked(path: Path) -> xr.Dataset:
         raise DamagedError(f"{path} has no digest beside it")
     if _checksum_path(path).read_bytes().split()[:1] != [hashlib.sha256(content).hexdigest().encode()]:
         raise DamagedError(f"{path} is damaged or was altered")
+    import xarray as xr  # late: the command line reads arguments without it
+
     try:
         with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as found:
             return found.load()

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import h5netcdf
 import tomli_w
-import xarray as xr
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.files.output_names import RESULTS, is_output
@@ -42,7 +42,7 @@ def read_previous(out: Path) -> PreviousRun | None:
     if not path.is_file():
         return PreviousRun(None, ()) if path.exists() or path.is_symlink() else None
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as found:
+        with h5netcdf.File(path) as found:
             attributes = dict(found.attrs)
         config = tomllib.loads(attributes["config"])
     except Exception:  # of any kind, where the file is damaged or another program's
