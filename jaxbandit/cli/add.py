@@ -37,7 +37,7 @@ def add(
     is what the progress of an interrupted addition holds of its arguments.
     """
     outputs = carrying_out.outputs_of(parsed, begun)
-    with carrying_out.views_beside(outputs, files) as begin:
+    with carrying_out.views_beside(parsed, outputs, files) as begin:
         prepare_machine(parsed)
         with distributed.together():
             imports = import_files(files)

@@ -41,16 +41,17 @@ def outputs_of(parsed: argparse.Namespace, begun: Mapping[str, object]) -> Outpu
 
 
 @contextlib.contextmanager
-def views_beside(outputs: Outputs, imports: Sequence[Path]) -> Iterator[Begin]:
+def views_beside(parsed: argparse.Namespace, outputs: Outputs, imports: Sequence[Path]) -> Iterator[Begin]:
     """Within this context, what makes the page and the figures: another process, if it can and JAX has not started.
 
     Args:
+        parsed: the arguments. Of several processes that share a run, one alone would need another process.
         outputs: the files to write.
         imports: files of the user; another process would not know their classes and metrics.
     """
     from jaxbandit.experiments.output import view_process, views
 
-    if imports:
+    if imports or getattr(parsed, "coordinator", None) is not None:
         yield partial(views.begin, outputs)
         return
     with view_process.views_beside(outputs) as begin:

@@ -80,7 +80,7 @@ def _simulate(
         begun: what the run's progress holds of its arguments.
     """
     outputs = carrying_out.outputs_of(parsed, begun)
-    with carrying_out.views_beside(outputs, files) as begin:
+    with carrying_out.views_beside(parsed, outputs, files) as begin:
         force = begun.get("force") is True
         prepare_machine(parsed)
         with distributed.together():

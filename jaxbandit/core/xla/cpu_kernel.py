@@ -42,7 +42,7 @@ _EMITTED = frozenset((
 ))
 # fmt: on
 
-_ADDED_AT_ONCE = 8  # runs per step of `add_at`: the counter of its loop goes through memory
+_ADDED_AT_ONCE = 4  # runs per step of `add_at`: the counter of its loop goes through memory
 
 _within: ContextVar[bool] = ContextVar("_within", default=False)
 

@@ -104,10 +104,11 @@ class Kept:
 
 
 def _folder() -> Path | None:
-    """The folder of programs; None where there is none, or a device is to be chosen: kept programs are for one."""
+    """The folder of programs; None where there is none. Kept programs are for CPU, where it is the only device."""
     config: Any = jax.config
-    several = len(jax.local_devices()) > 1 or config.jax_default_device is not None
-    return None if several else compilation_cache.kept_in()
+    devices, chosen = jax.local_devices(), config.jax_default_device
+    alone = len(devices) == 1 and devices[0].platform == "cpu" and chosen is None
+    return compilation_cache.kept_in() if alone else None
 
 
 class _Program:
@@ -128,10 +129,8 @@ def _settings() -> Hashable:
     config: Any = jax.config
     device = jax.local_devices()[0]
     return (
-        device.platform,
-        device.device_kind,
         device.client.platform_version,
-        *(os.environ.get(name) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")),
+        os.environ.get("XLA_FLAGS"),
         config.jax_enable_x64,
         config.jax_default_matmul_precision,
         compat.kernels_work(),

@@ -38,10 +38,13 @@ _MOST_BYTES = 1 << 26  # of results; the process would hold larger ones a second
 @contextlib.contextmanager
 def views_beside(outputs: Outputs) -> Iterator[Begin]:
     """Within this context, `views.begin` for some outputs; another process makes the views, where it can be forked."""
-    if not (outputs.figures or outputs.page) or not _can_fork() or _cores() == 1:
+    process = None
+    if (outputs.figures or outputs.page) and _can_fork() and _cores() > 1:
+        with contextlib.suppress(OSError):  # as where there is no memory for it
+            process = _ViewProcess(outputs)
+    if process is None:
         yield partial(views.begin, outputs)
         return
-    process = _ViewProcess(outputs)
     try:
         yield process.begin
     finally:

@@ -22,6 +22,8 @@ from jaxbandit.policies.selection.top_arms import deficit_first_keys, top_arms, 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
+_FLOOR_AND_FRACTION = np.frompyfunc(floor_and_fraction, 1, 2)
+
 
 class FairLearn(Rule, name="fair-learn"):
     """Fair-Learn: plays the arm of largest deficit if that exceeds alpha, else the arm of highest index.
@@ -58,7 +60,7 @@ class FairLearn(Rule, name="fair-learn"):
         requirements.fractions_or_groups(problem, self.name)
         exact = exact_fractions(self.alpha, "policies.alpha")
         alpha = requirements.number_per_arm(exact, problem, "alpha", self.alpha, exact=True)
-        floor, fraction = np.frompyfunc(floor_and_fraction, 1, 2)(np.minimum(alpha, horizon * problem.plays))
+        floor, fraction = _FLOOR_AND_FRACTION(np.minimum(alpha, horizon * problem.plays))
         prepared = super().prepare(problem, horizon)
         return prepared.replace(
             alpha_floor=np.asarray(floor, np.int32), alpha_fraction=np.asarray(fraction, np.float64)
