@@ -17,7 +17,6 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -90,7 +89,8 @@ class _ViewProcess:
         if results.nbytes > _MOST_BYTES:
             return here()
         try:
-            self._connection.send(asked)
+            with _gone_noticed():
+                self._connection.send(asked)
             names: list[str] = self._answer()
         except _GoneError:
             return here()
@@ -105,11 +105,9 @@ class _ViewProcess:
         return BegunViews(names, finish)
 
     def _answer(self) -> Any:
-        try:
+        with _gone_noticed():
             answer = self._connection.recv()
-        except (EOFError, OSError):
-            raise _GoneError from None
-        if isinstance(answer, Exception):
+        if isinstance(answer, OSError):
             raise answer
         return answer
 
@@ -123,6 +121,14 @@ class _ViewProcess:
 
 class _GoneError(Exception):
     """The process has ended, or was killed."""
+
+
+@contextlib.contextmanager
+def _gone_noticed() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
+        raise _GoneError from None
 
 
 def _serve(outputs: Outputs, connection: Connection, other: Connection) -> None:
@@ -160,16 +166,16 @@ def _load() -> None:
 
 
 def _answers(outputs: Outputs, results: xr.Dataset, folder: Path, title: str) -> Iterator[Any]:
-    """The names of the files, and then None when they are made; or an error in the place of one of these."""
+    """The names of the files, and then None when they are made; or an error of the system in the place of one."""
     try:
         made = views.single_views(outputs, results, title)
         yield [name for view in made for name in view.names]
         _make(made, folder)
         yield None
-    except BrokenProcessPool:
-        raise EOFError from None  # this process ends, and the other one makes the views itself
-    except Exception as error:  # of any kind: the other process raises it
-        yield error
+    except OSError as error:
+        yield OSError(error.errno, error.strerror, error.filename)
+    except Exception:  # of any kind: this process ends, and the other one makes the views itself, or raises the error
+        raise EOFError from None
 
 
 def _make(all_views: Sequence[View], folder: Path) -> None:

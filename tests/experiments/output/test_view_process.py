@@ -76,10 +76,32 @@ for outputs in (Outputs(), Outputs(figures=False)):
     assert gone(pid)
 """
 
+STRANGE = """
+from jaxbandit.core.errors import InputError
+from jaxbandit.experiments.plots import figures
+
+def refuse(*_, **__):
+    raise InputError("key", 3, "above 3")  # which cannot be sent as it is
+
+figures.save = refuse
+(folder / "made").mkdir()
+figures.draw_all = refuse
+sys.modules.pop("matplotlib.pyplot", None)
+with view_process.views_beside(Outputs()) as begin:
+    begun = begin(results, folder / "made", "title")
+    try:
+        begun.finish()
+    except InputError as error:
+        assert "above 3" in str(error)
+    else:
+        raise AssertionError
+"""
+
 KILLED = """
 (folder / "made").mkdir()
 with view_process.views_beside(Outputs()) as begin:
     os.killpg(process(begin).pid, signal.SIGKILL)
+    process(begin).join()
     begun = begin(results, folder / "made", "title")
     assert begun.finish() == begun.names
     assert sorted(path.name for path in (folder / "made").iterdir()) == sorted(begun.names)
@@ -123,7 +145,7 @@ def test_the_files_are_those_of_one_process(script, results, tmp_path):
             assert (tmp_path / "second-True-True" / name).read_bytes() == (here / name).read_bytes()
 
 
-@pytest.mark.parametrize("text", [FAILS, KILLED], ids=["fails", "killed"])
+@pytest.mark.parametrize("text", [FAILS, STRANGE, KILLED], ids=["fails", "an error", "killed"])
 def test_what_the_process_cannot_do_is_raised_or_done_here(script, text):
     ended = script(text)
     out, err = ended.communicate()
