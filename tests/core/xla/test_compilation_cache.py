@@ -34,6 +34,7 @@ def no_settings(monkeypatch, tmp_path):
     """The user has set nothing in JAX; the folder of caches is a temporary one."""
     before = {name: getattr(jax.config, name) for name in ("jax_compilation_cache_dir", *LIMITS)}
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(compilation_cache, "_folder", None)  # and afterwards, for the other tests of this process
     for name in LIMITS:
         monkeypatch.delenv(name.upper(), raising=False)
     jax.config.update("jax_compilation_cache_dir", None)
@@ -125,7 +126,6 @@ OF_THE_TESTS = {
 @pytest.fixture
 def kept(no_settings, monkeypatch):
     """The folder of the package's own programs. Programs of this process are forgotten, before and after."""
-    monkeypatch.setattr(compilation_cache, "_folder", None)
     forget(monkeypatch)
     compilation_cache.keep_programs()
     return compilation_cache.kept_in()
