@@ -235,8 +235,9 @@ class Index(Policy):
     Class attributes that a subclass may set, beside those of `Policy`:
         initial_pass: an arm that was never selected has index +infinity, so that each arm is played once first.
             Default True.
-        costly: the index takes longer to compute than the rest of a round, as random draws do. On CPU, `fair-learn`
-            then leaves it out in rounds in which every run owes a guaranteed play. Default False.
+        costly: the index takes longer to compute than the rest of a round, as random draws do. With one play per
+            round, on CPU, `fair-learn` then leaves it out in rounds in which every run owes a guaranteed play. Default
+            False.
 
     Example:
         >>> class Optimist(jb.Index):
