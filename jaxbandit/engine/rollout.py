@@ -130,6 +130,7 @@ def begin(
             Feedback(counts, totals, squares, rewards, totals if policy.wants_losses else None),
             world.calendar_rounds,
             world.zero_one,
+            alike=not has_user_code(world.delay),
         ),
         policy=checked_init(policy, world, shape),
         offered=counts[:1] if world.sleeping else None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.struct import struct
@@ -45,32 +46,43 @@ def calendar_length(longest: float, horizon: int) -> int:
     return 1 << longest_by_horizon.bit_length()
 
 
-_HALF = 1 << 16  # the lower 16 bits of a word hold a count, the upper 16 bits a sum
-
-
 @struct
 class PackedFeedback:
-    """Pending rewards of 0 and 1: one int32 word per arm, with their number plus 2^16 times their sum."""
+    """Pending rewards of 0 and 1: one word per arm, whose lower half holds their number and whose upper half their sum.
+
+    Attributes:
+        word: uint16 or uint32.
+    """
 
     word: Array
+
+    @property
+    def half(self) -> int:
+        """The bits of half a word."""
+        return 4 * self.word.dtype.itemsize
 
 
 Calendar = Feedback | PackedFeedback
 
 
-def empty_calendar(sent: Feedback, length: int, zero_one: bool = False) -> Calendar | None:
+def empty_calendar(sent: Feedback, length: int, zero_one: bool = False, alike: bool = False) -> Calendar | None:
     """An empty calendar of `length` rounds, arrays `[length, K, *runs]`; None if no reward is ever pending.
 
     Args:
         sent: feedback with the shapes and dtypes of the feedback that will be sent.
         length: the length in rounds, a power of 2.
         zero_one: rewards are 0 or 1. Their number and sum then share a word where they fit, which saves one scatter.
+        alike: the delays of an arm's plays are independent, and those of equal rewards have one distribution.
     """
     if length == 1:
         return None
-    fits = length < _HALF // 2  # of each earlier round in the calendar, at most one reward arrives in one round
-    packed = zero_one and fits and sent.squares is sent.rewards is sent.losses is None
-    pages: Calendar = PackedFeedback(sent.count) if packed else sent
+    pages: Calendar = sent
+    if zero_one and sent.squares is sent.rewards is sent.losses is None:
+        # Of each earlier round in the calendar, at most one reward of an arm arrives in one round. If delays are alike,
+        # at most 2 rewards are expected there, so that more than 255 arrive with probability (2e / 256)^256 < 1e-427.
+        most = 255 if alike else length
+        word = next((dtype for dtype in (jnp.uint16, jnp.uint32) if most >> 4 * dtype.dtype.itemsize == 0), None)
+        pages = sent if word is None else PackedFeedback(sent.count.astype(word))
     return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), pages)
 
 
@@ -87,7 +99,6 @@ def deliver(pending: Calendar, sent: Feedback, arm: Array, rounds: Array, t: Arr
     Returns:
         The calendar after the round, and the feedback that arrives, arrays `[K, *runs]`.
     """
-    packed = isinstance(pending, PackedFeedback)
     length = len(jax.tree.leaves(pending)[0])
     arrives = rounds < length  # a delay beyond the calendar ends after the horizon
     place = jnp.broadcast_to((t + jnp.where(arrives, rounds, 0)) & (length - 1), arm.shape)
@@ -97,9 +108,14 @@ def deliver(pending: Calendar, sent: Feedback, arm: Array, rounds: Array, t: Arr
         book = lax.dynamic_update_index_in_dim(book, jnp.zeros(book.shape[1:], book.dtype), (t - 1) & (length - 1), 0)
         return add_at(book, (place, arm), jnp.where(arrives, x, 0))
 
-    posted = PackedFeedback(sent.count + _HALF * sent.total.astype(jnp.int32)) if packed else sent
+    posted: Calendar = sent
+    if isinstance(pending, PackedFeedback):
+        word = pending.word.dtype
+        posted = PackedFeedback(sent.count.astype(word) + (sent.total.astype(word) << pending.half))
     pending = jax.tree.map(post, pending, posted)
     page = jax.tree.map(lambda book: lax.dynamic_index_in_dim(book, t & (length - 1), keepdims=False), pending)
     if isinstance(page, PackedFeedback):
-        page = Feedback(page.word & (_HALF - 1), (page.word >> 16).astype(sent.total.dtype))
+        half = np.array(page.half, page.word.dtype)
+        low, high = page.word & ~(~np.zeros_like(half) << half), page.word >> half
+        page = Feedback(low.astype(jnp.int32), high.astype(sent.total.dtype))
     return pending, page

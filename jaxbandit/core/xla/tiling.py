@@ -43,7 +43,7 @@ def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: i
         axis, width = tile_size(cells, lanes, _bytes_per_run(state))
         size = (cells, lanes)[axis]
         # A calendar of delayed feedback is not cut: every access reads all of it.
-        if width == size or state.under_way is not None or not on_cpu():
+        if width == size or not on_cpu():
             return play_on(policy, world, key, quotas, *rounds)
 
         def play_tile(i: Array, block: Any) -> Any:
