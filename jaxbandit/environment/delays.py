@@ -9,9 +9,11 @@ the delay of a reward that does not arrive.
 
 Pending rewards are kept in a calendar. Its length in rounds is the smallest power of 2 that is above the longest delay,
 or, if delays can be longer than the simulation, at least the horizon; so no delay is truncated. Per arm, run and round
-of its length the calendar takes 8 bytes: a count and a sum, in float32. It takes 4 bytes if the policy receives rewards
-of 0 and 1 and the calendar is shorter than 2^15 rounds. A policy that needs further sums, such as squares or losses
-weighted by chances, takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes.
+of its length the calendar takes 8 bytes: a count and a sum, in float32. It takes 2 bytes if the policy receives rewards
+of 0 and 1: then count and sum take one byte each, since a delay model of this package never makes more than 255 rewards
+of an arm arrive in one round (with probability above 1e-427). With a delay model of your own, which may do so, it takes
+2 bytes if the calendar is shorter than 256 rounds, and 4 if it is shorter than 2^16. A policy that needs further sums,
+such as squares or losses weighted by chances, takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes.
 """
 
 from __future__ import annotations

@@ -315,7 +315,7 @@ def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
     wide = {T: simulation(T, "pareto").blocks[0].wide for T in (100, 10**4, 10**5, 10**6)}
     assert sorted(wide.values(), reverse=True) == list(wide.values())
     for horizon, runs in wide.items():
-        assert runs * calendar_length(np.inf, horizon) * 7 * 8 <= 2**29 or runs == LANES
+        assert runs * calendar_length(np.inf, horizon) * 7 * 2 <= 2**29 or runs == LANES
     assert simulation(10**6, {"kind": "packet-loss", "p": 0.1}).blocks[0].wide == 2048
 
 

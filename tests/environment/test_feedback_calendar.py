@@ -15,11 +15,11 @@ from jaxbandit.environment.feedback_calendar import Feedback, PackedFeedback, ca
 K, RUNS, T = 3, 5, 40
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def deliveries(sent, rounds, zero_one):
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def deliveries(sent, rounds, zero_one, length=64):
     """The feedback that arrives at the end of each round, `[T, K, runs]`, of feedback `sent` with delays `rounds`."""
     shapes = Feedback(jnp.zeros((K, RUNS), jnp.int32), jnp.zeros((K, RUNS)))
-    pending = empty_calendar(shapes, calendar_length(T, T), zero_one)
+    pending = empty_calendar(shapes, length, zero_one)
     assert isinstance(pending, PackedFeedback if zero_one else Feedback)
     arm = jnp.broadcast_to(jnp.arange(K, dtype=jnp.int32)[:, None], (K, RUNS))
 
@@ -49,6 +49,24 @@ def test_feedback_arrives_once_in_its_round_or_never(number, reach, zero_one):
                 book[t + delay[t, k, i], k, i] += x[t, k, i]
     np.testing.assert_array_equal(arrived.count, expected[0])
     np.testing.assert_array_equal(arrived.total, expected[1])
+
+
+@pytest.mark.parametrize("length", [64, 256])
+def test_all_rewards_of_an_arm_may_arrive_in_one_round(length):
+    """In words of 16 and of 32 bits."""
+    ones = np.ones((T, K, RUNS), np.int32)
+    last = np.broadcast_to(np.arange(T - 1, -1, -1, dtype=np.int32)[:, None, None], ones.shape)
+    arrived = deliveries((ones, ones.astype(np.float32)), last, True, length)
+    np.testing.assert_array_equal(arrived.count, np.where(last == 0, T, 0))
+    np.testing.assert_array_equal(arrived.total, np.where(last == 0, T, 0))
+
+
+def test_words_hold_all_rewards_that_can_arrive_in_one_round():
+    shapes = Feedback(jnp.zeros((1, 1), jnp.int32), jnp.zeros((1, 1)))
+    words = {n: empty_calendar(shapes, n, zero_one=True) for n in (128, 256, 1 << 15, 1 << 16)}
+    assert [words[n].word.dtype for n in (128, 256, 1 << 15)] == [jnp.uint16, jnp.uint32, jnp.uint32]
+    assert isinstance(words[1 << 16], Feedback)
+    assert empty_calendar(shapes, 1 << 20, zero_one=True, alike=True).word.dtype == jnp.uint16
 
 
 def test_the_calendar_is_as_long_as_it_must_be():

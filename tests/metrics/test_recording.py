@@ -54,6 +54,7 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     """In tiles of two vectors, the last of which overlaps the one before it; two chunks of recorded rounds."""
     problem, policy, settings = CASES[case]
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 32)
+    monkeypatch.setattr(tiling, "_LEAST_WITH_CALENDAR", 32)
     monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
     rollout.compiled.cache_clear()
     (counts, rounds), programs = both_ways(problem, policy, monkeypatch, **settings)

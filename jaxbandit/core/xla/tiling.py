@@ -24,6 +24,7 @@ LANES = 16  # lanes of the longest vector, in float32; a multiple of the lanes o
 _FIRST_CACHE = 32 << 10  # bytes of a core's first cache for data, where the system does not tell
 _BESIDE = 8 << 10  # bytes of it that are left to other arrays than the state (measured on two processors)
 _LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
+_LEAST_WITH_CALENDAR = 128  # the same with delayed feedback: shorter rows of a calendar are copied number by number
 
 
 def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: int) -> Callable[..., Any]:
@@ -40,9 +41,9 @@ def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: i
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
         *numbers, stops, recording, state = rounds
         cells, lanes = state.pulls.shape[-2:]
-        axis, width = tile_size(cells, lanes, _bytes_per_run(state))
+        least = _LEAST_RUNS if state.under_way is None else _LEAST_WITH_CALENDAR
+        axis, width = tile_size(cells, lanes, _bytes_per_run(state), least)
         size = (cells, lanes)[axis]
-        # A calendar of delayed feedback is not cut: every access reads all of it.
         if width == size or not on_cpu():
             return play_on(policy, world, key, quotas, *rounds)
 
@@ -74,14 +75,15 @@ def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: i
     return play
 
 
-def tile_size(cells: int, lanes: int, state: int) -> tuple[int, int]:
+def tile_size(cells: int, lanes: int, state: int, least: int = _LEAST_RUNS) -> tuple[int, int]:
     """The axis along which a block is cut (-1 for lanes, -2 for cells), and the length of a tile along it.
 
     Args:
         cells, lanes: the size of the block.
         state: bytes of the state of one run.
+        least: runs per tile, at least.
     """
-    runs = max(_LEAST_RUNS, tile_bytes() // state)
+    runs = max(least, tile_bytes() // state)
     along_lanes = _tile_length(lanes, cells, LANES, runs)
     along_cells = _tile_length(cells, lanes, LANES // math.gcd(LANES, lanes), runs)
     cuts = [(-1, along_lanes), (-2, along_cells)]

@@ -97,11 +97,13 @@ def test_tiles_are_played_as_the_block_is(cells, lanes, tile, monkeypatch):
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
 
 
-def test_a_block_with_a_calendar_of_feedback_is_not_cut(monkeypatch):
+def test_tiles_with_a_calendar_of_feedback_have_more_runs(monkeypatch):
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 16)
+    monkeypatch.setattr(tiling, "_LEAST_WITH_CALENDAR", 32)
     monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
-    in_parts, at_once, shapes = played_in(1, 64, jnp.zeros((2, 3, 1, 64)))
-    assert shapes == [(3, 1, 64)]
+    calendar = jnp.arange(2 * 3 * 64, dtype=jnp.float32).reshape(2, 3, 1, 64)
+    in_parts, at_once, shapes = played_in(1, 64, calendar)
+    assert set(shapes) == {(3, 1, 32)}
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
 
 
@@ -112,6 +114,7 @@ CASES = {
     "instances": ({"means": {**ROWS, "instances": 5}, "fractions": 0.2}, "lfg", 48),
     "a grid of instances": ({"means": ROWS, "fractions": 0.2}, GRID, 16),
     "a grid": ({"means": [0.9, 0.6, 0.3], "fractions": 0.2}, GRID, 2),
+    "delays": ({"means": [0.9, 0.6, 0.3], "delay": {"kind": "geometric", "p": 0.1}}, "ucb1", 72),
     "several plays": ({"means": [0.9, 0.6, 0.3], "plays": 2, "merit": MERIT}, "fgreedy-d", 64),
 }
 
@@ -124,6 +127,7 @@ def test_simulations_in_tiles_are_those_of_whole_blocks(case, monkeypatch):
     results = []
     for size in (0, 3000, 1 << 30):
         monkeypatch.setattr(tiling, "_LEAST_RUNS", 16)
+        monkeypatch.setattr(tiling, "_LEAST_WITH_CALENDAR", 16)
         monkeypatch.setattr(tiling, "tile_bytes", lambda size=size: size)
         rollout.compiled.cache_clear()
         results.append(jb.simulate(problem, policy, horizon=40, seeds=seeds, record=4, key=1))
