@@ -9,7 +9,9 @@ SC 2011): with 20 rounds where keys are derived, with 13 for draws, which pass B
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 from typing import TypeGuard, TypeVar
 
 import jax
@@ -255,16 +257,16 @@ class Stream:
         return _normal(*without_fusion(lambda: self.words(slots, attempt), self.key[0]))  # else computed for each word
 
     def beta(self, a: Array, b: Array) -> Array:
-        """Beta(a, b) for parameters >= 1: X / (X + Y) for X and Y of Gamma distributions.
+        """Beta(a, b) for parameters >= 1, by rejection (Cheng 1978).
 
         Args:
             a, b: the parameters, floats `[slots, *runs]`.
 
         Returns:
-            Numbers in [0, 1], float `[slots, *runs]`.
+            Numbers in [0, 1], float `[slots, *runs]`; NaN for parameters below 1 by more than a rounding error, which
+            `small_beta` takes.
         """
-        x, y = jnp.split(_gamma(self, jnp.concatenate([a, b])), 2)
-        return x / (x + y)
+        return _accepted(self, _propose_beta, a, b)
 
     def small_beta(self, a: Array, b: Array) -> Array:
         """Beta(a, b) for any positive parameters; arguments and result as for `beta`.
@@ -274,7 +276,7 @@ class Stream:
         """
         shape = jnp.concatenate([a, b])
         uniform = 1.0 - self.uniform(len(shape), attempt=255)
-        x, y = jnp.split(_gamma(self, shape + 1.0), 2)
+        x, y = jnp.split(_accepted(self, _propose_gamma, shape + 1.0), 2)
         power_x, power_y = jnp.split(jnp.log(uniform) / shape, 2)
         larger = jnp.maximum(power_x, power_y)
         x, y = x * jnp.exp(power_x - larger), y * jnp.exp(power_y - larger)
@@ -311,74 +313,134 @@ def _indices(count: int, ndim: int) -> Array:
     return jnp.arange(count, dtype=jnp.int32).reshape((count,) + (1,) * (ndim - 1))
 
 
-_COLUMN = 24  # slots per column, of which one at a time is redrawn; enough for the Beta draws of 12 arms
+_COLUMN = 24  # slots per column, of which one at a time is redrawn (measured)
 
 
-def _propose(stream: Stream, shape: Array, slot: Array, attempt: int | Array) -> tuple[Array, Array]:
+# Draws a candidate per slot with parameters that may have been refused before, and whether each is accepted:
+# (stream, slots, attempt, *parameters) -> (candidates, accepted).
+Proposal = Callable[..., tuple[Array, Array]]
+
+
+def _propose_beta(stream: Stream, slot: Array, attempt: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """A candidate for Beta(a, b), a, b >= 1, and whether it is accepted: 68 to 100 % are, 89 % for large equal a and b.
+
+    Cheng (1978), "Generating beta variates with nonintegral shape parameters", algorithm BB: logit(x) - logit(m), for
+    the mean m = a / (a + b), is proposed from a logistic distribution of scale 1 / l. With n = a + b, s = logit(x) -
+    logit(m) and the uniform number u that s is made of, a candidate is accepted with probability
+    exp(-n (log(1 + y) - m s)) / (4 u (1 - u)), where y = m (e^s - 1). So that no digits cancel, m s is taken out of
+    both terms, and of x and 1 - x that of the smaller mean is drawn.
+    """
+    dtype = a.dtype
+
+    def draws() -> tuple[Array, Array]:
+        w0, w1 = stream.words(slot, 2 * attempt)
+        if dtype == jnp.float32:
+            return ((w0 >> np.uint32(9)).astype(jnp.int32).astype(dtype) + 0.5) * 2.0**-23, _unit(w1, w0, dtype)
+        u = (_unit(w0, w1, dtype) + 2.0**-54) * (1.0 - 2.0**-53)
+        return u, _unit(*stream.words(slot, 2 * attempt + 1), dtype)
+
+    u, below = without_fusion(draws, stream.key[0])
+    low, high, n = jnp.minimum(a, b), jnp.maximum(a, b), a + b
+    rest = jnp.maximum(n - 2.0, jnp.finfo(dtype).tiny)  # not 0 / 0
+    scale = jnp.sqrt(rest / (rest + 2.0 * (a - 1.0) * (b - 1.0)))  # 1 / l
+    s = scale * jnp.log(u / (1.0 - u))
+    beyond = _expm1_tail(s)
+    y = low / n * (beyond + s)
+    refused = jnp.log(4.0 * u * (1.0 - u) * (1.0 - below)) > -(n * _log1p_tail(y, 2) + low * beyond)
+    odds = low * jnp.exp(s)
+    x = jnp.where(a > b, high, odds) / (high + odds)
+    # Parameters that should be 1 may be rounded to less. NaN is accepted, or the redraws would not end.
+    return jnp.where(low < 0.9, jnp.nan, x), ~refused
+
+
+def _propose_gamma(stream: Stream, slot: Array, attempt: Array, shape: Array) -> tuple[Array, Array]:
     """A candidate for Gamma(shape), shape >= 1, and whether it is accepted; at least 95 % are.
 
     Marsaglia & Tsang (2000), Fig. 1, with v = (1 + y)^3. Since x^2 / 2 = 9 d y^2 / 2, the bound on log U is
     3 d (log(1 + y) - y + y^2 / 2 - y^3 / 3), a form that loses no digits for large shapes.
     """
     d = shape - 1.0 / 3.0
-    attempts = jnp.broadcast_to(2 * attempt, slot.shape)
 
     def draws() -> tuple[Array, Array]:
         # Numbers, not their words: a loop that makes one array calls Threefry once for both words of each number.
-        return _normal(*stream.words(slot, attempts)), _unit(*stream.words(slot, attempts + 1), shape.dtype)
+        return _normal(*stream.words(slot, 2 * attempt)), _unit(*stream.words(slot, 2 * attempt + 1), shape.dtype)
 
     x, u = without_fusion(draws, stream.key[0])
     y = x / jnp.sqrt(9.0 * d)
-    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _log1p_remainder(jnp.maximum(y, -1.0)))
+    refused = (y <= -1.0) | (jnp.log(1.0 - u) >= 3.0 * d * _log1p_tail(jnp.maximum(y, -1.0), 4))
+    return d * (1.0 + y) ** 3, ~refused
 
 
-def _log1p_remainder(y: Array) -> Array:
-    """log(1 + y) - y + y^2 / 2 - y^3 / 3; in float32 by its series near 0, where the difference would lose digits."""
+def _log1p_tail(y: Array, first: int) -> Array:
+    """The series of log(1 + y) from its power `first` on, continued to all y >= -1.
+
+    In float32 by the series near 0, where the difference from log(1 + y) would lose digits.
+    """
     difference = jnp.log1p(y) if y.dtype != jnp.float32 else jnp.log(1.0 + y)
-    difference -= y * (1.0 - y * (1.0 / 2.0 - y * (1.0 / 3.0)))
+    head: Array | float = 0.0
+    for n in range(first - 1, 0, -1):
+        head = 1.0 / n - y * head
+    difference -= y * head
     if y.dtype != jnp.float32:
         return difference
     series: Array | float = 1.0 / 14.0
-    for n in range(13, 3, -1):
+    for n in range(13, first - 1, -1):
         series = 1.0 / n - y * series
-    return jnp.where(jnp.abs(y) < 0.25, -series * (y * y) ** 2, difference)
+    return jnp.where(jnp.abs(y) < 0.25, (-1.0) ** (first + 1) * series * y**first, difference)
 
 
-def _gamma(stream: Stream, shape: Array) -> Array:
-    """Gamma(shape) for shapes >= 1, `[slots, *runs]`: all slots at once, then the few that were refused again.
+def _expm1_tail(s: Array) -> Array:
+    """e^s - 1 - s; near 0 by its series, where the difference would lose digits."""
+    series: Array | float = 1.0
+    for n in range(9, 2, -1):
+        series = 1.0 + s / n * series
+    return jnp.where(jnp.abs(s) < 0.5, 0.5 * s * s * series, jnp.exp(s) - 1.0 - s)
+
+
+def _accepted(stream: Stream, propose: Proposal, *parameters: Array) -> Array:
+    """Numbers by rejection, `[slots, *runs]`: all slots at once, then the few that were refused again.
 
     The slots form columns of at most `_COLUMN`. Each later pass redraws one refused slot per column, so that it costs a
     fraction of the first pass.
+
+    Args:
+        propose: a `Proposal`.
+        parameters: its parameters, floats `[slots, *runs]`, which may all be 1.
     """
-    runs, slots = stream.key[0].shape[1:], len(shape)
+    runs, slots = stream.key[0].shape[1:], len(parameters[0])
     columns = -(-slots // _COLUMN)
     rows = -(-slots // columns)
-    padding = jnp.ones((rows * columns - slots, *runs), shape.dtype)
-    filled = jnp.concatenate([jnp.broadcast_to(shape, (slots, *runs)), padding])
-    slot = jnp.broadcast_to(_indices(rows * columns, filled.ndim), filled.shape)
-    value, accepted = _propose(stream, filled, slot, 0)
     table = (rows, columns, *runs)
-    filled, row = filled.reshape(table), lax.broadcasted_iota(jnp.int32, table, 0)
-    refused = (~accepted & (slot < slots)).reshape(table)
-    column = jnp.broadcast_to(_indices(columns, filled.ndim - 1), table[1:])
+
+    def filled(parameter: Array) -> Array:
+        padding = jnp.ones((rows * columns - slots, *runs), parameter.dtype)
+        return jnp.concatenate([jnp.broadcast_to(parameter, (slots, *runs)), padding])
+
+    full = [filled(parameter) for parameter in parameters]
+    slot = jnp.broadcast_to(_indices(rows * columns, full[0].ndim), full[0].shape)
+    value, accepted = propose(stream, slot, jnp.zeros_like(slot), *full)
+    tables, row = [x.reshape(table) for x in full], lax.broadcasted_iota(jnp.int32, table, 0)
+    column = jnp.broadcast_to(_indices(columns, full[0].ndim - 1), table[1:])
+    # Bit r of a column: the slot in row r was refused.
+    bits = jnp.where((~accepted & (slot < slots)).reshape(table), 1 << row, 0)
+    refused = jnp.sum(bits, axis=0, dtype=jnp.int32)
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Array:
-        return jnp.any(carry[1])
+        return jnp.any(carry[1] != 0)
 
     def redraw(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         value, refused, attempt = carry
-        place = lax.argmax(refused, 0, jnp.int32)  # the first refused slot of each column
-        here = refused & (row == place[None])
-        shape_here = jnp.sum(jnp.where(here, filled, 0.0), axis=0)
+        place = lax.population_count(~refused & (refused - 1))  # the first refused slot of each column; 32 for none
+        own = [functools.reduce(lambda x, r: jnp.where(place == r, table[r], x), range(rows), ones) for table in tables]
         candidate, accepted = without_fusion(
-            lambda: _propose(stream, jnp.where(shape_here > 0, shape_here, 1.0), place * columns + column, attempt),
-            shape_here,
+            lambda: propose(stream, jnp.minimum(place, rows) * columns + column, attempt, *own), own[0]
         )
-        done = here & accepted[None]
-        # Attempts stop at 126; more are needed once in 10^164 draws.
+        done = jnp.where(accepted, place, -1)
+        # Attempts stop at 126; more are needed once in 10^62 draws.
         attempt = jnp.where(accepted, 1, jnp.minimum(attempt + 1, 126))
-        return jnp.where(done, candidate[None], value), refused & ~done, attempt
+        value = jnp.where(row == done[None], candidate[None], value)
+        return value, jnp.where(accepted, refused & (refused - 1), refused), attempt
 
-    first = jnp.ones(table[1:], jnp.int32)
+    first, ones = jnp.ones(table[1:], jnp.int32), jnp.ones(table[1:], value.dtype)
     value = lax.while_loop(unfinished, redraw, (value.reshape(table), refused, first))[0]
     return value.reshape((rows * columns, *runs))[:slots]

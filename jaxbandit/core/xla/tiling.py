@@ -18,12 +18,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbandit.core.component import Component
 from jaxbandit.core.xla.fusion import on_cpu
 
 LANES = 16  # lanes of the longest vector, in float32; a multiple of the lanes of shorter vectors
 _FIRST_CACHE = 32 << 10  # bytes of a core's first cache for data, where the system does not tell
 _BESIDE = 8 << 10  # bytes of it that are left to other arrays than the state (measured on two processors)
 _LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
+_COSTLY = 3  # by how much tiles are smaller where an index is costly (measured)
 _LEAST_WITH_CALENDAR = 128  # the same with delayed feedback: shorter rows of a calendar are copied number by number
 
 
@@ -42,7 +44,9 @@ def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: i
         *numbers, stops, recording, state = rounds
         cells, lanes = state.pulls.shape[-2:]
         least = _LEAST_RUNS if state.under_way is None else _LEAST_WITH_CALENDAR
-        axis, width = tile_size(cells, lanes, _bytes_per_run(state), least)
+        # Fewer runs leave out a costly index more often, and the redraws of refused random numbers end earlier.
+        weight = _COSTLY if _has_costly_index(policy) else 1
+        axis, width = tile_size(cells, lanes, weight * _bytes_per_run(state), least)
         size = (cells, lanes)[axis]
         if width == size or not on_cpu():
             return play_on(policy, world, key, quotas, *rounds)
@@ -109,6 +113,10 @@ def _tile_length(size: int, other: int, multiple: int, runs: int) -> int:
     count = -(-size * other // runs)
     length = -(-size // count)
     return min(size, length + -length % multiple)
+
+
+def _has_costly_index(policy: Any) -> bool:
+    return isinstance(policy, Component) and any(getattr(part, "costly", False) for part in policy.components())
 
 
 def _bytes_per_run(state: Any) -> int:
