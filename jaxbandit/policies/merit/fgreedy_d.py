@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.input_values import Number
 from jaxbandit.policies.base import PolicyState
 from jaxbandit.policies.merit.proportional import MeritPolicy
@@ -49,8 +50,10 @@ class FGreedyD(MeritPolicy, name="fgreedy-d"):
     def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
         fair = super().chances(now)
         greedy = draw_arms(fair, now.random)
-        explores, wrapped = self._explores(now), now.for_wrapped_policy().for_wrapped_policy()
-        uniform = top_arms((wrapped.random.uniform(len(fair)),), now.plays, now.plays, now.available)
+        explores = without_fusion(lambda: self._explores(now), now.pulls)
+        random = now.for_wrapped_policy().for_wrapped_policy().random
+        order = without_fusion(lambda: random.uniform(len(fair)), now.pulls)
+        uniform = top_arms((order,), now.plays, now.plays, now.available)
         return jnp.where(explores, uniform, greedy), self._chances_of_branch(now, explores, fair)
 
     def _explores(self, now: RoundView) -> Array:
