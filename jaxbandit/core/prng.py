@@ -420,7 +420,7 @@ def _accepted(stream: Stream, propose: Proposal, *parameters: Array) -> Array:
     slot = jnp.broadcast_to(_indices(rows * columns, full[0].ndim), full[0].shape)
     value, accepted = propose(stream, slot, jnp.zeros_like(slot), *full)
     tables, row = [x.reshape(table) for x in full], lax.broadcasted_iota(jnp.int32, table, 0)
-    column = jnp.broadcast_to(_indices(columns, full[0].ndim - 1), table[1:])
+    column = jnp.broadcast_to(_indices(columns, full[0].ndim), table[1:])
     # Bit r of a column: the slot in row r was refused.
     bits = jnp.where((~accepted & (slot < slots)).reshape(table), 1 << row, 0)
     refused = jnp.sum(bits, axis=0, dtype=jnp.int32)

@@ -125,6 +125,17 @@ def test_beta_draws_are_beta(a, b):
         assert stats.kstest(conditional, "uniform").pvalue > ALARM
 
 
+@pytest.mark.parametrize("draw", [beta, small_beta], ids=["beta", "small_beta"])
+def test_many_beta_draws_at_once_are_beta(draw):
+    """More slots than one column has, each with its own parameters."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(1, 9, (2, 62, 1)).astype(np.float32)
+    x = np.asarray(draw(stream(4000), a, b))
+    exact = stats.beta.cdf(x, a, b)
+    assert min(stats.kstest(row, "uniform").pvalue for row in exact) > ALARM / len(a)
+    assert abs(np.corrcoef(exact) - np.eye(len(a))).max() < 6 / np.sqrt(x.shape[1])
+
+
 def test_random_instances_do_not_change_when_there_are_more():
     few, many = prng.uniform_table(5, 3, 4), prng.uniform_table(5, 30, 4)
     np.testing.assert_array_equal(few, many[:3])

@@ -14,7 +14,7 @@ from jaxbandit.core import contracts
 from jaxbandit.core.prng import BINARISE, DELAY, REWARD, Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.cpu_kernel import add_at
-from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.environment.delays import Delay, draw_delays
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, deliver
 from jaxbandit.environment.rewards import Reward
@@ -97,8 +97,12 @@ def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, rand
 
 
 def _of_few(world: World, arms: int) -> bool:
-    """Whether to draw rewards for the selected arms only: for one play, or for the few plays that a calendar takes."""
-    return world.plays == 1 or (world.calendar_rounds > 1 and can_list_arms(arms, world.plays))
+    """Whether to draw rewards for the selected arms only.
+
+    That is so for one play, for the few plays that a calendar takes, and on CPU for at most half of the arms.
+    """
+    needed = world.calendar_rounds > 1 or (on_cpu() and 2 * world.plays <= arms)
+    return world.plays == 1 or (needed and can_list_arms(arms, world.plays))
 
 
 def arrivals(
