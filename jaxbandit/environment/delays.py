@@ -12,8 +12,9 @@ or, if delays can be longer than the simulation, at least the horizon; so no del
 of its length the calendar takes 8 bytes: a count and a sum, in float32. It takes 2 bytes if the policy receives rewards
 of 0 and 1: then count and sum take one byte each, since a delay model of this package never makes more than 255 rewards
 of an arm arrive in one round (with probability above 1e-427). With a delay model of your own, which may do so, it takes
-2 bytes if the calendar is shorter than 256 rounds, and 4 if it is shorter than 2^16. A policy that needs further sums,
-such as squares or losses weighted by chances, takes 8 bytes and 4 more for each of them. In float64 a sum takes 8 bytes.
+2 bytes if the calendar is shorter than 256 rounds, and 4 if it is shorter than 2^16. A policy that needs further
+sums, such as squares or losses weighted by chances, takes 8 bytes and 4 more for each of them. In float64 a sum takes 8
+bytes.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _of_all(feedback: Feedback, arm: Array, selected: Array) -> Feedback:
     every = lax.broadcasted_iota(jnp.int32, selected.shape, 0)
 
     def spread(x: Array) -> Array:
-        rows = [jnp.where(every == arm[i], x[i], 0) for i in range(len(arm))]
+        rows = [jnp.where(every == arm[i : i + 1], x[i : i + 1], 0) for i in range(len(arm))]
         return functools.reduce(jnp.add, rows)  # an arm is listed once: no sum is rounded
 
     return jax.tree.map(spread, feedback)

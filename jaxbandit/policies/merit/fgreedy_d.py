@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
-from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.input_values import Number
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.base import PolicyState
 from jaxbandit.policies.merit.proportional import MeritPolicy
 from jaxbandit.policies.round_view import RoundView
