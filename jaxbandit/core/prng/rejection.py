@@ -1,4 +1,4 @@
-"""Beta and Gamma numbers by rejection: candidates for all at once, then again for the few that were refused."""
+"""Gamma numbers by rejection: candidates for all at once, then again for the few that were refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.prng.normal import normal
@@ -24,44 +23,12 @@ class Source(Protocol):
     def words(self, slots: Array, attempt: Array) -> tuple[Array, Array]: ...
 
 
-_COLUMN = 24  # slots per column, of which one at a time is redrawn (measured)
+_COLUMN = 24  # slots per column, of which one at a time is redrawn; enough for the Beta draws of 12 arms
 
 
 # Draws a candidate per slot with parameters that may have been refused before, and whether each is accepted:
 # (source, slots, attempt, *parameters) -> (candidates, accepted).
 Proposal = Callable[..., tuple[Array, Array]]
-
-
-def propose_beta(source: Source, slot: Array, attempt: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """A candidate for Beta(a, b), a, b >= 1, and whether it is accepted: 68 to 100 % are, 89 % for large equal a and b.
-
-    Cheng (1978), "Generating beta variates with nonintegral shape parameters", algorithm BB: logit(x) - logit(m), for
-    the mean m = a / (a + b), is proposed from a logistic distribution of scale 1 / l. With n = a + b, s = logit(x) -
-    logit(m) and the uniform number u that s is made of, a candidate is accepted with probability
-    exp(-n (log(1 + y) - m s)) / (4 u (1 - u)), where y = m (e^s - 1). So that no digits cancel, m s is taken out of
-    both terms, and of x and 1 - x that of the smaller mean is drawn.
-    """
-    dtype = a.dtype
-
-    def draws() -> tuple[Array, Array]:
-        w0, w1 = source.words(slot, 2 * attempt)
-        if dtype == jnp.float32:
-            return ((w0 >> np.uint32(9)).astype(jnp.int32).astype(dtype) + 0.5) * 2.0**-23, unit(w1, w0, dtype)
-        u = (unit(w0, w1, dtype) + 2.0**-54) * (1.0 - 2.0**-53)
-        return u, unit(*source.words(slot, 2 * attempt + 1), dtype)
-
-    u, below = without_fusion(draws, source.key[0])
-    low, high, n = jnp.minimum(a, b), jnp.maximum(a, b), a + b
-    rest = jnp.maximum(n - 2.0, jnp.finfo(dtype).tiny)  # not 0 / 0
-    scale = jnp.sqrt(rest / (rest + 2.0 * (a - 1.0) * (b - 1.0)))  # 1 / l
-    s = scale * jnp.log(u / (1.0 - u))
-    beyond = expm1_tail(s)
-    y = low / n * (beyond + s)
-    refused = jnp.log(4.0 * u * (1.0 - u) * (1.0 - below)) > -(n * log1p_tail(y, 2) + low * beyond)
-    odds = low * jnp.exp(s)
-    x = jnp.where(a > b, high, odds) / (high + odds)
-    # Parameters that should be 1 may be rounded to less. NaN is accepted, or the redraws would not end.
-    return jnp.where(low < 0.9, jnp.nan, x), ~refused
 
 
 def propose_gamma(source: Source, slot: Array, attempt: Array, shape: Array) -> tuple[Array, Array]:
@@ -78,34 +45,19 @@ def propose_gamma(source: Source, slot: Array, attempt: Array, shape: Array) -> 
 
     x, u = without_fusion(draws, source.key[0])
     y = x / jnp.sqrt(9.0 * d)
-    refused = (y <= -1.0) | (jnp.log(1.0 - u) >= 3.0 * d * log1p_tail(jnp.maximum(y, -1.0), 4))
-    return d * (1.0 + y) ** 3, ~refused
+    return d * (1.0 + y) ** 3, (y > -1.0) & (jnp.log(1.0 - u) < 3.0 * d * _log1p_remainder(jnp.maximum(y, -1.0)))
 
 
-def log1p_tail(y: Array, first: int) -> Array:
-    """The series of log(1 + y) from its power `first` on, continued to all y >= -1.
-
-    In float32 by the series near 0, where the difference from log(1 + y) would lose digits.
-    """
+def _log1p_remainder(y: Array) -> Array:
+    """log(1 + y) - y + y^2 / 2 - y^3 / 3; in float32 by its series near 0, where the difference would lose digits."""
     difference = jnp.log1p(y) if y.dtype != jnp.float32 else jnp.log(1.0 + y)
-    head: Array | float = 0.0
-    for n in range(first - 1, 0, -1):
-        head = 1.0 / n - y * head
-    difference -= y * head
+    difference -= y * (1.0 - y * (1.0 / 2.0 - y * (1.0 / 3.0)))
     if y.dtype != jnp.float32:
         return difference
     series: Array | float = 1.0 / 14.0
-    for n in range(13, first - 1, -1):
+    for n in range(13, 3, -1):
         series = 1.0 / n - y * series
-    return jnp.where(jnp.abs(y) < 0.25, (-1.0) ** (first + 1) * series * y**first, difference)
-
-
-def expm1_tail(s: Array) -> Array:
-    """e^s - 1 - s; near 0 by its series, where the difference would lose digits."""
-    series: Array | float = 1.0
-    for n in range(9, 2, -1):
-        series = 1.0 + s / n * series
-    return jnp.where(jnp.abs(s) < 0.5, 0.5 * s * s * series, jnp.exp(s) - 1.0 - s)
+    return jnp.where(jnp.abs(y) < 0.25, -series * (y * y) ** 2, difference)
 
 
 def accepted_numbers(source: Source, propose: Proposal, *parameters: Array) -> Array:
@@ -143,11 +95,12 @@ def accepted_numbers(source: Source, propose: Proposal, *parameters: Array) -> A
         value, refused, attempt = carry
         place = lax.population_count(~refused & (refused - 1))  # the first refused slot of each column; 32 for none
         own = [functools.reduce(lambda x, r: jnp.where(place == r, table[r], x), range(rows), ones) for table in tables]
+        own = [jnp.where(x > 0, x, 1.0) for x in own]  # arbitrary draws for arbitrary parameters, but the redraws end
         candidate, accepted = without_fusion(
             lambda: propose(source, jnp.minimum(place, rows) * columns + column, attempt, *own), own[0]
         )
         done = jnp.where(accepted, place, -1)
-        # Attempts stop at 126; more are needed once in 10^62 draws.
+        # Attempts stop at 126; more are needed once in 10^164 draws.
         attempt = jnp.where(accepted, 1, jnp.minimum(attempt + 1, 126))
         value = jnp.where(row == done[None], candidate[None], value)
         return value, jnp.where(accepted, refused & (refused - 1), refused), attempt

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.prng.normal import normal
-from jaxbandit.core.prng.rejection import accepted_numbers, indices, propose_beta, propose_gamma
+from jaxbandit.core.prng.rejection import accepted_numbers, indices, propose_gamma
 from jaxbandit.core.prng.threefry import threefry2x32, unit
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
@@ -122,16 +122,16 @@ class Stream:
         return normal(*without_fusion(lambda: self.words(slots, attempt), self.key[0]))  # else computed for each word
 
     def beta(self, a: Array, b: Array) -> Array:
-        """Beta(a, b) for parameters >= 1, by rejection (Cheng 1978).
+        """Beta(a, b) for parameters >= 1: X / (X + Y) for X and Y of Gamma distributions.
 
         Args:
             a, b: the parameters, floats `[slots, *runs]`.
 
         Returns:
-            Numbers in [0, 1], float `[slots, *runs]`; NaN for parameters below 1 by more than a rounding error, which
-            `small_beta` takes.
+            Numbers in [0, 1], float `[slots, *runs]`.
         """
-        return accepted_numbers(self, propose_beta, a, b)
+        x, y = jnp.split(accepted_numbers(self, propose_gamma, jnp.concatenate([a, b])), 2)
+        return x / (x + y)
 
     def small_beta(self, a: Array, b: Array) -> Array:
         """Beta(a, b) for any positive parameters; arguments and result as for `beta`.

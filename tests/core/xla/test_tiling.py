@@ -107,6 +107,12 @@ def test_tiles_with_a_calendar_of_feedback_have_more_runs(monkeypatch):
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
 
 
+@pytest.mark.parametrize(("kind", "costly"), [("thompson", True), ("f-ts", True), ("ucb1", False), ("fucb", False)])
+def test_tiles_are_smaller_where_an_index_is_costly(kind, costly):
+    prepared = jb.policy(kind).prepare(jb.Problem([0.9, 0.5], fractions=0.2), 10)
+    assert tiling._has_costly_index(prepared) == costly
+
+
 GRID = {"kind": "lfg", "eta": [0.5, 1.0, 2.0, 4.0]}
 ROWS = {"random": "uniform", "arms": 3, "instances": 8}
 CASES = {
@@ -114,6 +120,7 @@ CASES = {
     "instances": ({"means": {**ROWS, "instances": 5}, "fractions": 0.2}, "lfg", 48),
     "a grid of instances": ({"means": ROWS, "fractions": 0.2}, GRID, 16),
     "a grid": ({"means": [0.9, 0.6, 0.3], "fractions": 0.2}, GRID, 2),
+    "draws that are refused": ({"means": [0.9, 0.6, 0.3], "fractions": 0.2}, "f-ts", 72),
     "delays": ({"means": [0.9, 0.6, 0.3], "delay": {"kind": "geometric", "p": 0.1}}, "ucb1", 72),
     "several plays": ({"means": [0.9, 0.6, 0.3], "plays": 2, "merit": MERIT}, "fgreedy-d", 64),
 }
