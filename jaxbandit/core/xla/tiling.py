@@ -25,8 +25,8 @@ LANES = 16  # lanes of the longest vector, in float32; a multiple of the lanes o
 _FIRST_CACHE = 32 << 10  # bytes of a core's first cache for data, where the system does not tell
 _BESIDE = 8 << 10  # bytes of it that are left to other arrays than the state (measured on two processors)
 _LEAST_RUNS = 64  # runs per tile, at least: fewer do not make up for the overhead of each operation
-_COSTLY = 3  # by how much tiles are smaller where an index is costly (measured)
 _LEAST_WITH_CALENDAR = 128  # the same with delayed feedback: shorter rows of a calendar are copied number by number
+_COSTLY = 3  # by how much tiles are smaller where an index is costly (measured)
 
 
 def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: int) -> Callable[..., Any]:
