@@ -19,14 +19,13 @@ from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.struct import struct
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
+from jaxbandit.engine.rounds.commitments import has_commitments, play_on_to
 from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
-    Trace,
     added,
     arrivals,
     draw,
@@ -37,68 +36,16 @@ from jaxbandit.engine.rounds.feedback import (
     with_round,
 )
 from jaxbandit.engine.rounds.running_sums import CHANCES, SUMS
+from jaxbandit.engine.rounds.state import RoundEvents as RoundEvents
+from jaxbandit.engine.rounds.state import State as State
 from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
-from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
+from jaxbandit.environment.feedback_calendar import Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
 from jaxbandit.policies.selection.ties import tie_breaker
 
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
-
-
-@struct
-class State:
-    """The state of a batch of runs between two rounds; arrays `[K, *runs]`, or `[1, *runs]` with one number per run.
-
-    Attributes:
-        pulls: N_k(t), int32.
-        received: M_k(t), the rewards that arrived, int32; None without delays, where it equals `pulls`.
-        deviation: S_k(t), the sum of the arrived rewards, minus M_k(t) times the reward's centre, float.
-        squares: the sum of squared deviations, float; None unless the policy needs it.
-        under_way: the calendar of feedback that has not arrived yet, arrays `[length, K, *runs]`; None without one.
-        policy: the policy's state.
-        offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
-            available.
-        sums: the requested sums of `SUMS`, by name, each a compensated sum of float `[1, *runs]`.
-        deficits_ever: the largest max_k (tau_k t - N_k(t)) so far, and that of groups, float `[1, *runs]`; by the name
-            of the metric, empty if they are not needed.
-        miscounted: the number of selected arms minus the number of allowed arms, in the first round where they differ;
-            0 if there was none, int32 `[1, *runs]`; None for a policy of this package.
-        misdelayed: the first delay that was below 0 or longer than the model's `longest`; 0 if there was none, int32
-            `[1, *runs]`; None for a delay model of this package.
-        trace: the selections of the last rounds; None where none are kept.
-    """
-
-    pulls: Array
-    received: Array | None
-    deviation: Array
-    squares: Array | None
-    under_way: Calendar | None
-    policy: Any  # a pytree of the policy's choice
-    offered: Array | None
-    sums: dict[str, sums.CompensatedSum]
-    deficits_ever: dict[str, Array]
-    miscounted: Array | None
-    misdelayed: Array | None
-    trace: Trace | None
-
-
-@struct
-class RoundEvents:
-    """What happened in a round.
-
-    Attributes:
-        selected: the selected arms, bool `[K, *runs]`.
-        chances: p_k(t), float `[K, *runs]`; None where they were not computed.
-        sent: the rewards of the selected arms and their delays.
-        arrived: the feedback that arrived at the end of the round, per arm `[K, *runs]`.
-    """
-
-    selected: Array
-    chances: Array | None
-    sent: Sent
-    arrived: Feedback
 
 
 def begin(
@@ -337,16 +284,26 @@ def play_on(
         run so far, `FAULTS`, int32, 0 where nothing did.
     """
 
+    def precision() -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext() if recording is None else jax.enable_x64(recording.x64)
+
     def rounds_to(stop: Array, before: Array, state: State) -> State:
         now = world.in_round(stop)
 
-        def one_round(before: Array, state: State) -> State:
-            quota_before = quota_now = None
-            if quotas is not None:
-                quota_before, quota_now = _row(quotas, before - origin), _row(quotas, before - origin + 1)
-            with contextlib.nullcontext() if recording is None else jax.enable_x64(recording.x64):
-                return play(policy, now, state, before + 1, horizon, quota_before, quota_now, key)[0]
+        def quotas_of(t: Array) -> tuple[Quota | None, Quota | None]:
+            return (None, None) if quotas is None else (_row(quotas, t - 1 - origin), _row(quotas, t - origin))
 
+        def one_round(before: Array, state: State) -> State:
+            t = before + 1
+            with precision():
+                return play(policy, now, state, t, horizon, *quotas_of(t), key)[0]
+
+        def view(state: State, t: Array) -> RoundView:
+            return observe(state, now, t, horizon, *quotas_of(t), Stream(key, t.astype(jnp.uint32), POLICY))
+
+        if has_commitments(policy, now, state):
+            with precision():
+                return play_on_to(stop, before, state, policy, now, view, one_round)
         played: State = lax.fori_loop(before, stop, one_round, state)
         return played
 

@@ -160,6 +160,18 @@ class Policy(Component):
         """
         return state
 
+    def commitment(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
+        """The arm that each run will play whatever the rewards are, and in how many rounds, from this one on.
+
+        Only policies of this package are asked, for one play per round and arms that are always available. `update`
+        must leave the state as it is in all of these rounds but the last.
+
+        Returns:
+            The arm, and the number of rounds, int32 `[1, *runs]`. Where this number is 0, the arm is arbitrary, and the
+            rewards may decide about the arm of the next round.
+        """
+        raise TypeError(f"{type(self).__name__} has no commitment")
+
     def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:
         """The rounds spent in each of `phases` in the first `rounds` rounds, int32 `[phases, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no phases")

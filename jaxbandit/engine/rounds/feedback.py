@@ -38,7 +38,7 @@ class Sent:
     reward: Array
     deviation: Array
     arm: Array
-    here: Any  # None while the rewards of few arms are drawn
+    here: Any  # None while rewards are drawn
     rounds: Any  # None without delays
 
 
@@ -60,30 +60,41 @@ def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
         choice: the selection, from `drawing_form`.
         pulls: N_k, int32 `[K, *runs]`.
     """
-    arms = len(pulls)
-    mean = jnp.broadcast_to(world.means, (arms, *world.means.shape[1:]))
+    arms, models = len(pulls), models_of(world, pulls)
     if not _of_few(world, arms):
         arm = lax.broadcasted_iota(jnp.int32, pulls.shape, 0)
-        return _drawn(world, (pulls, mean, world.reward, world.centre, world.delay), arm, arms, choice, random)
+        return dataclasses.replace(draw_for(world, models, arm, arms, random), here=choice)
 
     def of_few() -> Sent:
         arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
-        of_selected = take_arms((pulls, mean, world.reward, world.centre, world.delay), arm, arms)
-        return _drawn(world, of_selected, arm, arms, None, random)
+        return draw_for(world, take_arms(models, arm, arms), arm, arms, random)
 
     sent = without_fusion(of_few, pulls)
     return dataclasses.replace(sent, here=sent.arm < arms)
 
 
-_Models = tuple[Array, Array, Reward, Array | None, Delay]  # N_k, mu, and the models with their parameters, per arm
+Models = tuple[Array, Array, Reward, Array | None, Delay]  # N_k, mu, and the models with their parameters, per arm
 
 
-def _drawn(world: World, models: _Models, arm: Array, arms: int, here: Array | None, random: Stream) -> Sent:
+def models_of(world: World, pulls: Array) -> Models:
+    """What the draws of all arms depend on."""
+    mean = jnp.broadcast_to(world.means, (len(pulls), *world.means.shape[1:]))
+    return pulls, mean, world.reward, world.centre, world.delay
+
+
+def draw_for(world: World, models: Models, arm: Array, arms: int, random: Stream) -> Sent:
+    """The rewards of some arms and their delays; `here` is left open.
+
+    Args:
+        models: of the n arms.
+        arm: the n arms, int32 `[n, *runs]`.
+        arms: K.
+    """
     number, mean, model, centre, delay = models
     random = random.for_play(number, None if len(arm) == arms else arm, arms)
     reward, deviation = rewards(mean, model, centre, world.binarised, random)
     rounds = None if delay.immediate else draw_delays(delay, reward, random.for_purpose(DELAY))
-    return Sent(reward, deviation, arm, here, rounds)
+    return Sent(reward, deviation, arm, None, rounds)
 
 
 def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:

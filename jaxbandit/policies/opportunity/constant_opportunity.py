@@ -73,4 +73,4 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         leaves = (after.pulls >= self.entitled_plays) | (gap_bounds(after)[0] > self.penalties)  # App. B
         active = state.memory & ~leaves
-        return dataclasses.replace(state, scheduled=active.astype(jnp.int32), memory=active)
+        return dataclasses.replace(state, goal=jnp.where(active, after.pulls + 1, 0), memory=active)

@@ -23,6 +23,7 @@ from jaxbandit.policies.opportunity.entitlements import (
 )
 from jaxbandit.policies.opportunity.phases import PhasedPolicy, PhaseState
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
         rates = requirements.penalties(problem, self.name, self.penalties)
         return prepared.replace(entitlements=entitlements, penalties=rates)
 
-    def init_schedule(self, shape: tuple[int, ...]) -> Array:
+    def init_goal(self, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.rounds_per_arm).astype(jnp.int32), shape)
 
     def init_memory(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
@@ -90,12 +91,14 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         gap = jnp.max(after.mean, axis=0, keepdims=True) - after.mean
         worth = clearly_below(gap, self.penalties)  # opportunities paper, Alg. 1, line 4
-        scheduled = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)
+        goal = jnp.where(worth, self.entitlements.rounds(after), 0)
         tie_breaker = state.memory[1] if after.tie_breaker is None else after.tie_breaker  # None before round 1
-        return dataclasses.replace(
-            state, phase=jnp.ones_like(state.phase), scheduled=scheduled, memory=(after.mean, tie_breaker)
-        )
+        memory = after.mean, tie_breaker
+        return dataclasses.replace(state, phase=jnp.ones_like(state.phase), goal=goal, memory=memory)
 
     def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
         mean, tie_breaker = state.memory
         return best_arm(mean, now.available, tie_breaker)
+
+    def commitment_in_last_phase(self, state: PhaseState, now: RoundView) -> tuple[Array, Array]:
+        return arm_index(self.select_in_last_phase(state, now)), jnp.broadcast_to(now.horizon, state.phase.shape)

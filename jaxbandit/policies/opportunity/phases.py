@@ -33,15 +33,15 @@ class PhaseState:
     """The state of a policy with phases.
 
     Attributes:
-        scheduled: the number of plays that are still scheduled for each arm, int32 `[K, *runs]`; no play if it is 0 or
-            less, which it can be where an arm was played because no scheduled arm was available.
+        goal: the number of plays of each arm with which its scheduled plays are over, int32 `[K, *runs]`; no play is
+            scheduled for an arm that has as many plays, or more.
         phase: the number of the phase, from 0, int32 `[1, *runs]`.
         ended: the last round of each phase that is over, int32 `[phases - 1, *runs]`.
         memory: a pytree that the policy chooses, or None.
         last_phase_state: the state of the policy of the last phase, a pytree or None.
     """
 
-    scheduled: Array
+    goal: Array
     phase: Array
     ended: Array
     memory: Any
@@ -66,8 +66,8 @@ class PhasedPolicy(Policy):
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         return super().prepare(problem, horizon).replace(horizon=np.asarray(horizon, np.int32))
 
-    def init_schedule(self, shape: tuple[int, ...]) -> Array:
-        """The plays scheduled before round 1, int32 `[K, *runs]`; none by default."""
+    def init_goal(self, shape: tuple[int, ...]) -> Array:
+        """The `goal` before round 1, int32 `[K, *runs]`; by default no play is scheduled."""
         return jnp.zeros(shape, jnp.int32)
 
     def init_memory(self, world: World, shape: tuple[int, ...]) -> Any:
@@ -75,7 +75,7 @@ class PhasedPolicy(Policy):
         return None
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
-        """The state with a new phase, schedule and memory, for runs in a tested phase that have no scheduled play left.
+        """The state with a new phase, goal and memory, for runs in a tested phase that have no scheduled play left.
 
         A run for which the method schedules no play enters the last phase. The results for other runs, and the other
         attributes of the returned state, are ignored.
@@ -85,6 +85,10 @@ class PhasedPolicy(Policy):
     def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
         """The arm to play in the last phase, bool `[K, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no select_in_last_phase")
+
+    def commitment_in_last_phase(self, state: PhaseState, now: RoundView) -> tuple[Array, Array]:
+        """The `commitment` of runs in the last phase; by default there is none."""
+        return jnp.zeros_like(state.phase), jnp.zeros_like(state.phase)
 
     def init_last_phase(self, world: World, shape: tuple[int, ...]) -> Any:
         """The state of the last phase before round 1: a pytree of arrays, or None."""
@@ -101,40 +105,54 @@ class PhasedPolicy(Policy):
     def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
         none = jnp.zeros((1, *shape[1:]), jnp.int32)
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        schedule, memory = self.init_schedule(shape), self.init_memory(world, shape)
-        state = PhaseState(schedule, none, ended, memory, self.init_last_phase(world, shape))
+        goal, memory = self.init_goal(shape), self.init_memory(world, shape)
+        state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, shape))
         return self._advance(state, _view_before_round_1(shape, self.horizon))
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
         in_last = state.phase == len(self.phases) - 1
-        early = cond_fused(jnp.all(in_last), lambda: state.phase, lambda: _first_due(state.scheduled, now.available))
+        early = cond_fused(jnp.all(in_last), lambda: state.phase, lambda: _first_due(state, now))
         late = cond_fused(jnp.any(in_last), lambda: arm_index(self.select_in_last_phase(state, now)), lambda: early)
-        return lax.broadcasted_iota(jnp.int32, state.scheduled.shape, 0) == jnp.where(in_last, late, early)
+        return lax.broadcasted_iota(jnp.int32, state.goal.shape, 0) == jnp.where(in_last, late, early)
+
+    def commitment(self, state: PhaseState, now: RoundView) -> tuple[Array, Array]:
+        in_last = state.phase == len(self.phases) - 1
+
+        def early() -> tuple[Array, Array]:
+            arm = rounds = jnp.zeros_like(state.phase)
+            for k in reversed(range(len(now.pulls))):
+                due = state.goal[k : k + 1] - now.pulls[k : k + 1]
+                arm, rounds = jnp.where(due > 0, k, arm), jnp.where(due > 0, due, rounds)
+            return arm, rounds
+
+        def late() -> tuple[Array, Array]:
+            last, first = self.commitment_in_last_phase(state, now), early()
+            return jnp.where(in_last, last[0], first[0]), jnp.where(in_last, last[1], first[1])
+
+        return cond_fused(jnp.any(in_last), late, early)
 
     def update(self, state: PhaseState, after: RoundView, selected: Array) -> PhaseState:
-        scheduled = state.scheduled - selected.astype(jnp.int32)
         last_phase_state = self.update_last_phase(state, after, selected)
-        played = dataclasses.replace(state, scheduled=scheduled, last_phase_state=last_phase_state)
-        return self._advance(played, after)
+        return self._advance(dataclasses.replace(state, last_phase_state=last_phase_state), after)
 
     def _advance(self, state: PhaseState, after: RoundView) -> PhaseState:
-        """The state with a new schedule, or in a later phase, for the runs whose scheduled plays are over."""
+        """The state with a new goal, or in a later phase, for the runs whose scheduled plays are over."""
         last = len(self.phases) - 1
-        moving = _none_due(state.scheduled) & (state.phase < last)
+        moving = _none_due(state.goal, after.pulls) & (state.phase < last)
 
         def move(state: PhaseState) -> PhaseState:
             tested = moving & (state.phase < self.tested_phases)
-            old = state.phase, state.scheduled, state.memory
+            old = state.phase, state.goal, state.memory
 
             def test() -> tuple[Array, Array, Any]:
                 made = self.next_schedule(state, after)
-                new = made.phase, made.scheduled, made.memory
+                new = made.phase, made.goal, made.memory
                 return jax.tree.map(lambda new, old: jnp.where(tested, new, old), new, old)
 
-            phase, scheduled, memory = cond_fused(jnp.any(tested), test, lambda: old)
-            phase = jnp.where(moving & _none_due(scheduled), last, phase)
+            phase, goal, memory = cond_fused(jnp.any(tested), test, lambda: old)
+            phase = jnp.where(moving & _none_due(goal, after.pulls), last, phase)
             entering = moving & (phase == last)
-            moved = dataclasses.replace(state, phase=phase, scheduled=scheduled, memory=memory)
+            moved = dataclasses.replace(state, phase=phase, goal=goal, memory=memory)
             last_phase_state = cond_fused(
                 jnp.any(entering),
                 lambda: self.enter_last_phase(moved, after, entering),
@@ -142,7 +160,7 @@ class PhasedPolicy(Policy):
             )
             number = lax.broadcasted_iota(jnp.int32, state.ended.shape, 0)
             over = (state.phase <= number) & (number < phase)
-            return PhaseState(scheduled, phase, jnp.where(over, after.t, state.ended), memory, last_phase_state)
+            return PhaseState(goal, phase, jnp.where(over, after.t, state.ended), memory, last_phase_state)
 
         return cond_update(jnp.any(moving), move, state)
 
@@ -153,17 +171,17 @@ class PhasedPolicy(Policy):
         return jnp.diff(ends, axis=0, prepend=jnp.zeros_like(state.phase))
 
 
-def _none_due(scheduled: Array) -> Array:
+def _none_due(goal: Array, pulls: Array) -> Array:
     """Whether no play is scheduled, bool `[1, *runs]`."""
-    return jnp.max(scheduled, axis=0, keepdims=True) <= 0
+    return jnp.all(goal <= pulls, axis=0, keepdims=True)
 
 
-def _first_due(scheduled: Array, available: Array) -> Array:
+def _first_due(state: PhaseState, now: RoundView) -> Array:
     """The lowest available arm with a scheduled play, or where none has one, the lowest available arm; int32
     `[1, *runs]`."""
-    arms = len(scheduled)
-    arm = lax.broadcasted_iota(jnp.int32, scheduled.shape, 0)
-    order = jnp.where(available, jnp.where(scheduled > 0, arm, arm + arms), 2 * arms)
+    arms = len(now.pulls)
+    arm = lax.broadcasted_iota(jnp.int32, now.pulls.shape, 0)
+    order = jnp.where(now.available, jnp.where(state.goal > now.pulls, arm, arm + arms), 2 * arms)
     first = jnp.min(order, axis=0, keepdims=True)
     return jnp.where(first < arms, first, first - arms)
 

@@ -101,13 +101,13 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
             worth = least < cost
             lower, upper = share_bounds(self.entitlements.function, self.lipschitz, *confidence_intervals(after))
             vague = (upper - lower > self.alpha) & worth  # Alg. 4, line 20
-            missing = jnp.where(worth, jnp.maximum(self.entitlements.rounds(after) - after.pulls, 0), 0)  # lines 33-35
+            entitled = jnp.where(worth, self.entitlements.rounds(after), 0)  # lines 33-35
             next_phase = jnp.where((phase == 1) & ~_any(vague), 2, phase)
-            return next_phase, jnp.where(next_phase == 2, missing, 1)
+            return next_phase, jnp.where(next_phase == 2, entitled, swept)
 
-        sweep = phase, jnp.ones_like(state.scheduled)
-        phase, scheduled = cond_fused(jnp.any(phase == 1), test_f, lambda: sweep)  # f is not computed in phase 0
-        return dataclasses.replace(state, phase=phase, scheduled=scheduled)
+        swept = after.pulls + 1
+        phase, goal = cond_fused(jnp.any(phase == 1), test_f, lambda: (phase, swept))  # f is not computed in phase 0
+        return dataclasses.replace(state, phase=phase, goal=goal)
 
 
 def _any(mask: Array) -> Array:

@@ -1,0 +1,66 @@
+"""The state of a batch of runs between two rounds, and what happened in a round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax import Array
+
+from jaxbandit.core import compensated_sums as sums
+from jaxbandit.core.struct import struct
+from jaxbandit.engine.rounds.feedback import Sent, Trace
+from jaxbandit.environment.feedback_calendar import Calendar, Feedback
+
+
+@struct
+class State:
+    """The state of a batch of runs between two rounds; arrays `[K, *runs]`, or `[1, *runs]` with one number per run.
+
+    Attributes:
+        pulls: N_k(t), int32.
+        received: M_k(t), the rewards that arrived, int32; None without delays, where it equals `pulls`.
+        deviation: S_k(t), the sum of the arrived rewards, minus M_k(t) times the reward's centre, float.
+        squares: the sum of squared deviations, float; None unless the policy needs it.
+        under_way: the calendar of feedback that has not arrived yet, arrays `[length, K, *runs]`; None without one.
+        policy: the policy's state.
+        offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
+            available.
+        sums: the requested sums of `SUMS`, by name, each a compensated sum of float `[1, *runs]`.
+        deficits_ever: the largest max_k (tau_k t - N_k(t)) so far, and that of groups, float `[1, *runs]`; by the name
+            of the metric, empty if they are not needed.
+        miscounted: the number of selected arms minus the number of allowed arms, in the first round where they differ;
+            0 if there was none, int32 `[1, *runs]`; None for a policy of this package.
+        misdelayed: the first delay that was below 0 or longer than the model's `longest`; 0 if there was none, int32
+            `[1, *runs]`; None for a delay model of this package.
+        trace: the selections of the last rounds; None where none are kept.
+    """
+
+    pulls: Array
+    received: Array | None
+    deviation: Array
+    squares: Array | None
+    under_way: Calendar | None
+    policy: Any  # a pytree of the policy's choice
+    offered: Array | None
+    sums: dict[str, sums.CompensatedSum]
+    deficits_ever: dict[str, Array]
+    miscounted: Array | None
+    misdelayed: Array | None
+    trace: Trace | None
+
+
+@struct
+class RoundEvents:
+    """What happened in a round.
+
+    Attributes:
+        selected: the selected arms, bool `[K, *runs]`.
+        chances: p_k(t), float `[K, *runs]`; None where they were not computed.
+        sent: the rewards of the selected arms and their delays.
+        arrived: the feedback that arrived at the end of the round, per arm `[K, *runs]`.
+    """
+
+    selected: Array
+    chances: Array | None
+    sent: Sent
+    arrived: Feedback

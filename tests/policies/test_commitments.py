@@ -1,0 +1,72 @@
+"""Rounds that are played together, because no run can change its arm in them, against rounds played one by one."""
+
+import numpy as np
+import pytest
+from sweeps import every
+
+import jaxbandit as jb
+from jaxbandit.engine.batch.blocks import on_device
+from jaxbandit.engine.rollout import begin
+from jaxbandit.engine.rounds.commitments import has_commitments
+from jaxbandit.environment.world import world_of
+
+OPPORTUNITIES = {"means": 0.2 + 0.15 * np.arange(6), "penalties": 0.4, "opportunity": "softmax"}
+GAUSSIAN = {"kind": "gaussian", "sd": 0.3}
+GUARANTEES = {"means": {"random": "uniform", "arms": 4, "instances": 5}, "fractions": [0.1, 0.3, 0.0, 0.2]}
+CASES = {
+    "fairness-aware-etc": (OPPORTUNITIES | {"reward": GAUSSIAN}, {"rounds_per_arm": 60}, "random"),
+    "explore-then-commit": (GUARANTEES, {"rounds_per_arm": 30}, "lowest"),
+    "self-regulated": (OPPORTUNITIES, {"alpha": 0.5, "beta": 0.5, "black_box": "ucb-v"}, "lowest"),
+    "successive-elimination": (GUARANTEES | {"reward": "beta"}, {"exploration": 0.1}, "lowest"),
+    "constant-opportunity": (OPPORTUNITIES | {"opportunity": "uniform", "reward": GAUSSIAN}, {}, "random"),
+}
+
+
+@pytest.mark.parametrize("kind", every(list(CASES), 2))
+def test_results_are_those_of_rounds_one_by_one(kind):
+    """Traces keep what happens in every round, so with traces the rounds are played one by one."""
+    problem, parameters, ties = CASES[kind]
+    problem, policy = jb.Problem(**problem), jb.policy(kind, **parameters)
+    assert has_commitments(*prepared(policy, problem))
+    together, single = (
+        jb.simulate(problem, policy, horizon=1500, seeds=40, key=3, ties=ties, trace=trace) for trace in (False, True)
+    )
+    names = set(together.data_vars) & set(single.data_vars)
+    assert {"pulls", "regret", "regret_final"} < names
+    for name in names:
+        np.testing.assert_array_equal(together[name], single[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"delay": {"kind": "geometric", "p": 0.1}},
+        {"availability": 0.5},
+        {"plays": 2},
+        {"means": [0.5], "fractions": None},
+        {"means": np.full(65, 0.5), "fractions": None},
+    ],
+    ids=lambda other: " ".join(other),
+)
+def test_where_more_happens_rounds_are_played_one_by_one(other):
+    problem = jb.Problem(**{"means": [0.9, 0.5, 0.1], "fractions": 0.1, **other})
+    assert not has_commitments(*prepared(jb.policy("explore-then-commit"), problem))
+
+
+def test_users_code_and_sums_of_every_round_are_asked_one_by_one():
+    class Mine(jb.indices.ExploreThenCommit):
+        """A subclass may play other arms."""
+
+    problem = jb.Problem([0.9, 0.5, 0.1], groups=[[0, 1], [2]], group_fractions=[0.3, 0.2])
+    assert has_commitments(*prepared(jb.policy("explore-then-commit"), problem))
+    assert not has_commitments(*prepared(Mine(), problem))
+    assert not has_commitments(*prepared(jb.policy("ucb1"), problem))
+    assert not has_commitments(*prepared(jb.policy("explore-then-commit"), problem, deficits_ever=True))
+
+
+def prepared(policy, problem, deficits_ever=False):
+    """The arguments of `has_commitments` for a simulation of 10 rounds and 3 runs."""
+    first = np.zeros(1, int)
+    policy = on_device(policy.prepare(problem, 10), first)
+    world = on_device(world_of(problem, False, 10), first)
+    return policy, world, begin(policy, world, (problem.arms, 1, 3), deficits_ever)
