@@ -22,7 +22,7 @@ from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.engine.rounds.commitments import has_commitments, play_on_to
+from jaxbandit.engine.rounds.commitments import has_commitments, play_committed
 from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
@@ -301,9 +301,12 @@ def play_on(
         def view(state: State, t: Array) -> RoundView:
             return observe(state, now, t, horizon, *quotas_of(t), Stream(key, t.astype(jnp.uint32), POLICY))
 
-        if has_commitments(policy, now, state):
+        def some_rounds(carry: tuple[Array, State]) -> tuple[Array, State]:
             with precision():
-                return play_on_to(stop, before, state, policy, now, view, one_round)
+                return play_committed(policy, now, carry[1], carry[0], stop, view)
+
+        if has_commitments(policy, now, state):
+            return lax.while_loop(lambda carry: carry[0] < stop, some_rounds, (before, state))[1]
         played: State = lax.fori_loop(before, stop, one_round, state)
         return played
 

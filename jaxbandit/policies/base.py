@@ -160,17 +160,19 @@ class Policy(Component):
         """
         return state
 
-    def commitment(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
-        """The arm that each run will play whatever the rewards are, and in how many rounds, from this one on.
+    def committed_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array:
+        """In how many rounds, from this one on, each run will play the same arm whatever the rewards are.
 
-        Only policies of this package are asked, for one play per round and arms that are always available. `update`
-        must leave the state as it is in all of these rounds but the last.
+        In all of these rounds but the last, `update` leaves the state as it is. Only policies of this package are
+        asked, for one play per round and arms that are always available.
+
+        Args:
+            arm: the arm that `select` returns now, int32 `[1, *runs]`.
 
         Returns:
-            The arm, and the number of rounds, int32 `[1, *runs]`. Where this number is 0, the arm is arbitrary, and the
-            rewards may decide about the arm of the next round.
+            The number of rounds, int32 `[1, *runs]`; 1 or less where there may be another arm in the next round.
         """
-        raise TypeError(f"{type(self).__name__} has no commitment")
+        raise TypeError(f"{type(self).__name__} has no committed_rounds")
 
     def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:
         """The rounds spent in each of `phases` in the first `rounds` rounds, int32 `[phases, *runs]`."""

@@ -14,33 +14,32 @@ from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
-from jaxbandit.core.xla.fusion import cond_update, on_cpu, without_fusion
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.engine.rounds.deficits import deficits_ever
 from jaxbandit.engine.rounds.feedback import Models, draw_for, models_of
 from jaxbandit.engine.rounds.running_sums import SUMS
 from jaxbandit.engine.rounds.state import State
 from jaxbandit.environment.world import World
-from jaxbandit.policies.base import Policy, checked_update
+from jaxbandit.policies.base import Policy, checked_select, checked_update
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import take_arms
+from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than the rewards of the selected arms
 # Deficits whose largest value in such rounds is that after the last one: the deficit of the played arm shrinks, and
 # those of the others, of which there is one at least, do not. A group may have all arms.
 _DEFICITS_THAT_GROW = frozenset({"max_deficit"})
-_LEAST = 4  # committed rounds of all runs, from which on they are played together (measured)
 
 Kept = tuple[Array, Array | None, dict[str, sums.CompensatedSum]]  # `deviation`, `squares` and `sums` of a `State`
 
 
 def has_commitments(policy: Policy, world: World, state: State) -> bool:
-    """Whether rounds may be played by `play_on_to`, instead of one by one.
+    """Whether rounds may be played by `play_committed`, instead of one by one.
 
     The policy has to know committed rounds, and nothing but rewards may happen in them: no delays, no sleeping arms,
     and no sum that needs every selection. On a GPU the host would wait for the number of rounds.
     """
-    if type(policy).commitment is Policy.commitment or has_user_code(policy) or not on_cpu():
+    if type(policy).committed_rounds is Policy.committed_rounds or has_user_code(policy) or not on_cpu():
         return False
     in_every_round = state.trace, state.offered, state.miscounted, state.misdelayed, state.under_way
     only_rewards = all(part is None for part in in_every_round)
@@ -50,66 +49,47 @@ def has_commitments(policy: Policy, world: World, state: State) -> bool:
     return only_rewards and late and one_arm and world.delay.immediate and not world.sleeping
 
 
-def play_on_to(
-    stop: Array,
-    before: Array,
-    state: State,
+def play_committed(
     policy: Policy,
     world: World,
+    state: State,
+    before: Array,
+    stop: Array,
     view: Callable[[State, Array], RoundView],
-    one_round: Callable[[Array, State], State],
-) -> State:
-    """The state after round `stop`, from that after round `before`.
+) -> tuple[Array, State]:
+    """The round after round `before`, and all rounds up to `stop` in which no run may change its arm.
 
     Args:
         view: what the policy sees in a round, of (state, round).
-        one_round: the state after any round, of (the round before, state).
+
+    Returns:
+        The last round played, and the state after it.
     """
+    now, arms = view(state, before + 1), len(state.pulls)
 
-    def some_rounds(carry: tuple[Array, State]) -> tuple[Array, State]:
-        before, state = carry
+    def chosen() -> tuple[Array, Array]:
+        arm = arm_index(checked_select(policy, state.policy, now))
+        return arm, policy.committed_rounds(state.policy, now, arm)
 
-        arm, plays = without_fusion(lambda: policy.commitment(state.policy, view(state, before + 1)), before)
-        rounds = jnp.minimum(jnp.min(plays), stop - before)
-        together = rounds >= _LEAST
-        single = jnp.where(together, before, jnp.minimum(before + _LEAST, stop))
-        state = lax.fori_loop(before, single, one_round, state)
-        last = jnp.where(together, before + rounds, single)
-        state = cond_update(
-            together, lambda state: _play_together(policy, world, state, arm, rounds, view, last), state
-        )
-        return last, state
-
-    return lax.while_loop(lambda carry: carry[0] < stop, some_rounds, (before, state))[1]
-
-
-def _play_together(
-    policy: Policy,
-    world: World,
-    state: State,
-    arm: Array,
-    rounds: Array,
-    view: Callable[[State, Array], RoundView],
-    last: Array,
-) -> State:
-    """The state after some rounds, up to `last`, with one arm per run."""
-    arms, random = len(state.pulls), view(state, last).random
-    selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == arm
+    arm, committed = without_fusion(chosen, before)
+    rounds = jnp.clip(jnp.min(committed), 1, stop - before)
 
     def of_arm() -> tuple[Models, Array, Array | None]:
         return take_arms((models_of(world, state.pulls), state.deviation, state.squares), arm, arms)
 
     models, deviation, squares = without_fusion(of_arm, arm)
+    here = arm < arms
 
     def one_round(i: Array, kept: Kept) -> Kept:
         deviation, squares, totals = kept
-        sent = draw_for(world, (models[0] + i, *models[1:]), arm, arms, random)
-        sent = dataclasses.replace(sent, here=jnp.ones_like(arm, bool))
+        sent = draw_for(world, (models[0] + i, *models[1:]), arm, arms, now.random)
+        sent = dataclasses.replace(sent, here=here)
         squares = None if squares is None else squares + sent.deviation**2
-        totals = {name: sums.add(x, SUMS[name](world, sent, selected, None, selected)) for name, x in totals.items()}
+        totals = {name: sums.add(x, SUMS[name](world, sent, here, None, here)) for name, x in totals.items()}
         return deviation + sent.deviation, squares, totals
 
     deviation, squares, totals = lax.fori_loop(0, rounds, one_round, (deviation, squares, state.sums))
+    selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == arm
     state = dataclasses.replace(
         state,
         pulls=state.pulls + jnp.where(selected, rounds, 0),
@@ -117,7 +97,8 @@ def _play_together(
         squares=None if state.squares is None else jnp.where(selected, squares, state.squares),
         sums=totals,
     )
+    last = before + rounds
     after = view(state, last)
-    updated = checked_update(policy, state.policy, after, selected)
     largest = deficits_ever(state.deficits_ever, after, world.equal_fractions)
-    return dataclasses.replace(state, policy=updated, deficits_ever=largest)
+    updated = checked_update(policy, state.policy, after, selected)
+    return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)

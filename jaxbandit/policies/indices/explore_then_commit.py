@@ -11,11 +11,9 @@ from jax import Array
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
-from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -83,12 +81,5 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
         drawn = jnp.where(made & ~state.made, after.tie_breaker, state.tie_breaker)
         return Commitment(mean, made, drawn)
 
-    def commitment(self, state: Commitment, now: RoundView) -> tuple[Array, Array]:
-        def none() -> tuple[Array, Array]:
-            zeros = jnp.zeros(state.made.shape, jnp.int32)
-            return zeros, zeros
-
-        def best() -> tuple[Array, Array]:
-            return arm_index(self.select(state, now)), jnp.broadcast_to(now.horizon, state.made.shape)
-
-        return cond_fused(jnp.all(state.made), best, none)
+    def committed_rounds(self, state: Commitment, now: RoundView, arm: Array) -> Array:
+        return jnp.where(state.made, now.horizon, 1)

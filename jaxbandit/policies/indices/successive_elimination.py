@@ -13,7 +13,6 @@ from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.top_arms import best_arm
 
 
@@ -70,9 +69,9 @@ class SuccessiveElimination(Index, name="successive-elimination"):
         active = jnp.where(swept, stay, state.active)
         return Sweep(active, jnp.where(swept, active, left))
 
-    def commitment(self, state: Sweep, now: RoundView) -> tuple[Array, Array]:
+    def committed_rounds(self, state: Sweep, now: RoundView, arm: Array) -> Array:
         last_one = jnp.sum(state.active, axis=0, keepdims=True, dtype=jnp.int32) == 1
-        return arm_index(state.active), jnp.where(last_one, now.horizon, 0)
+        return jnp.where(last_one, now.horizon, 1)
 
     def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
         """The lower and the upper confidence bound of each mean, float `[K, *runs]`."""

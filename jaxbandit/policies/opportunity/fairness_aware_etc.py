@@ -23,7 +23,6 @@ from jaxbandit.policies.opportunity.entitlements import (
 )
 from jaxbandit.policies.opportunity.phases import PhasedPolicy, PhaseState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
@@ -100,5 +99,5 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
         mean, tie_breaker = state.memory
         return best_arm(mean, now.available, tie_breaker)
 
-    def commitment_in_last_phase(self, state: PhaseState, now: RoundView) -> tuple[Array, Array]:
-        return arm_index(self.select_in_last_phase(state, now)), jnp.broadcast_to(now.horizon, state.phase.shape)
+    def committed_in_last_phase(self, now: RoundView) -> Array:
+        return now.horizon

@@ -22,7 +22,7 @@ from jaxbandit.core.xla.fusion import cond_fused, cond_update
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index
+from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -86,9 +86,9 @@ class PhasedPolicy(Policy):
         """The arm to play in the last phase, bool `[K, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no select_in_last_phase")
 
-    def commitment_in_last_phase(self, state: PhaseState, now: RoundView) -> tuple[Array, Array]:
-        """The `commitment` of runs in the last phase; by default there is none."""
-        return jnp.zeros_like(state.phase), jnp.zeros_like(state.phase)
+    def committed_in_last_phase(self, now: RoundView) -> Array | int:
+        """The `committed_rounds` of runs in the last phase; by default 1."""
+        return 1
 
     def init_last_phase(self, world: World, shape: tuple[int, ...]) -> Any:
         """The state of the last phase before round 1: a pytree of arrays, or None."""
@@ -115,21 +115,9 @@ class PhasedPolicy(Policy):
         late = cond_fused(jnp.any(in_last), lambda: arm_index(self.select_in_last_phase(state, now)), lambda: early)
         return lax.broadcasted_iota(jnp.int32, state.goal.shape, 0) == jnp.where(in_last, late, early)
 
-    def commitment(self, state: PhaseState, now: RoundView) -> tuple[Array, Array]:
-        in_last = state.phase == len(self.phases) - 1
-
-        def early() -> tuple[Array, Array]:
-            arm = rounds = jnp.zeros_like(state.phase)
-            for k in reversed(range(len(now.pulls))):
-                due = state.goal[k : k + 1] - now.pulls[k : k + 1]
-                arm, rounds = jnp.where(due > 0, k, arm), jnp.where(due > 0, due, rounds)
-            return arm, rounds
-
-        def late() -> tuple[Array, Array]:
-            last, first = self.commitment_in_last_phase(state, now), early()
-            return jnp.where(in_last, last[0], first[0]), jnp.where(in_last, last[1], first[1])
-
-        return cond_fused(jnp.any(in_last), late, early)
+    def committed_rounds(self, state: PhaseState, now: RoundView, arm: Array) -> Array:
+        due = take_arms(state.goal, arm, len(now.pulls)) - take_arms(now.pulls, arm, len(now.pulls))
+        return jnp.where(state.phase == len(self.phases) - 1, self.committed_in_last_phase(now), due)
 
     def update(self, state: PhaseState, after: RoundView, selected: Array) -> PhaseState:
         last_phase_state = self.update_last_phase(state, after, selected)
