@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -10,10 +11,12 @@ from jax import Array
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import best_arm
+from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 
 @struct
@@ -23,10 +26,14 @@ class Sweep:
     Attributes:
         active: the arms not yet eliminated, bool `[K, *runs]`.
         left: the active arms that the current sweep has yet to play, bool `[K, *runs]`.
+        lower, upper: the confidence bounds, float `[K, *runs]`; None where feedback of several arms may arrive in a
+            round, so that all bounds are computed in every round.
     """
 
     active: Array
     left: Array
+    lower: Array | None
+    upper: Array | None
 
 
 class SuccessiveElimination(Index, name="successive-elimination"):
@@ -51,7 +58,10 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     exploration: Number = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / M_k)")
 
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
-        return Sweep(jnp.ones(shape, bool), jnp.ones(shape, bool))
+        every, bounds = jnp.ones(shape, bool), None
+        if world.plays == 1 and world.delay.immediate and shape[0] <= MAX_UNROLLED_ARMS:
+            bounds = jnp.zeros(shape, jnp.result_type(float))
+        return Sweep(every, every, bounds, bounds)
 
     def value(self, state: Sweep, now: RoundView) -> Array:
         return state.active.astype(now.deviation.dtype) + state.left.astype(now.deviation.dtype)
@@ -62,12 +72,28 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     def update(self, state: Sweep, after: RoundView, selected: Array) -> Sweep:
         left = state.left & ~selected
         swept = ~jnp.any(left, axis=0, keepdims=True)
-        lower, upper = self.confidence_bounds(after)
-        lower = jnp.where(state.active, lower, -jnp.inf)
-        beaten = upper < jnp.max(lower, axis=0, keepdims=True)
-        stay = state.active & (~beaten | best_arm(lower, state.active))  # the best stays, whatever the rounding
-        active = jnp.where(swept, stay, state.active)
-        return Sweep(active, jnp.where(swept, active, left))
+        lower, upper = self._bounds(state, after, selected)
+        beaten = upper < jnp.max(jnp.where(state.active, lower, -jnp.inf), axis=0, keepdims=True)
+        stay = state.active & ~beaten
+        swept_some = swept & jnp.any(stay, axis=0, keepdims=True)  # else all are beaten, by rounding
+        active = jnp.where(swept_some, stay, state.active)
+        bounds = (None, None) if state.lower is None else (lower, upper)
+        return Sweep(active, jnp.where(swept, active, left), *bounds)
+
+    def _bounds(self, state: Sweep, after: RoundView, selected: Array) -> tuple[Array, Array]:
+        """The confidence bounds after a round; those of the selected arm alone may have changed if they are kept."""
+        if state.lower is None or state.upper is None:
+            return self.confidence_bounds(after)
+
+        def of_selected() -> tuple[Array, Array]:
+            arms = len(selected)
+            parts = after.pulls, after.received, after.deviation, after.centre
+            pulls, received, deviation, centre = take_arms(parts, arm_index(selected), arms)
+            own = dataclasses.replace(after, pulls=pulls, received=received, deviation=deviation, centre=centre)
+            return self.confidence_bounds(own)
+
+        lower, upper = without_fusion(of_selected, after.t)
+        return jnp.where(selected, lower, state.lower), jnp.where(selected, upper, state.upper)
 
     def committed_rounds(self, state: Sweep, now: RoundView, arm: Array) -> Array:
         last_one = jnp.sum(state.active, axis=0, keepdims=True, dtype=jnp.int32) == 1
