@@ -18,6 +18,11 @@ CASES = {
     "explore-then-commit": (GUARANTEES, {"rounds_per_arm": 30}, "lowest"),
     "self-regulated": (OPPORTUNITIES, {"alpha": 0.5, "beta": 0.5, "black_box": "ucb-v"}, "lowest"),
     "successive-elimination": (GUARANTEES | {"reward": "beta"}, {"exploration": 0.1}, "lowest"),
+    "t-fucb": (
+        {"means": [0.9, 0.5, 0.3], "fractions": [0.1, 0.3, 0.0], "reward": GAUSSIAN},
+        {"base": "ucb-v"},
+        "random",
+    ),
     "constant-opportunity": (OPPORTUNITIES | {"opportunity": "uniform", "reward": GAUSSIAN}, {}, "random"),
 }
 

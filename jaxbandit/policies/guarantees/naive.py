@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -13,17 +14,32 @@ from jax import Array
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import exact_fraction
-from jaxbandit.core.xla.fusion import cond_fused, cond_update
+from jaxbandit.core.struct import struct
+from jaxbandit.core.xla.fusion import cond_fused, cond_update, without_fusion
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.sampling import sample_arm
-from jaxbandit.policies.selection.top_arm import lowest_arm
+from jaxbandit.policies.selection.sampling import Intervals, intervals, sample_arm
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot
 from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
+
+
+@struct
+class Leader:
+    """The state of naive.
+
+    Attributes:
+        arm: the arm of highest mean at the end of the exploration, bool `[K, *runs]`.
+        chances: the probabilities after the exploration, which stay the same if all arms are always available; else
+            None.
+    """
+
+    arm: Array
+    chances: Intervals | None
 
 
 class Naive(Policy, name="naive"):
@@ -68,10 +84,12 @@ class Naive(Policy, name="naive"):
             best_arm_chance=spare.astype(float)[None],
         )
 
-    def init(self, world: World, shape: tuple[int, ...]) -> Array:
-        return lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
+    def init(self, world: World, shape: tuple[int, ...]) -> Leader:
+        arm = lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
+        steady = not world.sleeping and shape[0] <= MAX_UNROLLED_ARMS
+        return Leader(arm, intervals(self._chances(arm)) if steady else None)
 
-    def select(self, state: Array, now: RoundView) -> Array:
+    def select(self, state: Leader, now: RoundView) -> Array:
         exploring, nothing = now.t <= self.exploration_rounds, jnp.zeros(now.pulls.shape, bool)
 
         def explored() -> Array:
@@ -81,21 +99,31 @@ class Naive(Policy, name="naive"):
             return best_arm(round_robin, short)
 
         def drawn() -> Array:
-            chances = self.chances + jnp.where(state, self.best_arm_chance, 0.0)
-            return sample_arm(chances, now.random.uniform(), now.available)
+            uniform, chances = now.random.uniform(), state.chances
+            if chances is None:
+                return sample_arm(self._chances(state.arm), uniform, now.available)
+            return one_hot(without_fusion(lambda: chances.arm(uniform), now.t), now.available)
 
         # In almost all rounds, all runs do the same.
         first = cond_fused(jnp.any(exploring), explored, lambda: nothing)
         return jnp.where(exploring, first, cond_fused(~jnp.all(exploring), drawn, lambda: nothing))
 
-    def update(self, state: Array, after: RoundView, selected: Array) -> Array:
+    def update(self, state: Leader, after: RoundView, selected: Array) -> Leader:
         last = after.t == self.exploration_rounds
 
-        def with_leader(state: Array) -> Array:
-            leader = best_arm(after.mean, jnp.ones(state.shape, bool), after.tie_breaker)
-            return jnp.where(last, leader, state)
+        def found() -> Leader:
+            leader = best_arm(after.mean, jnp.ones(selected.shape, bool), after.tie_breaker)
+            return Leader(leader, None if state.chances is None else intervals(self._chances(leader)))
+
+        def with_leader(old: Leader) -> Leader:
+            new = without_fusion(found, old.arm)  # else XLA computes it in every round, before it asks for `last`
+            return jax.tree.map(lambda new, old: jnp.where(last, new, old), new, old)
 
         return cond_update(jnp.any(last), with_leader, state)
+
+    def _chances(self, best: Array) -> Array:
+        """The probabilities after the exploration if an arm was the best, bool `[K, *runs]`; float `[K, *runs]`."""
+        return self.chances + jnp.where(best, self.best_arm_chance, 0.0)
 
 
 def _largest_remainder(shares: list[Fraction], total: int) -> list[int]:

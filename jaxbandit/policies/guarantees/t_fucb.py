@@ -15,6 +15,7 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.arm_indices import take_arms
 from jaxbandit.policies.selection.top_arm import Keys, lowest_arm
 from jaxbandit.policies.selection.top_arms import top_available
 
@@ -58,6 +59,11 @@ class TFUCB(Rule, name="t-fucb"):
 
         tie_breaker = None if now.tie_breaker is None else jnp.where(short, 0, now.tie_breaker)
         return top_available(keys, now, tie_breaker)
+
+    def committed_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array:
+        if any(type(part).update is not Policy.update for part in self.base.nested_policies()):
+            return jnp.ones_like(arm)  # the state of the index changes in every round
+        return take_arms(self.guaranteed_plays - now.pulls, arm, len(now.pulls))
 
     def _select_one(self, state: PolicyState, now: RoundView, short: Array) -> Array:
         """The lowest arm that is short of plays, or where no arm is, the arm of highest index."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot
 
@@ -55,3 +57,38 @@ def _inverse_cdf(weights: Array, uniform: Array) -> Array:
     for k in reversed(range(len(rows))):
         found = jnp.where((rows[k] > 0) & (cumulative[k] > point), k, found)
     return found
+
+
+@struct
+class Intervals:
+    """Weights that stay the same for many rounds, prepared for draws of an arm in proportion to them.
+
+    Attributes:
+        ends: the sums of the weights up to each arm, float `[K, *runs]`; infinity for the last arm of a weight above 0,
+            and for later ones.
+        mass: the sum of the weights, float `[1, *runs]`.
+    """
+
+    ends: Array
+    mass: Array
+
+    def arm(self, uniform: Array) -> Array:
+        """The arm that `sample_arm` draws, all arms being candidates; int32 `[1, *runs]`.
+
+        Args:
+            uniform: a uniform number in [0, 1), float `[1, *runs]`.
+        """
+        point = uniform * self.mass
+        before = ((self.ends[k : k + 1] <= point).astype(jnp.int32) for k in range(len(self.ends)))
+        return functools.reduce(jnp.add, before)
+
+
+def intervals(weights: Array) -> Intervals:
+    """The `Intervals` of weights >= 0, one of them above 0, float `[K, *runs]`."""
+    rows = [weights[k : k + 1] for k in range(len(weights))]
+    ends = list(itertools.accumulate(rows))
+    mass, last = ends[-1], jnp.ones(rows[0].shape, bool)
+    for k in reversed(range(len(rows))):
+        ends[k] = jnp.where(last, jnp.inf, ends[k])
+        last = last & ~(rows[k] > 0)
+    return Intervals(jnp.concatenate(ends), mass)

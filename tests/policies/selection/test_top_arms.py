@@ -17,7 +17,7 @@ from jaxbandit.core.xla.cpu_kernel import compiled as kernel_compiled
 from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
 from jaxbandit.policies.selection.knapsack import fractional_knapsack
-from jaxbandit.policies.selection.sampling import sample_arm
+from jaxbandit.policies.selection.sampling import intervals, sample_arm
 from jaxbandit.policies.selection.thresholds import sortable_integers
 from jaxbandit.policies.selection.top_arms import best_arm, top_arms, top_available
 
@@ -144,6 +144,18 @@ def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
         mass = mass if mass.any() else candidates[:, i].astype(np.float32)
         point = np.float32(uniform[0, i] * mass.sum())
         assert np.flatnonzero(taken[:, i]).tolist() == [np.searchsorted(np.cumsum(mass), point, side="right")]
+
+
+def test_prepared_intervals_hold_the_arm_that_is_drawn_from_their_weights():
+    rng = np.random.default_rng(8)
+    weights = (rng.random((7, 500)) * (rng.random((7, 500)) < 0.6)).astype(np.float32)
+    weights[3, weights.sum(axis=0) == 0] = 0.1
+    uniform = rng.random((1, 500), np.float32)
+    uniform[:, :50], uniform[:, 50:100] = 0.0, 1 - 2.0**-24
+    arm = np.asarray(jitted(lambda w, u: intervals(w).arm(u))(jnp.asarray(weights), jnp.asarray(uniform)))[0]
+    drawn = jitted(sample_arm)(jnp.asarray(weights), jnp.asarray(uniform), jnp.ones((7, 500), bool))
+    assert arm.tolist() == np.asarray(drawn).argmax(axis=0).tolist()
+    assert (weights[arm, np.arange(500)] > 0).all()
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
