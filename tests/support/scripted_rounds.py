@@ -101,15 +101,19 @@ def standard(plays=1, binary=True, opportunity="softmax", rounds=T, scale=1):
     return Script(problem, scale * rewards, delays, available)
 
 
-@functools.partial(jax.jit, static_argnames="plays", compiler_options=QUICK)
-def program(policy, key, horizon, tables, fractions, penalties, plays):
-    """The selections and the chances of every round, `[T, K, C, R]`, and the rounds of each phase."""
+@functools.partial(jax.jit, static_argnames=("plays", "steady"), compiler_options=QUICK)
+def program(policy, key, horizon, tables, fractions, penalties, plays, steady=False):
+    """The selections and the chances of every round, `[T, K, C, R]`, and the rounds of each phase.
+
+    Args:
+        steady: whether the policy is told that no feedback is late and no arm sleeps.
+    """
     shape, real = tables[0].shape[1:], jnp.result_type(float)
     counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, real)
     none_waiting = jnp.zeros((LONGEST, *shape), jnp.int32)
-    state = checked_init(
-        policy, SimpleNamespace(delay=SimpleNamespace(immediate=False), random_ties=False, groups=()), shape
-    )
+    delay = SimpleNamespace(immediate=steady)
+    world = SimpleNamespace(delay=delay, sleeping=not steady, plays=plays, random_ties=False, groups=())
+    state = checked_init(policy, world, shape)
     squares = sums if policy.wants_squares else None
     waiting = (none_waiting, *[none_waiting.astype(real)] * 3)
 
@@ -172,9 +176,9 @@ def _quotas(problem, rounds):
     return quota_on_device(rows, np.arange(problem.instances))
 
 
-def play(policy, script, key=0, horizon=None):
+def play(policy, script, key=0, horizon=None, steady=False):
     """The selections, bool `[T, K, C, R]`, the chances, float, and the phases, int `[phases, C, R]` or None."""
-    selected, chances, phases = program(**arguments(policy, script, key, horizon))
+    selected, chances, phases = program(**arguments(policy, script, key, horizon), steady=steady)
     return np.asarray(selected), np.asarray(chances), None if phases is None else np.asarray(phases)
 
 
@@ -250,13 +254,13 @@ def reference_rounds(kind, script, cell, run, key=0, horizon=None, sd=None, **pa
         yield sorted(selected), policy
 
 
-def compare(kind, script, runs, key=0, horizon=None, rounds=None, **parameters):
+def compare(kind, script, runs, key=0, horizon=None, rounds=None, steady=False, **parameters):
     """The policy's selections are the reference's in some runs, (instance, run), round by round, and so are chances.
 
     Returns:
         What `play` returns.
     """
-    ours = play(jb.policy(kind, **parameters), script, key, horizon)
+    ours = play(jb.policy(kind, **parameters), script, key, horizon, steady)
     for cell, run in runs:
         selected, chances = (part[:, :, cell, run] for part in ours[:2])
         theirs, expected = reference_rounds(kind, script, cell, run, key, horizon, **parameters), []

@@ -69,6 +69,16 @@ def test_every_registered_policy_has_a_reference():
     assert set(ALL) <= {*reference.POLICIES, *MERIT_ALIASES}
 
 
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [("successive-elimination", {"exploration": 0.1}), ("opse", {"exploration": 0.1}), ("naive", {"eps": 0.2})],
+)
+def test_what_is_kept_from_round_to_round_where_nothing_is_late_and_no_arm_sleeps(kind, parameters):
+    script = standard(1, is_binary(kind, parameters))
+    steady = dataclasses.replace(script, delays=np.zeros_like(script.delays), available=np.ones_like(script.available))
+    compare(kind, steady, EVERY_RUN, steady=True, **parameters)
+
+
 @pytest.mark.parametrize("kind", ONE)
 def test_one_play(kind):
     check(kind, **GIVEN.get(kind, {}))
