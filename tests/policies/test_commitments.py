@@ -58,7 +58,7 @@ def test_where_more_happens_rounds_are_played_one_by_one(other):
     assert not has_commitments(*prepared(jb.policy("explore-then-commit"), problem))
 
 
-def test_users_code_and_sums_of_every_round_are_asked_one_by_one():
+def test_rounds_of_other_policies_and_with_deficits_of_groups_are_played_one_by_one():
     class Mine(jb.indices.ExploreThenCommit):
         """A subclass may play other arms."""
 

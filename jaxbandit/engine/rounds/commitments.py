@@ -44,9 +44,9 @@ def has_commitments(policy: Policy, world: World, state: State) -> bool:
     in_every_round = state.trace, state.offered, state.miscounted, state.misdelayed, state.under_way
     only_rewards = all(part is None for part in in_every_round)
     only_rewards = only_rewards and not policy.wants_losses and not policy.wants_arrived
-    late = state.sums.keys() <= _SUMS_OF_REWARDS and state.deficits_ever.keys() <= _DEFICITS_THAT_GROW
+    enough = state.sums.keys() <= _SUMS_OF_REWARDS and state.deficits_ever.keys() <= _DEFICITS_THAT_GROW
     one_arm = world.plays == 1 and 1 < len(state.pulls) <= MAX_UNROLLED_ARMS
-    return only_rewards and late and one_arm and world.delay.immediate and not world.sleeping
+    return only_rewards and enough and one_arm and world.delay.immediate and not world.sleeping
 
 
 def play_committed(
