@@ -232,9 +232,8 @@ class Component:
 
     def numbers(self) -> dict[str, Any]:
         """The parameters that are given and are not static, by name: those that programs take as arrays."""
-        static = _static(type(self))  # type: ignore[arg-type]
-        given = {name: getattr(self, name) for name in self.parameters() if name not in static}
-        return {name: value for name, value in given.items() if value is not None}
+        names = _numbers(type(self))  # type: ignore[arg-type]
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def with_numbers(self, numbers: Mapping[str, object], key: str) -> Self:
         """A copy with other values of some parameters, and with the static ones as Python values that can be hashed."""
@@ -328,6 +327,12 @@ def _parameters(cls: type[Component]) -> Mapping[str, dataclasses.Field[Any]]:
 def _static(cls: type[Component]) -> dict[str, dataclasses.Field[Any]]:
     """The static parameters of a class."""
     return {name: field for name, field in cls.parameters().items() if field.metadata.get("static")}
+
+
+@functools.cache
+def _numbers(cls: type[Component]) -> tuple[str, ...]:
+    """The names of the parameters of a class that are not static."""
+    return tuple(name for name, field in cls.parameters().items() if not field.metadata.get("static"))
 
 
 @functools.cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -54,8 +55,10 @@ def register(cls: type) -> None:
     leaves = tuple(f.name for f in fields if not f.metadata.get("static"))
     keys = tuple(jax.tree_util.GetAttrKey(name) for name in leaves)
 
+    leaves_of, meta_of = _getter(leaves), _getter(meta)
+
     def flatten(tree: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        return tuple(getattr(tree, name) for name in leaves), tuple(getattr(tree, name) for name in meta)
+        return leaves_of(tree), meta_of(tree)
 
     def flatten_with_keys(tree: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         children, values = flatten(tree)
@@ -65,3 +68,10 @@ def register(cls: type) -> None:
         return cls(**dict(zip(leaves, children, strict=True)), **dict(zip(meta, values, strict=True)))
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
+    """What gives the attributes of these names; `attrgetter` alone gives a tuple only of several."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda tree: tuple(getattr(tree, name) for name in names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import numpy as np
@@ -115,7 +116,7 @@ class Plan:
         """A recorder of a block of a stack. `result_shape` is that of the stack by default."""
         shape = self.result_shape(stack) if result_shape is None else result_shape
         narrow = self._narrow(stack) if self._records_in_rounds(stack, block) else None
-        return Recorder(stack, shape, block, self.shards, self.labels(stack), self.settings.horizon, narrow)
+        return Recorder(stack, shape, block, self.shards, partial(self.labels, stack), self.settings.horizon, narrow)
 
     def _records_in_rounds(self, stack: Stack, block: Block) -> bool:
         """Whether the program of the rounds computes what is recorded, which decides times, not results."""

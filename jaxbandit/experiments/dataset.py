@@ -71,6 +71,7 @@ import xarray as xr
 
 from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.provenance import device_name, version
+from jaxbandit.engine.host import garbage_collection
 from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
@@ -96,6 +97,11 @@ def dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) 
         result: its result.
         config: the complete config, for the attribute `config`.
     """
+    with garbage_collection.paused():
+        return _dataset(plan, result, config)
+
+
+def _dataset(plan: Plan, result: SimulationResult, config: Mapping[str, object]) -> xr.Dataset:
     pulls = _of_runs(result, "pulls")
     about = {"long_name": "selections of each arm by round T"}
     variables: dict[str, Variable] = {"pulls": ((*_RUNS, "arm"), pulls, about)}

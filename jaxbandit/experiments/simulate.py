@@ -170,8 +170,7 @@ def simulate(
         result = _run(plan, show, folder, tomli_w.dumps(config))
     if result.short is not None:
         LOG.warning("%s", result.short)
-    with garbage_collection.paused():
-        results = dataset(plan, result, config)
+    results = dataset(plan, result, config)
     if folder is not None:
         forget(folder)
     return results

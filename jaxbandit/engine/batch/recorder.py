@@ -34,7 +34,7 @@ class Recorder:
         result_shape: the shape of the statistics.
         block: the runs.
         shards: the number of devices that the block is spread over.
-        labels: the labels of the stack's configurations, for errors.
+        labels: returns the labels of the stack's configurations, for errors.
         horizon: T.
         narrow: where the program of the rounds computes the metrics, whether they are all below `moments.NARROW` in
             magnitude; None where this class does.
@@ -46,7 +46,7 @@ class Recorder:
         result_shape: ResultShape,
         block: Block,
         shards: int,
-        labels: Sequence[str],
+        labels: Callable[[], Sequence[str]],
         horizon: int,
         narrow: bool | None = None,
     ):
@@ -168,7 +168,7 @@ class Recorder:
         """The policy and the instance of a row of the block, for errors."""
         configuration, instance = divmod(self._block.rows.start + row, self._stack.instances)
         where = f", instance {instance}" if self._stack.instances > 1 else ""
-        return f"policy {self._labels[configuration]!r}{where}"
+        return f"policy {self._labels()[configuration]!r}{where}"
 
     def statistics(self, last: Chunk) -> BlockStatistics:
         """The statistics of all chunks; `last` is the chunk that ends with round T.

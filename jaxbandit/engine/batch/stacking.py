@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.means.changing import MeanPath
@@ -59,14 +60,14 @@ def stacked_configurations(
 ) -> list[Stack]:
     """Prepared policies with their problems, in stacks as large as possible, in order of appearance."""
     configurations = one_per_stack(range(len(policies)), policies, problems, horizon, ties)
-    worlds = {
-        id(configuration.world): configuration.world for configuration in configurations
-    }  # many configurations may share a world
-    shapes = {which: _structure(world) for which, world in worlds.items()}
-    kinds: dict[Hashable, list[Stack]] = {}
-    for configuration in configurations:
-        kinds.setdefault((_structure(configuration.policy), shapes[id(configuration.world)]), []).append(configuration)
-    return [alike[0] if len(alike) == 1 else _together(alike) for alike in kinds.values()]
+    worlds: dict[int, Hashable] = {}  # many configurations may share a world
+    kinds: dict[Hashable, list[tuple[Stack, list[Any]]]] = {}
+    for one in configurations:
+        if id(one.world) not in worlds:
+            worlds[id(one.world)] = _structure(*jax.tree.flatten(one.world))
+        leaves, structure = jax.tree.flatten(one.policy)
+        kinds.setdefault((_structure(leaves, structure), worlds[id(one.world)]), []).append((one, leaves))
+    return [_together(*zip(*alike, strict=True)) for alike in kinds.values()]
 
 
 def one_per_stack(
@@ -92,24 +93,28 @@ def one_per_stack(
     return made
 
 
-def _structure(tree: object) -> Hashable:
+def _structure(leaves: list[Any], structure: Any) -> Hashable:
     """What has to be equal for `_stacked` to join trees."""
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, tuple(_shape(np.asarray(leaf)) for leaf in leaves)
+    return structure, tuple([_shape(leaf) for leaf in leaves])
 
 
-def _shape(leaf: np.ndarray) -> Hashable:
+def _shape(given: ArrayLike) -> Hashable:
+    leaf = np.asarray(given)
     if leaf.ndim == 1:
         return leaf.tobytes()  # a table, which all share
     return leaf.ndim, leaf.shape[0] if leaf.ndim else 0, leaf.dtype.kind
 
 
-def _together(configurations: list[Stack]) -> Stack:
+def _together(configurations: Sequence[Stack], policies: Sequence[list[Any]]) -> Stack:
+    """One stack of stacks of one configuration; `policies` are the leaves of their policies."""
     first = configurations[0]
+    if len(configurations) == 1:
+        return first
+    worlds = [configuration.world for configuration in configurations]
     return Stack(
         tuple(number for configuration in configurations for number in configuration.configurations),
-        _stacked([configuration.policy for configuration in configurations], first.instances),
-        _stacked([configuration.world for configuration in configurations], first.instances),
+        _stacked(first.policy, policies, first.instances),
+        worlds[0] if _one(worlds) else _stacked(worlds[0], [jax.tree.leaves(one) for one in worlds], first.instances),
         _all_facts([configuration.ground_truth for configuration in configurations], first.instances),
         first.instances,
         first.arms,
@@ -142,12 +147,10 @@ def _paths_beside(paths: list[Any], instances: int) -> MeanPath:
     return MeanPath(paths[0].rounds, np.concatenate(rows, axis=2))
 
 
-def _stacked(trees: list[Tree], instances: int) -> Tree:
-    if _one(trees):
-        return trees[0]
-    structure = jax.tree.structure(trees[0])
-    leaves = zip(*(jax.tree.leaves(tree) for tree in trees), strict=True)
-    return jax.tree.unflatten(structure, [_beside(parts, instances) for parts in leaves])
+def _stacked(first: Tree, leaves: Sequence[list[Any]], instances: int) -> Tree:
+    """Trees of one structure, the first and the leaves of all of them, in one."""
+    beside = [_beside(parts, instances) for parts in zip(*leaves, strict=True)]
+    return jax.tree.unflatten(jax.tree.structure(first), beside)
 
 
 def _one(parts: Sequence[object]) -> bool:
@@ -157,10 +160,13 @@ def _one(parts: Sequence[object]) -> bool:
 
 def _beside(parts: Sequence[Any], instances: int) -> Any:
     """The leaves of several configurations side by side; one leaf where all are equal."""
+    if _one(parts):
+        return parts[0]
+    if np.ndim(parts[0]) == 0:
+        numbers = np.array(parts)
+        return parts[0] if (numbers == numbers[0]).all() else np.repeat(numbers, instances)[None]
     arrays = [np.asarray(part) for part in parts]
     first = arrays[0]
-    if all(array is first or (array.shape == first.shape and (array == first).all()) for array in arrays):
+    if all(array.shape == first.shape and (array == first).all() for array in arrays):
         return parts[0]
-    if first.ndim == 0:
-        return np.repeat(np.stack(arrays), instances)[None]
     return np.concatenate([np.broadcast_to(array, (len(first), instances)) for array in arrays], axis=1)

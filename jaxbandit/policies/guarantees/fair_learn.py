@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from jax import Array, lax
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number
-from jaxbandit.core.rationals import exact_fractions, floor_and_fraction
+from jaxbandit.core.rationals import exact_fraction, exact_fractions, floor_and_fraction
 from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
 _FLOOR_AND_FRACTION = np.frompyfunc(floor_and_fraction, 1, 2)
+
+
+@functools.lru_cache(maxsize=1 << 12)  # grids repeat their values
+def _parts_of_number(alpha: float, most: int) -> tuple[int, float]:
+    return floor_and_fraction(min(exact_fraction(alpha, "policies.alpha"), Fraction(most)))
 
 
 class FairLearn(Rule, name="fair-learn"):
@@ -58,9 +65,13 @@ class FairLearn(Rule, name="fair-learn"):
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.fractions_or_groups(problem, self.name)
-        exact = exact_fractions(self.alpha, "policies.alpha")
-        alpha = requirements.number_per_arm(exact, problem, "alpha", self.alpha, exact=True)
-        floor, fraction = _FLOOR_AND_FRACTION(np.minimum(alpha, horizon * problem.plays))
+        most = horizon * problem.plays
+        if type(self.alpha) is float:  # the usual case, and faster
+            floor, fraction = _parts_of_number(self.alpha, most)
+        else:
+            exact = exact_fractions(self.alpha, "policies.alpha")
+            alpha = requirements.number_per_arm(exact, problem, "alpha", self.alpha, exact=True)
+            floor, fraction = _FLOOR_AND_FRACTION(np.minimum(alpha, most))
         prepared = super().prepare(problem, horizon)
         return prepared.replace(
             alpha_floor=np.asarray(floor, np.int32), alpha_fraction=np.asarray(fraction, np.float64)
