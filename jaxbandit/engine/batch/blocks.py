@@ -174,21 +174,27 @@ def rounds_per_call(arms: int, cells: int) -> int:
     return max(64, min(_MOST_ROUNDS, _TABLE // (arms * cells)))
 
 
-def on_device(tree: Tree, cells: np.ndarray) -> Tree:
-    """A prepared policy or world for some cells: arrays `[K or 1, W]` become `[K or 1, cells or 1, 1]`.
+def for_cells(tree: Tree, cells: np.ndarray) -> Tree:
+    """A prepared policy or world for some cells: arrays `[K or 1, W]` become `[K or 1, cells or 1, 1]`, in NumPy.
 
     Args:
         tree: arrays of W columns, which repeat over the rows of a stack.
         cells: the row of each cell, int64 `[cells]`.
     """
-    return jax.tree.map(lambda leaf: _place(leaf, cells), tree)
+    real = np.dtype(jnp.result_type(float))
+
+    def of_cells(leaf: ArrayLike) -> np.ndarray:
+        array = np.asarray(leaf)
+        if array.ndim == 2:
+            array = instance_columns(array, cells)[..., None]
+        return array.astype(np.int32 if array.dtype.kind in "iu" else real)
+
+    return jax.tree.map(of_cells, tree)
 
 
-def _place(leaf: ArrayLike, cells: np.ndarray) -> jax.Array:
-    array = np.asarray(leaf)
-    if array.ndim == 2:
-        array = instance_columns(array, cells)[..., None]
-    return jnp.asarray(array.astype(np.int32 if array.dtype.kind in "iu" else jnp.result_type(float)))
+def on_device(tree: Tree, cells: np.ndarray) -> Tree:
+    """`for_cells`, as device arrays."""
+    return jax.tree.map(jnp.asarray, for_cells(tree, cells))
 
 
 def quota_on_device(quota: Quota, places: np.ndarray) -> Quota:

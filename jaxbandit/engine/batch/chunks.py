@@ -22,7 +22,7 @@ from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import kept_programs, sharding
-from jaxbandit.engine.batch.blocks import RECORDED, STOPS, TRACED, Block, on_device, quota_on_device, rounds_per_call
+from jaxbandit.engine.batch.blocks import RECORDED, STOPS, TRACED, Block, for_cells, quota_on_device, rounds_per_call
 from jaxbandit.engine.batch.recording import Recording, Records
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
@@ -108,9 +108,8 @@ def chunks_of(
             and the quotas there; None to return the counts at the stops. Only where means do not change.
     """
     cells, lanes = block.cells(), block.lanes()
-    policy, world = on_device((stack.policy, stack.world), cells)
-    words = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)
-    key = jnp.asarray(words[0]), jnp.asarray(words[1])
+    policy, world = for_cells((stack.policy, stack.world), cells)
+    key = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
@@ -144,7 +143,7 @@ def chunks_of(
             state, found, faults = sharding.advance(over, block, policy, world, key, device_quota, *numbers, own, state)
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         wrong = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
-        places = np.flatnonzero(np.isin(some, rounds)).astype(np.int32)
+        places = np.flatnonzero(rounds[np.searchsorted(rounds, some)] == some).astype(np.int32)
         padded = np.pad(places, (0, at_most - len(places)), mode="edge" if len(places) else "constant")
         counts, records = (found, None) if own is None else (None, found)
         yield Chunk(first, last, some[places], stops, len(some), padded, counts, records, owed, wrong, state)

@@ -72,9 +72,12 @@ def at_play() -> int:
 
 
 def spread(tree: Tree, block: Block, over: Mesh | None) -> Tree:
-    """Arrays `[..., cells or 1, lanes or 1]` of a block, placed on its devices; unchanged where `over` is None."""
+    """Arrays `[..., cells or 1, lanes or 1]` of a block, placed on its devices, or on one where `over` is None.
+
+    Arrays of NumPy stay where they are if that device is a CPU: programs take them faster than JAX places them.
+    """
     if over is None:
-        return tree
+        return tree if jax.default_backend() == "cpu" else jax.device_put(tree)
     specs = _specs(tree, block.axis, len(block.places()), block.lanes().shape[1])
     shardings = jax.tree.map(lambda spec: NamedSharding(over, spec), specs, is_leaf=_is_spec)
     return jax.device_put(tree, shardings)
