@@ -21,7 +21,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.engine.advice import faults
 from jaxbandit.engine.batch.blocks import Size
 from jaxbandit.engine.batch.chunks import chunks_of, failure
-from jaxbandit.engine.host import distributed, fingerprint
+from jaxbandit.engine.host import distributed, fingerprint, freed_memory
 from jaxbandit.engine.host.checkpoint import Checkpoint
 from jaxbandit.engine.host.compilation import compile_programs
 from jaxbandit.engine.host.progress_bar import Progress
@@ -31,6 +31,8 @@ from jaxbandit.engine.result import SimulationResult
 from jaxbandit.metrics.block_statistics import BlockStatistics
 
 LOG = logging.getLogger("jaxbandit")
+
+_LONG = 0.2  # seconds of compilation that leave freed memory behind
 
 
 def run(
@@ -69,6 +71,8 @@ def run(
         if checkpoint is not None:
             checkpoint.since = compiled
         LOG.info("compiled %s policies in %.1f s", f"{policies:,}", compiled - begun)
+        if compiled - begun > _LONG or any(stack.world.calendar_rounds > 1 for stack in plan.stacks):
+            freed_memory.give_back()
         bar.simulating()
         statistics, seeds, short = _until_stopped(_Run(plan, pool, checkpoint, bar))
     done = time.perf_counter()

@@ -77,4 +77,3 @@ if __name__ == "__main__":
     for name in names[:1]:
         assert not sent(name, sharding, "compiled", sharding.compiled(), lambda program: lambda: program)
         assert not sent(name, recorder, "_records_at", recorder._records_at.compiled, lambda program: program)
-        assert not sent(name, recorder, "_finite", recorder._finite, lambda program: program)

@@ -142,14 +142,15 @@ def size(
         arms: K.
     """
     runs = rows * seeds
+    fit = runs if most is None else most
     if block is None:
-        block = pay
+        block = min(pay, fit)
         few, work = _LEAST_BLOCK
         least = max(2 * LANES, min(few, work // arms))  # shorter loops are not vectorised
         if share > 1 and runs >= 2 * least:
             times = math.ceil(runs / (block * share))
             block = min(block, max(least, math.ceil(runs / (times * share))))
-    block = block if most is None else min(block, most)
+    block = min(block, fit)
     wide = _even(seeds, min(block, seeds))
     return Size(_even(rows, max(1, min(block // wide, rows))), wide)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -109,7 +110,7 @@ def chunks_of(
     """
     cells, lanes = block.cells(), block.lanes()
     policy, world = for_cells((stack.policy, stack.world), cells)
-    key = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)
+    key: Any = prng.run_keys(settings.key, cells[:, None] % stack.instances, lanes)  # NumPy's until a program takes it
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
@@ -146,6 +147,8 @@ def chunks_of(
         places = np.flatnonzero(rounds[np.searchsorted(rounds, some)] == some).astype(np.int32)
         padded = np.pad(places, (0, at_most - len(places)), mode="edge" if len(places) else "constant")
         counts, records = (found, None) if own is None else (None, found)
+        if index + len(some) == len(every):
+            state = dataclasses.replace(state, under_way=None)  # memory for the next block, while this one is recorded
         yield Chunk(first, last, some[places], stops, len(some), padded, counts, records, owed, wrong, state)
         first, index = last, index + len(some)
 

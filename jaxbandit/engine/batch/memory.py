@@ -26,7 +26,7 @@ try:
 except ImportError:  # elsewhere than on Unix
     resource = None
 
-_CALENDAR = 1 << 22  # bytes of delayed feedback per block: larger blocks take more memory and gain little (measured)
+_CALENDAR = 1 << 23  # bytes of delayed feedback per block: larger blocks take more memory and gain nothing (measured)
 _CALENDAR_MOST = 1 << 29  # bytes per block where fewer than `_CALENDAR_RUNS` runs would fit `_CALENDAR`
 _CALENDAR_RUNS = 128
 _LEAST = 1 << 31  # bytes of address space that JAX needs to start (1.7 GiB taken on 2 cores, measured)

@@ -199,9 +199,10 @@ class Recorder:
         return made
 
     def _check_rewards(self, deviation: Array, last: int) -> None:
-        if np.asarray(_finite(deviation)).all():
+        finite = np.isfinite(np.asarray(deviation))  # by NumPy: a program of JAX's would wait for those of other blocks
+        if finite.all():
             return
-        strange = ~np.isfinite(self._block.unpack(np.asarray(deviation)))
+        strange = ~self._block.unpack(finite)
         arm, row, _ = (int(found[0]) for found in np.nonzero(strange))
         words = f"the sum of the rewards of arm {arm} up to round {last} is not finite"
         raise FloatingPointError(f"{self._who(row)}: {words}")
@@ -215,12 +216,6 @@ class Recorder:
 def _runs_first(values: np.ndarray) -> np.ndarray:
     """Arrays `[..., rows, seeds]` as `[rows, seeds, ...]`."""
     return np.moveaxis(values, (-2, -1), (0, 1))
-
-
-@jax.jit
-def _finite(values: Array) -> Array:
-    """Whether all values of each run are finite, `[*runs]`; the devices exchange nothing."""
-    return jnp.isfinite(values).all(axis=0)
 
 
 @jax.jit
