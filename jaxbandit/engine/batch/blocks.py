@@ -22,7 +22,8 @@ _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (me
 _LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 17  # runs per block on an accelerator, which needs wide blocks
 STOPS = 16  # recorded rounds per chunk, at most, where counts are kept at them
-RECORDED = 64  # where the program of the rounds computes what is recorded, which takes no memory per run
+RECORDED = 64  # where counts are few, or the program of the rounds computes what is recorded
+_FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at RECORDED rounds
 TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
 _TABLE = 1 << 22  # entries of the quota table that one chunk reads
 _MOST_ROUNDS = 2048  # rounds per chunk: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
@@ -173,6 +174,16 @@ def _even(count: int, most: int) -> int:
 def rounds_per_call(arms: int, cells: int) -> int:
     """The most rounds per chunk. It decides memory and shapes, not results."""
     return max(64, min(_MOST_ROUNDS, _TABLE // (arms * cells)))
+
+
+def stops_per_chunk(arms: int, runs: int) -> int:
+    """The most recorded rounds per chunk where counts are kept at them, which decides memory and shapes, not results.
+
+    Args:
+        arms: K.
+        runs: of the block, on all its devices.
+    """
+    return RECORDED if arms * runs <= _FEW_COUNTS else STOPS
 
 
 def for_cells(tree: Tree, cells: np.ndarray) -> Tree:

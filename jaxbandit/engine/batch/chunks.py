@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,15 @@ from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import kept_programs, sharding
-from jaxbandit.engine.batch.blocks import RECORDED, STOPS, TRACED, Block, for_cells, quota_on_device, rounds_per_call
+from jaxbandit.engine.batch.blocks import (
+    RECORDED,
+    TRACED,
+    Block,
+    for_cells,
+    quota_on_device,
+    rounds_per_call,
+    stops_per_chunk,
+)
 from jaxbandit.engine.batch.recording import Recording, Records
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
@@ -73,18 +82,19 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None)
     Args:
         stack, block, names, over: as for `chunks_of`.
     """
-    stops, shape = np.zeros(STOPS, np.int64), (len(block.cells()), block.lanes().shape[1])
-    counts = jnp.asarray(np.zeros((STOPS, stack.arms, *shape), np.int32))
+    shape = len(block.cells()), block.lanes().shape[1]
+    most = stops_per_chunk(stack.arms, math.prod(shape))
+    stops = np.zeros(most, np.int64)
+    counts = jnp.asarray(np.zeros((most, stack.arms, *shape), np.int32))
     sums = {
-        name: jnp.asarray(np.zeros((STOPS, *shape)), jnp.result_type(float))
-        for name in definitions.required_sums(names)
+        name: jnp.asarray(np.zeros((most, *shape)), jnp.result_type(float)) for name in definitions.required_sums(names)
     }
     at_stops = sharding.spread(kept_programs.as_returned(AtStops(counts, sums)), block, over)
     guarantees, quota = stack.ground_truth.guarantees, None
     if guarantees is not None:
         rows = QuotaTable(instance_columns(guarantees, block.numbers()), 1).rows(0, 1)
         quota = Quota(*(part[stops] for part in _parts(rows)))
-    return Chunk(0, 0, stops[:1], stops, 1, np.zeros(STOPS, np.int32), at_stops, None, quota, {}, None)
+    return Chunk(0, 0, stops[:1], stops, 1, np.zeros(most, np.int32), at_stops, None, quota, {}, None)
 
 
 def chunks_of(
@@ -126,7 +136,7 @@ def chunks_of(
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
     kernel = gpu_kernel.works(settings.gpu_kernel)
-    at_most = STOPS if recording is None else RECORDED
+    at_most = stops_per_chunk(stack.arms, math.prod(shape[1:])) if recording is None else RECORDED
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(every):
