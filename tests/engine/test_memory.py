@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -180,6 +181,29 @@ def test_a_block_takes_what_was_estimated():
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["taken"] / 3 < said["a run"] < said["taken"] * 3
+
+
+FREED = """
+from pathlib import Path
+from jaxbandit.engine.host import freed_memory
+
+def taken():
+    return int(Path("/proc/self/statm").read_text().split()[1]) >> 8  # MiB, of pages of 4 KiB
+
+parts = [bytearray(1 << 16) for _ in range(2000)]
+parts = parts[::50]  # those that stay keep the pool of the C library from shrinking
+before = taken()
+freed_memory.give_back()
+print(before - taken())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_freed_memory_is_given_back():
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", FREED], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 80  # of 122 MiB
 
 
 def test_ten_thousand_configurations_are_one_group_and_checked_quickly():

@@ -116,6 +116,14 @@ def test_blocks_hold_every_run_once_and_whole_vectors(instances, seeds, block, s
     assert np.all(times == 1)
 
 
+@pytest.mark.parametrize("share", [2, 3])
+@pytest.mark.parametrize("most", [280, 500, 3000])
+def test_blocks_that_memory_limits_keep_all_cores_busy(share, most):
+    made = size(1, 4096, None, share, 2048, most)
+    assert made.count(1, 4096) % share == 0
+    assert made.wide <= most
+
+
 @pytest.mark.slow
 def test_blocks_of_one_simulation_share_a_program():
     """Five instances in blocks of two: the last block has one, and compiles nothing."""
