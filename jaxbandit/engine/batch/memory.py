@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla.tiling import LANES, tree_bytes
 from jaxbandit.engine import rollout
-from jaxbandit.engine.batch.blocks import STOPS, TRACED, on_device, rounds_per_call, usual
+from jaxbandit.engine.batch.blocks import STOPS, TRACED, for_cells, rounds_per_call, usual
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.metrics.block_statistics import ResultShape
 
@@ -78,14 +79,26 @@ def _quotas(stack: Stack, rows: int) -> int:
 
 def _bytes_a_run(stack: Stack, deficits_ever: bool, sums: tuple[str, ...], trace: bool) -> tuple[int, int]:
     """The bytes of one run's state, and of the calendar of delayed feedback in it."""
-    rows = np.zeros(1, np.int64)
-    policy, world = on_device((stack.policy, stack.world), rows)
+    leaves, structure = jax.tree.flatten(for_cells((stack.policy, stack.world), np.zeros(1, np.int64)))
+    types = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+    # Users' code may have been edited since
+    found = _bytes_of_state if stack.program is None else _bytes_of_state.__wrapped__
+    return found(structure, types, stack.arms, deficits_ever, sums, TRACED if trace else 0)
+
+
+@functools.lru_cache(maxsize=256)  # the same policies are simulated again and again
+def _bytes_of_state(
+    structure: Any,
+    types: tuple[tuple[tuple[int, ...], np.dtype], ...],
+    arms: int,
+    deficits_ever: bool,
+    sums: tuple[str, ...],
+    traced: int,
+) -> tuple[int, int]:
+    """`_bytes_a_run` of a policy and a world of some structure, whose arrays have these shapes and dtypes."""
+    policy, world = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*one) for one in types])
     begin = functools.partial(
-        rollout.begin,
-        shape=(stack.arms, 1, LANES),
-        deficits_ever=deficits_ever,
-        asked=sums,
-        traced=TRACED if trace else 0,
+        rollout.begin, shape=(arms, 1, LANES), deficits_ever=deficits_ever, asked=sums, traced=traced
     )
     state = jax.eval_shape(begin, policy, world)
     return tree_bytes(state) // LANES, tree_bytes(state.under_way) // LANES
