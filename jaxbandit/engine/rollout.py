@@ -214,7 +214,8 @@ def settle(
         trace=trace,
     )
     after = _after(now, state, world)
-    state = dataclasses.replace(state, deficits_ever=deficits_ever(state.deficits_ever, after, world.equal_fractions))
+    largest = deficits_ever(state.deficits_ever, now, after, sent.number, sent.here, world.equal_fractions)
+    state = dataclasses.replace(state, deficits_ever=largest)
     if policy.wants_arrived:
         total = arrived.rewards if uncentred else arrived.total
         after = dataclasses.replace(after, arrived=Arrived(arrived.count, total, arrived.losses))

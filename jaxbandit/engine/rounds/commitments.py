@@ -99,6 +99,6 @@ def play_committed(
     )
     last = before + rounds
     after = view(state, last)
-    largest = deficits_ever(state.deficits_ever, after, world.equal_fractions)
+    largest = deficits_ever(state.deficits_ever, now, after, models[0], here, world.equal_fractions)
     updated = checked_update(policy, state.policy, after, selected)
     return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)

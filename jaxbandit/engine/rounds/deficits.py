@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core.rationals import Quota, reduce_in_order
+from jaxbandit.core.rationals import reduce_in_order
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.reductions import larger
 from jaxbandit.environment.world import World
 from jaxbandit.policies.round_view import RoundView, deficit
+
+Tree = TypeVar("Tree")
 
 
 def no_deficits(world: World, shape: tuple[int, ...], dtype: Any) -> dict[str, Array]:
@@ -22,26 +24,41 @@ def no_deficits(world: World, shape: tuple[int, ...], dtype: Any) -> dict[str, A
     return {name: least for name, fractions in guaranteed.items() if fractions is not None}
 
 
-def deficits_ever(before: dict[str, Array], after: RoundView, equal: bool) -> dict[str, Array]:
-    """The largest deficits up to the end of a round; `equal` tells whether all arms have the same fraction."""
+def deficits_ever(
+    before: dict[str, Array], now: RoundView, after: RoundView, number: Array, here: Array, equal: bool
+) -> dict[str, Array]:
+    """The largest deficits so far, of arms and of groups.
+
+    They are those of every round so far; but with one play and equal fractions those of an arm only up to the round
+    before its last play. Deficits grow until then, and what they have grown to since is known from the counts.
+
+    Args:
+        before: those before the round.
+        now, after: the views at the start and at the end of the round.
+        number: N_k of each selected arm at the start of the round, int32 `[n, *runs]`.
+        here: whether an arm was selected, bool `[n, *runs]`.
+        equal: whether all arms have the same fraction.
+    """
 
     def most(name: str, largest: Array) -> Array:
+        if name == "max_deficit" and equal and len(number) == 1:
+            grown = deficit(_row(now.quota_before, 0), number)
+            return larger(largest, jnp.where(here & (now.t > 1), grown, -jnp.inf))
         quota, counts = (
             (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
         )
 
-        def of_row(k: Array | int) -> tuple[Quota, Array]:
-            rows: tuple[Quota, Array] = jax.tree.map(
-                lambda part: lax.dynamic_index_in_dim(part, k, axis=0), (quota, counts)
-            )
-            return rows
-
         def so_far() -> Array:  # row by row, so that the deficits of all arms are not written down
             if name == "max_deficit" and equal:  # then the arm with the fewest selections is furthest behind
-                fewest = reduce_in_order(jnp.minimum, lambda k: of_row(k)[1], len(counts))
-                return larger(largest, deficit(of_row(0)[0], fewest))
-            return larger(largest, reduce_in_order(larger, lambda k: deficit(*of_row(k)), len(counts)))
+                fewest = reduce_in_order(jnp.minimum, lambda k: _row(counts, k), len(counts))
+                return larger(largest, deficit(_row(quota, 0), fewest))
+            return larger(largest, reduce_in_order(larger, lambda k: deficit(*_row((quota, counts), k)), len(counts)))
 
         return without_fusion(so_far, counts)
 
     return {name: most(name, largest) for name, largest in before.items()}
+
+
+def _row(tree: Tree, k: Array | int) -> Tree:
+    """Row k of arrays."""
+    return jax.tree.map(lambda part: lax.dynamic_index_in_dim(part, k, axis=0), tree)

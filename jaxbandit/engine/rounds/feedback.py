@@ -31,6 +31,7 @@ class Sent:
         reward: as drawn, float; arbitrary for arms that were not selected.
         deviation: the reward as the policy receives it, binarised if the policy requests it, minus its centre, float.
         arm: the arm of each reward, int32.
+        number: how often the arm was selected before, int32.
         here: whether the reward exists, bool; some do not where fewer arms are available than plays.
         rounds: the delays, int32; None without delays.
     """
@@ -38,6 +39,7 @@ class Sent:
     reward: Array
     deviation: Array
     arm: Array
+    number: Array
     here: Any  # None while rewards are drawn
     rounds: Any  # None without delays
 
@@ -94,7 +96,7 @@ def draw_for(world: World, models: Models, arm: Array, arms: int, random: Stream
     random = random.for_play(number, None if len(arm) == arms else arm, arms)
     reward, deviation = rewards(mean, model, centre, world.binarised, random)
     rounds = None if delay.immediate else draw_delays(delay, reward, random.for_purpose(DELAY))
-    return Sent(reward, deviation, arm, None, rounds)
+    return Sent(reward, deviation, arm, number, None, rounds)
 
 
 def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:
