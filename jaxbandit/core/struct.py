@@ -54,7 +54,6 @@ def register(cls: type) -> None:
     meta = tuple(f.name for f in fields if f.metadata.get("static"))
     leaves = tuple(f.name for f in fields if not f.metadata.get("static"))
     keys = tuple(jax.tree_util.GetAttrKey(name) for name in leaves)
-
     leaves_of, meta_of = _getter(leaves), _getter(meta)
 
     def flatten(tree: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

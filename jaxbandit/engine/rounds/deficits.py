@@ -29,8 +29,9 @@ def deficits_ever(
 ) -> dict[str, Array]:
     """The largest deficits so far, of arms and of groups.
 
-    They are those of every round so far; but with one play and equal fractions those of an arm only up to the round
-    before its last play. Deficits grow until then, and what they have grown to since is known from the counts.
+    They count every round so far. With one play and equal fractions, only the rounds before an arm was played count:
+    the deficit of an arm grows until the arm is played. What it has grown to since its last play is missing; the
+    metric at recorded rounds, of which T is one, has it.
 
     Args:
         before: those before the round.

@@ -26,8 +26,8 @@ class State:
         offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
             available.
         sums: the requested sums of `SUMS`, by name, each a compensated sum of float `[1, *runs]`.
-        deficits_ever: what `deficits.deficits_ever` has found so far, float `[1, *runs]`; by the name of the metric,
-            empty if they are not needed.
+        deficits_ever: the largest deficits so far, of arms and of groups, as `deficits.deficits_ever` counts them,
+            float `[1, *runs]`; by the name of the metric, empty if they are not needed.
         miscounted: the number of selected arms minus the number of allowed arms, in the first round where they differ;
             0 if there was none, int32 `[1, *runs]`; None for a policy of this package.
         misdelayed: the first delay that was below 0 or longer than the model's `longest`; 0 if there was none, int32
