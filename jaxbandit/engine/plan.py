@@ -28,7 +28,7 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import definitions, exact_range
 from jaxbandit.metrics.block_statistics import ResultShape
 from jaxbandit.metrics.metric import METRICS, is_users
-from jaxbandit.metrics.moments import NARROW
+from jaxbandit.metrics.moments import LARGEST, NARROW, SHORT
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Policy
 
@@ -115,8 +115,8 @@ class Plan:
     def recorder(self, stack: Stack, block: Block, result_shape: ResultShape | None = None) -> Recorder:
         """A recorder of a block of a stack. `result_shape` is that of the stack by default."""
         shape = self.result_shape(stack) if result_shape is None else result_shape
-        narrow = self._narrow(stack) if self._records_in_rounds(stack, block) else None
-        return Recorder(stack, shape, block, self.shards, partial(self.labels, stack), self.settings.horizon, narrow)
+        below = self._metrics_below(stack) if self._records_in_rounds(stack, block) else None
+        return Recorder(stack, shape, block, self.shards, partial(self.labels, stack), self.settings.horizon, below)
 
     def _records_in_rounds(self, stack: Stack, block: Block) -> bool:
         """Whether the program of the rounds computes what is recorded, which decides times, not results."""
@@ -131,10 +131,12 @@ class Plan:
             and not any(is_users(METRICS[name]) for name in self.metrics)
         )
 
-    def _narrow(self, stack: Stack) -> bool:
-        """Whether all metrics of a stack are certainly below `moments.NARROW` in magnitude."""
+    def _metrics_below(self, stack: Stack) -> float:
+        """The least bound of `moments.integer_parts` that all metrics of a stack are certainly below in magnitude."""
+        if "reward" in definitions.required_sums(self.metrics):
+            return LARGEST
         most = exact_range.largest_metric(stack.ground_truth, self.settings.horizon)
-        return most < NARROW and "reward" not in definitions.required_sums(self.metrics)
+        return next((bound for bound in (SHORT, NARROW) if most < bound), LARGEST)
 
     @property
     def pulls_mean(self) -> bool:

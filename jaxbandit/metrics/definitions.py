@@ -213,6 +213,7 @@ def metric_inputs(
         "optimal_utility": best,
         "sums": sums or {},
         "totals": {},
+        "deficits": None,
     }
     arms = 0 if ground_truth.fractions is None else len(means)
     exact = _quota_rows(quota, 0, arms) if arms else None

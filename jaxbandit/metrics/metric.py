@@ -60,6 +60,7 @@ class MetricInputs:
         totals: where means change, the metrics that add up spans, by name, `[R, C, S]`.
         span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
             round 1 until `at_round` picks a stop.
+        deficits: tau_k t - N_k, `[R, K, C, S]`, where it is known already; else None.
         plays: L.
         groups: the arms of each group that is guaranteed plays.
     """
@@ -78,6 +79,7 @@ class MetricInputs:
     p_mean: Array | None
     totals: Mapping[str, Array]
     span: Span | None
+    deficits: Array | None
     plays: int = static(1)
     groups: tuple[tuple[int, ...], ...] = static(())
 
@@ -113,7 +115,8 @@ class MetricInputs:
 
         names = ("means", "gaps", "penalties", "opportunities")
         parts = {name: pick(getattr(self, name), 0) for name in names}
-        return dataclasses.replace(self, t=self.t[:, 0], quota=pick(self.quota, 1), **parts)
+        quota, deficits = pick(self.quota, 1), pick(self.deficits, 1)
+        return dataclasses.replace(self, t=self.t[:, 0], quota=quota, deficits=deficits, **parts)
 
     @property
     def quota_in_rounds(self) -> Array:
@@ -124,6 +127,8 @@ class MetricInputs:
 
     def deficit(self, counts: Array) -> Array:
         """tau_k t - N_k, `[R, ..., C, S]`; its sign and its zeros are exact."""
+        if self.deficits is not None:
+            return self.deficits
         assert self.quota is not None
         deficit: Array = (self.quota.floor - counts) + self.quota.fraction
         return deficit

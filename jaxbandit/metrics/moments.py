@@ -23,29 +23,37 @@ _SUM_EXPONENTS = (0, -40)  # the weights of the integer parts of a value, as pow
 _SQUARE_EXPONENTS = (40, 0, -40, -80)  # the weights of those of its square
 
 
-def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1, narrow: bool = False) -> Array:
+def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1, below: float = LARGEST) -> Array:
     """The integer parts of values and of their squares, summed over runs: what `Moments.add` takes. Traceable.
 
     Args:
         values: float64 `[..., runs]`; 64-bit types must be enabled.
         counted: whether a run counts (others are padding), bool `[runs]`.
         segments: how many equal segments of the runs to sum separately.
-        narrow: whether to take three times as fast code, which has parts only for values below `NARROW` in magnitude.
+        below: `LARGEST`, `NARROW` or `SHORT`: values must be smaller in magnitude. Code for `NARROW` is three times as
+            fast as that for `LARGEST`, and code for `SHORT` is faster again.
 
     Returns:
         int64 `[7, ..., segments]`: the two parts of the sum, the four parts of the sum of squares, and the number of
-        values that have no parts because they are not finite or not below `LARGEST`, or `NARROW` with `narrow`.
+        values that are not finite or not below `below`. The sums mean nothing where this number is not 0.
     """
     values = jnp.where(counted[(None,) * (values.ndim - 1)], values, 0.0)
-    in_range = jnp.abs(values) < (NARROW if narrow else LARGEST)  # False for NaN
-    values = jnp.where(in_range, values, 0.0)
-    values, in_range = (part.reshape(*part.shape[:-1], segments, -1) for part in (values, in_range))
-    parts = (_narrow_parts if narrow else _wide_parts)(values)
+    outside = ~(jnp.abs(values) < below)  # True for NaN
+    values, outside = (part.reshape(*part.shape[:-1], segments, -1) for part in (values, outside))
+    short = below == SHORT and values.shape[-1] <= _MOST_SHORT
+    if not short:
+        values = jnp.where(outside, 0.0, values)
+    of_values = _short_parts if short else _narrow_parts if below < LARGEST else _wide_parts
+    parts = of_values(values)
     zeros = (jnp.zeros((), jnp.int64),) * (len(parts) + 1)
     # One pass over the values for all sums, which a compiler can vectorise because they are integers (9 times faster)
-    terms = (*parts, (~in_range).astype(jnp.int64))
+    terms = (*parts, outside.astype(jnp.int64))
     *sums, outside = lax.reduce(terms, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,))
-    return jnp.stack([*(_wide_sums(sums) if narrow else sums), outside])
+    if short:
+        sums = _sums_of_short(values.shape[-1], sums)
+    elif below < LARGEST:
+        sums = _sums_of_narrow(sums)
+    return jnp.stack([*sums, outside])
 
 
 def _wide_parts(values: Array) -> tuple[Array, ...]:
@@ -76,7 +84,41 @@ def _narrow_parts(values: Array) -> tuple[Array, ...]:
     return whole >> _WORD, whole & _WORD_MASK, *halves
 
 
-def _wide_sums(sums: Sequence[Array]) -> list[Array]:
+_HALF = 27  # bits of the lower half of a short value
+SHORT = 2.0 ** (2 * _HALF - 1 - _BITS)  # 2^13: a float64 holds the number of units of 2^-40 of any value below
+_MOST_SHORT = 1 << 64 - 2 * _HALF  # 2^10 values of which int64 holds the sums of products
+_SHIFTED = 1.5 * 2.0**52  # added to a whole number below 2^51, it leaves the number in the lower bits of the float64
+_SHIFTED_BITS = int(np.float64(_SHIFTED).view(np.int64))
+
+
+def _short_parts(values: Array) -> tuple[Array, ...]:
+    """The halves of values below `SHORT`, in units of 2^-40, and the three products of their square.
+
+    The halves have a sign and 26 bits, so that sums of their products fit int64. Bits of sums of float64 stand for
+    conversions, which are slow because XLA's are defined for all numbers; both halves are `_SHIFTED_BITS` too large.
+    """
+    whole = jnp.floor(values * 2.0**_BITS)
+    upper = jnp.round(whole * 2.0**-_HALF)
+    halves = [lax.bitcast_convert_type(half + _SHIFTED, jnp.int64) for half in (upper, whole - upper * 2.0**_HALF)]
+    high, low = ((half << _WORD) >> _WORD for half in halves)
+    return *halves, high * high, high * low, low * low
+
+
+def _sums_of_short(count: int, sums: Sequence[Array]) -> list[Array]:
+    """The sums of the parts of `_wide_parts` from those of `_short_parts` of that many values."""
+    with np.errstate(over="ignore"):  # sums of int64 wrap around, and differences wrap back
+        shifted = jnp.asarray(np.int64(count) * np.int64(_SHIFTED_BITS))
+    upper, lower, *products = sums
+    value, square = [jnp.zeros_like(upper)] * 2, [jnp.zeros_like(upper)] * 4
+    _add_shifted(value, upper - shifted, _HALF)
+    _add_shifted(value, lower - shifted, 0)
+    # (high 2^27 + low)^2 = high^2 2^54 + high low 2^28 + low^2
+    for product, shift in zip(products, (2 * _HALF, _HALF + 1, 0), strict=True):
+        _add_shifted(square, product, shift)
+    return [*value[::-1], *square[::-1]]
+
+
+def _sums_of_narrow(sums: Sequence[Array]) -> list[Array]:
     """The sums of the parts of `_wide_parts` from those of `_narrow_parts`."""
     upper, lower, *halves = sums
     value, square = [jnp.zeros_like(upper)] * 2, [jnp.zeros_like(upper)] * 4
@@ -107,11 +149,15 @@ def count_parts(counts: Array, counted: Array | np.ndarray, segments: int = 1, b
         int64 `[3, ..., segments]`: the sum, and two parts of the sum of squares.
     """
     counts = jnp.where(counted[(None,) * (counts.ndim - 1)], counts, 0).reshape(*counts.shape[:-1], segments, -1)
+    in_int32, squares_in_int32 = (counts.shape[-1] << power * bits < 1 << 31 for power in (1, 2))
     wide = counts.astype(jnp.int64)
-    squares = (counts * counts).astype(jnp.int64) if bits <= 15 else wide * wide
-    parts = (wide, squares) if bits <= 22 else (wide, squares >> _BITS, squares & _MASK)
-    zeros = (jnp.zeros((), jnp.int64),) * len(parts)
-    total, *sums = lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (counts.ndim - 1,))
+    squares = counts * counts if bits <= 15 else wide * wide
+    if not squares_in_int32:
+        squares = squares.astype(jnp.int64)
+    parts = (counts if in_int32 else wide, *((squares,) if bits <= 22 else (squares >> _BITS, squares & _MASK)))
+    zeros = tuple(jnp.zeros((), part.dtype) for part in parts)
+    made = lax.reduce(parts, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (counts.ndim - 1,))
+    total, *sums = (part.astype(jnp.int64) for part in made)
     if len(sums) == 1:  # below 2^44 times the number of runs
         sums = [sums[0] >> _BITS, sums[0] & _MASK]
     return jnp.stack([total, *sums])
@@ -119,7 +165,7 @@ def count_parts(counts: Array, counted: Array | np.ndarray, segments: int = 1, b
 
 def count_bits(most: int) -> int:
     """The bits of whole numbers up to `most`, rounded up to those of the next class with code of its own."""
-    return next(bits for bits in (15, 22, 31) if most < 1 << bits)
+    return next(bits for bits in (11, 15, 22, 31) if most < 1 << bits)
 
 
 def _square_parts(high: Array, low: Array) -> tuple[Array, Array, Array, Array]:

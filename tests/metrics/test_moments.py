@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandit.metrics.moments import NARROW, Moments, count_bits, count_parts, integer_parts
+from jaxbandit.metrics.moments import LARGEST, NARROW, SHORT, Moments, count_bits, count_parts, integer_parts
 
-_integer_parts = jax.jit(integer_parts, static_argnames=("segments", "narrow"))
+_integer_parts = jax.jit(integer_parts, static_argnames=("segments", "below"))
+_count_parts = jax.jit(count_parts, static_argnames=("segments", "bits"))
 
 
 def add(moments, values, segments=1):
@@ -108,6 +109,16 @@ def test_values_that_are_not_finite_or_too_large_are_refused(value):
         add(Moments((2,)), values)
 
 
+@pytest.mark.parametrize("bits", [11, 15, 22, 31])
+@pytest.mark.parametrize("runs", [511, 512, 2**16 - 1, 2**16])  # up to which sums fit int32, and from which they do not
+def test_sums_of_the_largest_counts_do_not_overflow(bits, runs):
+    most = (1 << bits) - 1
+    with jax.enable_x64(True):
+        total, high, low = np.asarray(_count_parts(np.full((1, runs), most, np.int32), np.ones(runs, bool), 1, bits))
+    assert total.item() == runs * most
+    assert (high.item() << 40) + low.item() == runs * most**2
+
+
 @pytest.mark.parametrize("most", [9, 2**15 - 1, 2**22 - 1, 2**24, 2**31 - 2])
 def test_counts_have_exact_moments(most):
     counts = np.random.default_rng(most).integers(0, most + 1, (2, 64), dtype=np.int32)
@@ -124,24 +135,38 @@ def test_counts_have_exact_moments(most):
         assert stderr == pytest.approx(math.sqrt(variance / 50), rel=1e-14)
 
 
-@given(st.lists(st.floats(-NARROW, NARROW, exclude_min=True, exclude_max=True), min_size=1, max_size=64))
+@pytest.mark.parametrize("below", [NARROW, SHORT])
+@given(data=st.data())
 @settings(deadline=None, max_examples=100)
-def test_narrow_parts_add_up_to_the_same_numbers(values):
-    values = np.resize(values, (1, 64))
+def test_parts_of_small_values_add_up_to_the_same_numbers(data, below):
+    numbers = st.floats(-below, below, exclude_min=True, exclude_max=True)
+    values = np.resize(data.draw(st.lists(numbers, min_size=1, max_size=64)), (1, 64))
+    assert_same_totals(values, below)
+
+
+def assert_same_totals(values, below):
+    """Assert that the parts of values below a bound add up to the same numbers as those of values of any size."""
+    counted = np.ones(values.shape[-1], bool)
     with jax.enable_x64(True):
-        wide, narrow = (np.asarray(_integer_parts(values, np.ones(64, bool), 1, flag)) for flag in (False, True))
+        wide, fast = (np.asarray(_integer_parts(values, counted, 1, bound)) for bound in (LARGEST, below))
     for parts in (slice(0, 2), slice(2, 6)):
         totals = [
-            sum(int(part) << 40 * place for place, part in enumerate(made[parts, 0, 0][::-1]))
-            for made in (wide, narrow)
+            sum(int(part) << 40 * place for place, part in enumerate(made[parts, 0, 0][::-1])) for made in (wide, fast)
         ]
         assert totals[0] == totals[1]
-    assert wide[-1].item() == narrow[-1].item() == 0
+    assert wide[-1].item() == fast[-1].item() == 0
 
 
-@pytest.mark.parametrize("value", [NARROW, -NARROW, np.inf, np.nan])
-def test_narrow_parts_count_the_values_that_have_none(value):
-    values = np.resize([value, 1.0], (1, 64))
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("runs", [1024, 1025])  # the most short values whose sums int64 holds, and one more
+def test_sums_of_the_largest_short_values_do_not_overflow(runs, sign):
+    assert_same_totals(np.full((1, runs), sign * np.nextafter(SHORT, 0.0)), SHORT)
+
+
+@pytest.mark.parametrize("below", [NARROW, SHORT])
+@pytest.mark.parametrize("value", [1.0, -1.0, np.inf, np.nan])
+def test_parts_count_the_values_that_are_not_below_the_bound(value, below):
+    values = np.resize([value * below, 1.0], (1, 64))
     with jax.enable_x64(True):
-        parts = np.asarray(_integer_parts(values, np.ones(64, bool), 1, True))
+        parts = np.asarray(_integer_parts(values, np.ones(64, bool), 1, below))
     assert parts[-1].item() == 32

@@ -22,7 +22,7 @@ from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.environment.delays import NEVER
 from jaxbandit.metrics.block_statistics import BlockStatistics, ResultShape
 from jaxbandit.metrics.metric import MetricInputs
-from jaxbandit.metrics.moments import LARGEST, count_bits
+from jaxbandit.metrics.moments import LARGEST, NARROW, count_bits
 from jaxbandit.policies.base import Policy
 
 
@@ -36,8 +36,8 @@ class Recorder:
         shards: the number of devices that the block is spread over.
         labels: returns the labels of the stack's configurations, for errors.
         horizon: T.
-        narrow: where the program of the rounds computes the metrics, whether they are all below `moments.NARROW` in
-            magnitude; None where this class does.
+        below: where the program of the rounds computes the metrics, the bound that they are all below in magnitude, as
+            for `integer_parts`; None where this class does.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Recorder:
         shards: int,
         labels: Callable[[], Sequence[str]],
         horizon: int,
-        narrow: bool | None = None,
+        below: float | None = None,
     ):
         self._stack, self._result_shape, self._block, self._labels = stack, result_shape, block, labels
         self._ground_truth = stack.ground_truth.at_rows(block.numbers())
-        self._in_rounds = narrow is not None
+        self._in_rounds = below is not None
         self._wanted = Wanted(
             names=result_shape.metrics,
             kept=result_shape.runs,
             deficits=result_shape.deficits,
-            narrow=True if narrow is None else narrow,  # as long as all values are small enough
+            below=NARROW if below is None else below,  # as long as all values are small enough
             bits=count_bits(horizon) if result_shape.pulls_mean else None,
             parts=shards if block.axis == -1 else 1,
         )
@@ -114,8 +114,8 @@ class Recorder:
         given = at_stops.counts, places, inputs, self._block.counted(), np.int64(len(chunk.rounds))
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
             records: Records = _records_at(self._wanted, *given)
-            if self._wanted.narrow and self._summed(records.sums, chunk)[-1].any():  # from here on, values are large
-                self._wanted = dataclasses.replace(self._wanted, narrow=False)
+            if self._wanted.below < LARGEST and self._summed(records.sums, chunk)[-1].any():  # large from here on
+                self._wanted = dataclasses.replace(self._wanted, below=LARGEST)
                 records = _records_at(self._wanted, *given)
         return records
 

@@ -20,7 +20,7 @@ from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.reductions import larger
 from jaxbandit.engine.rollout import State
 from jaxbandit.metrics import definitions
-from jaxbandit.metrics.definitions import MetricInputs
+from jaxbandit.metrics.metric import METRICS, MetricInputs
 from jaxbandit.metrics.moments import count_parts, integer_parts
 
 
@@ -51,7 +51,7 @@ class Wanted:
         names: of the metrics.
         kept: the names of those whose values are returned at every stop.
         deficits: the names of those whose largest value over all stops is kept.
-        narrow: as for `integer_parts`.
+        below: all metrics are smaller in magnitude, as for `integer_parts`.
         bits: of a count, as for `count_parts`; None where means of counts are not kept.
         parts: as `segments` of `integer_parts`.
     """
@@ -59,7 +59,7 @@ class Wanted:
     names: tuple[str, ...] = static()
     kept: tuple[str, ...] = static()
     deficits: tuple[str, ...] = static()
-    narrow: bool = static()
+    below: float = static()
     bits: int | None = static()
     parts: int = static(1)
 
@@ -85,12 +85,15 @@ class Wanted:
             counted: whether a run counts, as for `integer_parts`.
         """
         sums, values, deficits_ever, curves = records.sums, records.values, dict(records.deficits_ever), records.curves
-        # Converted once for all metrics. Not fused into them: LLVM does not vectorise loops that look up where a slice
+        # Computed once for all metrics. Not fused into them: LLVM does not vectorise loops that look up where a slice
         # begins (5 times slower).
         count, now = without_fusion(lambda: (counts.astype(jnp.float64), now), place)
+        if sum("fractions" in METRICS[name].needs for name in self.names) > 1:
+            deficits = without_fusion(lambda: now.deficit(count), place)
+            now = dataclasses.replace(now, deficits=deficits)
         for number, name in enumerate(self.names):
             value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), place)
-            part = integer_parts(value, counted, self.parts, self.narrow)
+            part = integer_parts(value, counted, self.parts, self.below)
             sums = _written(sums, part[:, None], 0, number, place)
             values = _written(values, value, number)
             if curves is not None and name in self.kept:
