@@ -118,9 +118,8 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
     def term(count: Array, arm: MetricInputs) -> Array:
         assert arm.quota is not None
         lead = arm.means - inputs.last_best
-        better = lead > 0  # one of the two terms is 0: which one, is the same for all runs of an instance
-        sign, rounds = jnp.where(better, -1.0, 1.0), jnp.where(better, arm.t, -arm.quota.floor)
-        return _product(jnp.abs(lead), sign * count + rounds, arm)
+        owed = jnp.where(lead > 0, arm.t, arm.quota.floor)  # one of the two terms is 0: the same one for all runs
+        return _product(-lead, count - owed, arm)
 
     return _combine_arms(jnp.add, term, counts, inputs)
 

@@ -87,9 +87,11 @@ class Wanted:
         sums, values, deficits_ever, curves = records.sums, records.values, dict(records.deficits_ever), records.curves
         # Computed once for all metrics. Not fused into them: LLVM does not vectorise loops that look up where a slice
         # begins (5 times slower).
-        count, now = without_fusion(lambda: (counts.astype(jnp.float64), now), place)
+        count, now = without_fusion(
+            lambda: jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), (counts, now)), place
+        )
         if sum("fractions" in METRICS[name].needs for name in self.names) > 1:
-            deficits = without_fusion(lambda: now.deficit(count), place)
+            deficits = without_fusion(functools.partial(now.deficit, count), place)
             now = dataclasses.replace(now, deficits=deficits)
         for number, name in enumerate(self.names):
             value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), place)
