@@ -94,8 +94,9 @@ _SHIFTED_BITS = int(np.float64(_SHIFTED).view(np.int64))
 def _short_parts(values: Array) -> tuple[Array, ...]:
     """The halves of values below `SHORT`, in units of 2^-40, and the three products of their square.
 
-    The halves have a sign and 26 bits, so that sums of their products fit int64. Bits of sums of float64 stand for
-    conversions, which are slow because XLA's are defined for all numbers; both halves are `_SHIFTED_BITS` too large.
+    Each half has a sign and 26 bits, so that int64 holds sums of their products. A half becomes an integer by adding
+    `_SHIFTED` and taking the bits, because XLA's conversion, which is defined for all numbers, is slow. So both halves
+    that are returned are `_SHIFTED_BITS` too large.
     """
     whole = jnp.floor(values * 2.0**_BITS)
     upper = jnp.round(whole * 2.0**-_HALF)
