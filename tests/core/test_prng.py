@@ -149,6 +149,20 @@ def test_beta_draws_of_nan_end():
     np.testing.assert_array_equal(x[1], y[1])
 
 
+@pytest.mark.parametrize("shape", [1.0, 1.01, 1.7, 3.0, 40.0, 1e5])
+def test_the_bound_accepts_what_the_exact_test_accepts(shape):
+    """And no more: for the most unfavourable finer bits of the uniform number. It leaves few candidates to test."""
+    d = np.float32(shape - 1 / 3)
+    x = np.linspace(-6.77, 6.77, 20001).astype(np.float32)[:, None]
+    y, coarse = x / np.sqrt(9 * d), np.arange(256, dtype=np.float32)[None]
+    surely = np.asarray(rejection._surely_accepted(d, y, coarse))
+    wide = np.maximum(y, -0.9999).astype(float)
+    exact = 3 * float(d) * (np.log1p(wide) - wide + wide**2 / 2 - wide**3 / 3)
+    assert not np.any(surely & ~((y > -1) & (np.log((coarse + 1) / 256) < exact)))
+    weight = stats.norm.pdf(x)
+    assert np.sum(weight * surely.mean(1, keepdims=True)) / weight.sum() > 0.9
+
+
 def test_the_remainder_of_a_logarithm():
     remainder = jax.jit(rejection._log1p_remainder)
     small = np.float32([-0.02, -1e-3, 1e-5, 0.01, 0.0])

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.prng.normal import normal
-from jaxbandit.core.prng.rejection import accepted_numbers, indices, propose_gamma
+from jaxbandit.core.prng.rejection import gamma_numbers, indices
 from jaxbandit.core.prng.threefry import threefry2x32, unit
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
@@ -130,7 +130,7 @@ class Stream:
         Returns:
             Numbers in [0, 1], float `[slots, *runs]`.
         """
-        x, y = jnp.split(accepted_numbers(self, propose_gamma, jnp.concatenate([a, b])), 2)
+        x, y = jnp.split(gamma_numbers(self, jnp.concatenate([a, b])), 2)
         return x / (x + y)
 
     def small_beta(self, a: Array, b: Array) -> Array:
@@ -141,7 +141,7 @@ class Stream:
         """
         shape = jnp.concatenate([a, b])
         uniform = 1.0 - self.uniform(len(shape), attempt=255)
-        x, y = jnp.split(accepted_numbers(self, propose_gamma, shape + 1.0), 2)
+        x, y = jnp.split(gamma_numbers(self, shape + 1.0), 2)
         power_x, power_y = jnp.split(jnp.log(uniform) / shape, 2)
         larger = jnp.maximum(power_x, power_y)
         x, y = x * jnp.exp(power_x - larger), y * jnp.exp(power_y - larger)
