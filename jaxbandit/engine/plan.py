@@ -19,7 +19,7 @@ from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine.advice import arm_order, faults, tie_use
 from jaxbandit.engine.batch import memory, sharding, traced_programs
-from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size
+from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size, stops_of_whole_run
 from jaxbandit.engine.batch.recorder import Recorder
 from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -130,6 +130,14 @@ class Plan:
             and block.wide >= LANES
             and not any(is_users(METRICS[name]) for name in self.metrics)
         )
+
+    def whole(self, stack: Stack, block: Block) -> int | None:
+        """The argument `whole` of `chunks_of`: for delays on a CPU, since one call copies no late feedback."""
+        alone = jax.default_backend() == "cpu" and self.mesh is None
+        if stack.world.calendar_rounds == 1 or not alone or self.settings.trace or stack.ground_truth.path is not None:
+            return None
+        shape = len(block.cells()), block.lanes().shape[1]
+        return stops_of_whole_run(stack.arms, *shape, self.settings.horizon, len(self.rounds))
 
     def _metrics_below(self, stack: Stack) -> float:
         """The least bound of `moments.integer_parts` that all metrics of a stack are certainly below in magnitude."""

@@ -39,7 +39,7 @@ from jaxbandit.engine.rounds.running_sums import CHANCES, SUMS
 from jaxbandit.engine.rounds.state import RoundEvents as RoundEvents
 from jaxbandit.engine.rounds.state import State as State
 from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
-from jaxbandit.environment.feedback_calendar import Feedback, empty_calendar
+from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
@@ -55,6 +55,7 @@ def begin(
     deficits_ever: bool,
     asked: tuple[str, ...] = (),
     traced: int = 0,
+    calendar: bool = True,
 ) -> State:
     """The state before round 1.
 
@@ -64,21 +65,15 @@ def begin(
         deficits_ever: whether to keep the largest deficits over all rounds.
         asked: the names of the `SUMS` to keep.
         traced: the number of rounds whose selections are kept, a power of 2 or 0.
+        calendar: whether to keep feedback that is under way. If not, `play_on` must play all rounds in one call.
     """
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
-    squares = totals if policy.wants_squares else None
-    rewards = totals if _uncentred(policy, world) else None
     return State(
         pulls=counts,
         received=None if world.delay.immediate else counts,
         deviation=totals,
-        squares=squares,
-        under_way=empty_calendar(
-            Feedback(counts, totals, squares, rewards, totals if policy.wants_losses else None),
-            world.calendar_rounds,
-            world.zero_one,
-            alike=not has_user_code(world.delay),
-        ),
+        squares=totals if policy.wants_squares else None,
+        under_way=_calendar(policy, world, counts, totals) if calendar else None,
         policy=checked_init(policy, world, shape),
         offered=counts[:1] if world.sleeping else None,
         sums={name: sums.zeros((1, *shape[1:])) for name in asked},
@@ -87,6 +82,27 @@ def begin(
         misdelayed=counts[:1] if has_user_code(world.delay) else None,
         trace=empty_trace(traced, world.plays, shape[1:]) if traced else None,
     )
+
+
+def _calendar(policy: Policy, world: World, counts: Array, totals: Array) -> Calendar | None:
+    """The calendar before round 1, for counts and sums of some shape."""
+    sent = Feedback(
+        counts,
+        totals,
+        squares=totals if policy.wants_squares else None,
+        rewards=totals if _uncentred(policy, world) else None,
+        losses=totals if policy.wants_losses else None,
+    )
+    alike = not has_user_code(world.delay)
+    return empty_calendar(sent, world.calendar_rounds, world.zero_one, alike)
+
+
+def own_calendar(policy: Policy, world: World, state: State) -> Calendar | None:
+    """The shapes of the calendar that `play_on` keeps beside a state which has none; None if it needs none."""
+    if state.under_way is not None:
+        return None
+    shapes: Calendar | None = jax.eval_shape(_calendar, policy, world, state.pulls, state.deviation)
+    return shapes
 
 
 def observe(
@@ -248,7 +264,7 @@ def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-start = jax.jit(begin, static_argnames=("shape", "deficits_ever", "asked", "traced"))  # `begin`, compiled
+start = jax.jit(begin, static_argnames=("shape", "deficits_ever", "asked", "traced", "calendar"))  # `begin`, compiled
 
 
 def play_on(
@@ -278,7 +294,8 @@ def play_on(
         stops: rounds, non-decreasing, from `first` to `origin + n - 1`, int32 `[R]`. The means of the world must be the
             same in all rounds after one stop up to the next.
         recording: what to compute at each stop; None to return the counts there.
-        state: the state at the end of round `first`; donated.
+        state: the state at the end of round `first`; donated. Without a calendar where feedback is late, if all rounds
+            are played in this call.
 
     Returns:
         The state at the end of round `stops[-1]`; `AtStops`, or what the recording came to; and what went wrong in any
@@ -322,11 +339,15 @@ def play_on(
         state = rounds_to(stop, before, state)
         return stop, state, recording.at_stop(place, state, found)
 
+    before = state.under_way
+    if before is None:  # made and dropped here: it would be copied where the program and the tile begin and end
+        state = dataclasses.replace(state, under_way=_calendar(policy, world, state.pulls, state.deviation))
     if recording is None:
         (_, state), found = lax.scan(to_counts, (first, state), stops)
     else:
         carry = first, state, recording.empty(state.pulls.shape)
         _, state, found = lax.fori_loop(jnp.int32(0), recording.stops, to_recorded, carry)
+    state = dataclasses.replace(state, under_way=None if before is None else state.under_way)
     return state, found, _faults(state, world, stops[-1])
 
 
@@ -346,7 +367,9 @@ def _faults(state: State, world: World, t: Array) -> Array:
 
 def as_one_kernel() -> Any:
     """`play_on` in tiles, as one kernel where the device allows it."""
-    return cpu_kernel.as_one_kernel(gpu_kernel.where_wanted(in_tiles(play_on, nothing_at_stops, len(FAULTS))))
+    return cpu_kernel.as_one_kernel(
+        gpu_kernel.where_wanted(in_tiles(play_on, nothing_at_stops, len(FAULTS), own_calendar))
+    )
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout, simulation
-from jaxbandit.engine.batch import blocks, recorder
+from jaxbandit.engine.batch import blocks, recorder, sharding
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
 from jaxbandit.engine.host import compilation
 from jaxbandit.engine.plan import make_plan
@@ -58,6 +58,30 @@ def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
     in_one_chunk = simulated()
     monkeypatch.setattr(blocks, "_MOST_ROUNDS", 64)
     xr.testing.assert_identical(simulated(), in_one_chunk)
+
+
+def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
+    problem = {"means": [0.9, 0.5, 0.3], "delay": {"kind": "geometric", "p": 0.05}}
+    advance, played, results = sharding.advance, [], []
+
+    def counted(*arguments):
+        played.append(len(arguments[9]))
+        return advance(*arguments)
+
+    monkeypatch.setattr(sharding, "advance", counted)
+    for _ in range(2):
+        results.append(jb.simulate(problem, "ucb1", horizon=150, seeds=20, record=70, block=32).drop_attrs())
+        monkeypatch.setattr(blocks, "WHOLE", ())
+    assert played == [256] * 2 + [64] * 3  # places for recorded rounds, of calls that play rounds or are compiled
+    xr.testing.assert_identical(*results)
+
+
+def test_one_call_holds_few_counts():
+    assert blocks.stops_of_whole_run(7, 1, 560, 2000, 2) == 64
+    assert blocks.stops_of_whole_run(7, 1, 560, 2000, 200) == 256
+    assert [
+        blocks.stops_of_whole_run(7, 1, *many) for many in [(560, 3000, 2), (560, 2000, 257), (1200, 2000, 200)]
+    ] == ([None] * 3)
 
 
 @pytest.mark.parametrize("availability", [1.0, 0.7])

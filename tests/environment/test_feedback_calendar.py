@@ -25,7 +25,7 @@ def deliveries(sent, rounds, zero_one, length=64):
 
     def step(pending, now):
         t, count, total, delay = now
-        return deliver(pending, Feedback(count, total), arm, delay, t)
+        return deliver(pending, Feedback(count, total), arm, delay, t, K)
 
     return jax.lax.scan(step, pending, (jnp.arange(1, T + 1, dtype=jnp.int32), *sent, rounds))[1]
 

@@ -29,7 +29,9 @@ _LEAST_WITH_CALENDAR = 128  # the same with delayed feedback: shorter rows of a 
 _COSTLY = 3  # by how much tiles are smaller where an index is costly (measured)
 
 
-def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: int) -> Callable[..., Any]:
+def in_tiles(
+    play_on: Callable[..., Any], nothing: Callable[..., Any], faults: int, own_calendar: Callable[..., Any]
+) -> Callable[..., Any]:
     """`rollout.play_on`, which on CPU plays the tiles of a block one after the other.
 
     Args:
@@ -37,16 +39,20 @@ def in_tiles(play_on: Callable[..., Any], nothing: Callable[..., Any], faults: i
         nothing: a function of its arguments `recording`, `stops` and `state` that returns what it has at the stops, of
             no round. Results without an axis of runs are added over the tiles.
         faults: how many fault numbers it returns; the result has the largest over all tiles.
+        own_calendar: a function of its arguments `policy`, `world` and `state` that returns the shapes of the calendar
+            of feedback that it keeps beside the state, or None.
     """
 
     @functools.wraps(play_on)
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
         *numbers, stops, recording, state = rounds
         cells, lanes = state.pulls.shape[-2:]
-        least = _LEAST_RUNS if state.under_way is None else _LEAST_WITH_CALENDAR
         # Fewer runs leave out a costly index more often, and the redraws of refused random numbers end earlier.
         weight = _COSTLY if _has_costly_index(policy) else 1
-        axis, width = tile_size(cells, lanes, weight * _bytes_per_run(state), least)
+        beside = own_calendar(policy, world, state)
+        a_run = tree_bytes((state, beside)) // int(state.pulls[0].size)
+        least = _LEAST_RUNS if state.under_way is beside is None else _LEAST_WITH_CALENDAR
+        axis, width = tile_size(cells, lanes, weight * a_run, least)
         size = (cells, lanes)[axis]
         if width == size or not on_cpu():
             return play_on(policy, world, key, quotas, *rounds)
@@ -117,10 +123,6 @@ def _tile_length(size: int, other: int, multiple: int, runs: int) -> int:
 
 def _has_costly_index(policy: Any) -> bool:
     return isinstance(policy, Component) and any(getattr(part, "costly", False) for part in policy.components())
-
-
-def _bytes_per_run(state: Any) -> int:
-    return tree_bytes(state) // int(state.pulls[0].size)
 
 
 def tree_bytes(tree: Any) -> int:

@@ -24,6 +24,8 @@ _DEVICE_BLOCK = 1 << 17  # runs per block on an accelerator, which needs wide bl
 STOPS = 16  # recorded rounds per chunk, at most, where counts are kept at them
 RECORDED = 64  # where counts are few, or the program of the rounds computes what is recorded
 _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at RECORDED rounds
+WHOLE = 64, 256  # places for recorded rounds where one call plays all rounds
+_MOST_COUNTS = 1 << 21  # such places times arms and runs: 8 MiB
 TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
 _TABLE = 1 << 22  # entries of the quota table that one chunk reads
 _MOST_ROUNDS = 2048  # rounds per chunk: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
@@ -184,6 +186,20 @@ def stops_per_chunk(arms: int, runs: int) -> int:
         runs: of the block, on all its devices.
     """
     return RECORDED if arms * runs <= _FEW_COUNTS else STOPS
+
+
+def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded: int) -> int | None:
+    """The number of places for recorded rounds where one call plays all rounds of a block; None where several do.
+
+    Args:
+        arms: K.
+        cells, lanes: the shape of the block.
+        horizon: T.
+        recorded: the number of recorded rounds.
+    """
+    if horizon > rounds_per_call(arms, cells):
+        return None
+    return next((n for n in WHOLE if recorded <= n and n * arms * cells * lanes <= _MOST_COUNTS), None)
 
 
 def for_cells(tree: Tree, cells: np.ndarray) -> Tree:

@@ -76,14 +76,14 @@ class Chunk:
     state: rollout.State | None
 
 
-def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None) -> Chunk:
+def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None, whole: int | None = None) -> Chunk:
     """A chunk of no rounds with the shapes of played ones, to compile the recorder before anything is played.
 
     Args:
-        stack, block, names, over: as for `chunks_of`.
+        stack, block, names, over, whole: as for `chunks_of`.
     """
     shape = len(block.cells()), block.lanes().shape[1]
-    most = stops_per_chunk(stack.arms, math.prod(shape))
+    most = whole or stops_per_chunk(stack.arms, math.prod(shape))
     stops = np.zeros(most, np.int64)
     counts = jnp.asarray(np.zeros((most, stack.arms, *shape), np.int32))
     sums = {
@@ -105,6 +105,7 @@ def chunks_of(
     names: list[str],
     over: Mesh | None,
     recording: Callable[[np.ndarray, int, Quota | None], Recording] | None = None,
+    whole: int | None = None,
 ) -> Iterator[Chunk]:
     """Play a block to the end of the last of `rounds`, chunk by chunk.
 
@@ -117,6 +118,7 @@ def chunks_of(
         over: the devices that the block is spread over; None for one device.
         recording: what the program of the rounds computes, given the stops of a chunk, how many of them are recorded,
             and the quotas there; None to return the counts at the stops. Only where means do not change.
+        whole: the number of places for stops if one chunk is to hold all rounds; None for the usual chunks.
     """
     cells, lanes = block.cells(), block.lanes()
     policy, world = for_cells((stack.policy, stack.world), cells)
@@ -124,9 +126,8 @@ def chunks_of(
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
-        state = rollout.start(
-            policy, world, shape, definitions.keeps_deficits(names), definitions.required_sums(names), traced
-        )
+        kept = definitions.keeps_deficits(names), definitions.required_sums(names)
+        state = rollout.start(policy, world, shape, *kept, traced, calendar=whole is None)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)
     guarantees = stack.ground_truth.guarantees
@@ -136,7 +137,7 @@ def chunks_of(
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
     kernel = gpu_kernel.works(settings.gpu_kernel)
-    at_most = stops_per_chunk(stack.arms, math.prod(shape[1:])) if recording is None else RECORDED
+    at_most = whole or (RECORDED if recording else stops_per_chunk(stack.arms, math.prod(shape[1:])))
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(every):

@@ -66,10 +66,9 @@ def _wait(futures: list[Future[None]]) -> None:
 def compile_stack(plan: Plan, number: int) -> None:
     """Compile the program of a stack, by playing no rounds with it."""
     recorder, block = _one_round(plan, number)
-    rounds = np.zeros(1, np.int64)
-    for chunk in chunks_of(
-        plan.stacks[number], block, rounds, plan.settings, plan.metrics, plan.mesh, recorder.recording
-    ):
+    stack, rounds = plan.stacks[number], np.zeros(1, np.int64)
+    how = plan.mesh, recorder.recording, plan.whole(stack, block)
+    for chunk in chunks_of(stack, block, rounds, plan.settings, plan.metrics, *how):
         recorder.take(chunk)
     recorder.statistics(chunk)
 
@@ -79,7 +78,8 @@ def _compile_recorder(plan: Plan, number: int) -> None:
     recorder, block = _one_round(plan, number)
     if recorder.recording is not None:
         return
-    recorder.take(empty_chunk(plan.stacks[number], block, plan.metrics, plan.mesh))
+    stack = plan.stacks[number]
+    recorder.take(empty_chunk(stack, block, plan.metrics, plan.mesh, plan.whole(stack, block)))
 
 
 def _one_round(plan: Plan, number: int) -> tuple[Recorder, Block]:

@@ -154,7 +154,7 @@ def arrivals(
     if under_way is None:
         of_all = _of_all(feedback, sent.arm, selected)
         return None, of_all, feedback if one_changes(sent, len(selected)) else of_all
-    under_way, arrived = deliver(under_way, feedback, sent.arm, sent.rounds, t)
+    under_way, arrived = deliver(under_way, feedback, sent.arm, sent.rounds, t, len(selected))
     return under_way, arrived, arrived
 
 

@@ -21,7 +21,7 @@ class State:
         received: M_k(t), the rewards that arrived, int32; None without delays, where it equals `pulls`.
         deviation: S_k(t), the sum of the arrived rewards, minus M_k(t) times the reward's centre, float.
         squares: the sum of squared deviations, float; None unless the policy needs it.
-        under_way: the calendar of feedback that has not arrived yet, arrays `[length, K, *runs]`; None without one.
+        under_way: the calendar of feedback that has not arrived yet, arrays `[length K, *runs]`; None without one.
         policy: the policy's state.
         offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
             available.
