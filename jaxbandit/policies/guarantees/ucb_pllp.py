@@ -13,6 +13,7 @@ from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
@@ -89,7 +90,7 @@ class UCBPLLP(Rule, name="ucb-pllp"):
         queue = virtual_queues.grown(state.queue, self.growth, selected)
         slack = compensated_sums.add(state.slack, self.eps / _sqrt_t(after))
         grown = UCBPLLPState(queue, slack, state.slack_when_empty, super().update(state.base, after, selected))
-        empty = self._length(grown) <= 0
+        empty = without_fusion(lambda: self._length(grown) <= 0, selected)  # else computed for each array of the state
         slack_when_empty = jnp.where(empty, slack.value, state.slack_when_empty)
         return UCBPLLPState(virtual_queues.emptied(queue, empty), slack, slack_when_empty, grown.base)
 
