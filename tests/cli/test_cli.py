@@ -157,6 +157,7 @@ def test_the_file_equals_the_dataset_from_python(done):
     xr.testing.assert_equal(opened(done[0]), results)
 
 
+@pytest.mark.slow
 def test_running_twice_gives_the_same_data(there, done):
     assert run("--out", "two", "--set", "simulation.block=2") == 0
     one, two = opened(done[0]), opened(there / "two")

@@ -60,6 +60,7 @@ def shell(command, **environment):
     return ended.returncode, ended.stdout, ended.stderr
 
 
+@pytest.mark.slow
 def test_with_closed_streams_results_are_written(there):
     assert shell("jaxbandit run small.toml --out made >&- 2>&-") == (0, "", "")
     assert names(there / "made") == MINE

@@ -157,6 +157,7 @@ def test_up_to_24_policies_are_on_at_first_and_of_more_three_of_each_group():
     assert description["best"] == [int(np.argmin(finals))]
 
 
+@pytest.mark.slow
 def test_the_best_of_each_problem_and_the_confidence_sets_are_marked():
     grids = {"problem": {"penalties": [0.1, 0.4]}}
     problem = {"means": [0.5, 0.9, 0.7], "fractions": 0.1, "penalties": 0.2}

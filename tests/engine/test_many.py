@@ -166,6 +166,7 @@ OVER_PROBLEMS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_grid_over_fractions_and_means_is_as_alone():
     assert_grid("fractions", [0.05, [0.1, 0.05, 0.2, 0.15]], FAIR, "fair-learn", 1)
 

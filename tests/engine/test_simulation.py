@@ -79,9 +79,9 @@ def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
 def test_one_call_holds_few_counts():
     assert blocks.stops_of_whole_run(7, 1, 560, 2000, 2) == 64
     assert blocks.stops_of_whole_run(7, 1, 560, 2000, 200) == 256
-    assert [
-        blocks.stops_of_whole_run(7, 1, *many) for many in [(560, 3000, 2), (560, 2000, 257), (1200, 2000, 200)]
-    ] == ([None] * 3)
+    assert blocks.stops_of_whole_run(7, 1, 560, 20000, 200) == 256
+    for lanes, horizon, recorded in [(560, 40000, 2), (560, 2000, 257), (1200, 2000, 200)]:
+        assert blocks.stops_of_whole_run(7, 1, lanes, horizon, recorded) is None
 
 
 @pytest.mark.parametrize("availability", [1.0, 0.7])

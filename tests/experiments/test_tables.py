@@ -127,6 +127,7 @@ def test_the_ranking_metric_is_the_one_that_needs_most_of_the_problem(results, m
     assert ranking.ranking_metric(unranked(results)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["best", "set"])
 def test_instances_are_compared_by_themselves(of):
     problem = {"means": [[0.9, 0.5, 0.1], [0.3, 0.4, 0.5]], "fractions": 0.1, "penalties": 0.3}
@@ -179,6 +180,7 @@ def ends_of(results):
     return range_ends.notes_on_families(results, "regret")
 
 
+@pytest.mark.slow
 def test_the_best_at_an_end_of_a_range_is_said(ranged):
     eta, exploration = (ranged[f"policies.{name}"].values[:12] for name in ("eta", "exploration"))
     results = with_scores(ranged, [*(-eta + (exploration - 0.5) ** 2), 3.0, 1.0])

@@ -58,6 +58,7 @@ def test_metrics_add_up_the_rounds(plays, record):
         np.testing.assert_allclose(results[name].values[0, 0], sums[:, at].mean(axis=0), atol=atol, rtol=0)
 
 
+@pytest.mark.slow
 def test_metrics_of_a_walk_add_up_the_rounds_and_do_not_depend_on_blocks():
     played = problem(means=WALK, reward={"kind": "gaussian", "sd": 0.3})
     given = {"horizon": T, "seeds": SEEDS, "record": 5, "runs": CURVES[:2], "metrics": CURVES[:2], "trace": True}

@@ -35,6 +35,7 @@ def exact_gini(pulls):
     return apart / (2 * pulls.shape[-1] * pulls.sum(axis=-1))
 
 
+@pytest.mark.slow
 def test_it_counts_in_curves_tables_and_figures(tmp_path):
     gini()
 

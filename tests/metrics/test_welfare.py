@@ -69,6 +69,7 @@ def best_allocation(means, tau, plays):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plays", [1, 2])
 def test_price_of_fairness(plays):
     means = [MEANS, [0.5, 0.5, 0.1, 0.2], [0.0, 0.0, 0.0, 0.0]]

@@ -117,6 +117,7 @@ def plant_growth(data, curve, instances=slice(None), with_figure=True):
             plant(data, R_REGRET, "r_regret", label, curve)
 
 
+@pytest.mark.slow
 def test_logarithmic_growth_has_a_range_of_horizons_and_of_fractions(data):
     plant_growth(data, SLOW, instances=0, with_figure=False)  # r = 0.001 alone
     assert (verdict(3, data), holds_for(3, data)) == (HOLDS_FROM, "T ≥ 320,000")

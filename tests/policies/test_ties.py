@@ -123,6 +123,7 @@ def test_a_commitment_holds(kind):
     assert set(results.pulls.values[0, 0].argmax(axis=-1).tolist()) == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ucb1", "fair-learn"])
 def test_simulators_and_agents_break_the_same_ties(kind):
     problem = jb.Problem([0.9, 0.8, 0.5, 0.3], fractions=0.2)

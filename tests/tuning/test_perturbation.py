@@ -37,6 +37,7 @@ def test_a_number_that_changes_nothing_has_slope_0():
     assert found.gradient["penalties"][2] != 0
 
 
+@pytest.mark.slow
 def test_the_value_is_the_mean_of_the_simulated_runs():
     """The same runs as those of `jb.simulate`, whatever is tuned; the metrics are their means."""
 

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxbandit as jb
 from jaxbandit.core import prng
@@ -55,6 +56,7 @@ def test_shares_of_one_play_are_a_softmax():
     np.testing.assert_array_equal(share[:, 1:], [[1, 0, 0], [0, 0, 1], [0, 1, 0]])  # the lowest of two infinite scores
 
 
+@pytest.mark.slow
 def test_the_shares_of_several_plays_have_the_right_derivative(float64):
     score = np.random.default_rng(1).normal(size=(5, 1))
     now, temperature = soft_view(score, 2), jnp.asarray(0.4)

@@ -40,6 +40,7 @@ def finals(policy, metric, **changes):
 # What is compared, and the trajectory.
 
 
+@pytest.mark.slow
 def test_the_points_are_simulated_on_fresh_runs_that_all_have_in_common():
     """Runs from `seeds` on: the means are those of `jb.simulate` with as many runs, or a few times as many."""
     assert [point.name for point in tuned().points] == ["start", "common", "result"]

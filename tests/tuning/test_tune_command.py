@@ -32,6 +32,7 @@ def config(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_config_that_runs(config, tmp_path, capsys):
     out = tmp_path / "made"
     assert cli.main(["tune", str(config), "--out", str(out)]) == 0

@@ -26,6 +26,7 @@ RECORDED = 64  # where counts are few, or the program of the rounds computes wha
 _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at RECORDED rounds
 WHOLE = 64, 256  # places for recorded rounds where one call plays all rounds
 _MOST_COUNTS = 1 << 21  # such places times arms and runs: 8 MiB
+_MOST_PLAYED = 1 << 24  # rounds times runs of such a call: half a second on one core, a few with Beta draws
 TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
 _TABLE = 1 << 22  # entries of the quota table that one chunk reads
 _MOST_ROUNDS = 2048  # rounds per chunk: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
@@ -178,6 +179,11 @@ def rounds_per_call(arms: int, cells: int) -> int:
     return max(64, min(_MOST_ROUNDS, _TABLE // (arms * cells)))
 
 
+def rounds_of_whole_run(arms: int, cells: int, horizon: int) -> int:
+    """The rounds that the quota table of one call has where it plays all: few numbers, which decide shapes."""
+    return max(rounds_per_call(arms, cells), 1 << (horizon - 1).bit_length())
+
+
 def stops_per_chunk(arms: int, runs: int) -> int:
     """The most recorded rounds per chunk where counts are kept at them, which decides memory and shapes, not results.
 
@@ -197,7 +203,8 @@ def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded
         horizon: T.
         recorded: the number of recorded rounds.
     """
-    if horizon > rounds_per_call(arms, cells):
+    most = max(rounds_per_call(arms, cells), min(_MOST_PLAYED // (cells * lanes), _TABLE // (arms * cells)))
+    if horizon > most:
         return None
     return next((n for n in WHOLE if recorded <= n and n * arms * cells * lanes <= _MOST_COUNTS), None)
 

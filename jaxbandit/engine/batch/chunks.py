@@ -30,6 +30,7 @@ from jaxbandit.engine.batch.blocks import (
     Block,
     for_cells,
     quota_on_device,
+    rounds_of_whole_run,
     rounds_per_call,
     stops_per_chunk,
 )
@@ -130,6 +131,8 @@ def chunks_of(
         state = rollout.start(policy, world, shape, *kept, traced, calendar=whole is None)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)
+    if whole is not None:
+        most = rounds_of_whole_run(stack.arms, len(cells), settings.horizon)
     guarantees = stack.ground_truth.guarantees
     quotas = _quotas(None if guarantees is None else instance_columns(guarantees, block.numbers()), most + 1, block)
     path, every = stack.ground_truth.path, rounds

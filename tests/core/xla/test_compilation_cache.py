@@ -163,6 +163,7 @@ def drop_times(results):
     return results.drop_attrs()
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_made_again(kept, monkeypatch):
     first = simulated()
     files = sorted(kept.glob("*.bin"))
@@ -180,6 +181,7 @@ def flipped(content):
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 
+@pytest.mark.slow
 def test_files_of_the_oldest_use_are_removed(kept, monkeypatch):
     simulated()
     (old,) = kept.glob("rounds-*.bin")
@@ -192,6 +194,7 @@ def test_files_of_the_oldest_use_are_removed(kept, monkeypatch):
     assert list(kept.glob("rounds-*.bin"))
 
 
+@pytest.mark.slow
 def test_other_shapes_static_values_and_precisions_have_files_of_their_own(kept):
     counts = []
     for settings in ({}, {"key": 1}, {"seeds": 17}, {"ties": "lowest"}):

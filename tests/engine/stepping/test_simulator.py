@@ -95,6 +95,7 @@ def test_a_key_gives_the_runs_that_it_gives_in_a_simulation(key):
 # Other numbers
 
 
+@pytest.mark.slow
 def test_rates_that_are_traced_share_a_compilation():
     simulator = jb.Simulator(problem_for(), "hard-threshold-ucb", horizon=T)
     traced = []

@@ -182,6 +182,7 @@ def test_plays_is_an_attribute_only_where_all_configurations_share_it():
     assert unsimulated().attrs["plays"] == 1
 
 
+@pytest.mark.slow
 def test_a_problem_object_with_a_grid_is_the_equal_table():
     grid = {"problem": {"penalties": [0.1, 0.7]}}
     one, other = (simulate(problem, HARD, grid=grid) for problem in (jb.Problem(**PROBLEM), PROBLEM))

@@ -136,6 +136,7 @@ def test_the_recorded_config_plans_the_same_runs(case):
     assert_recorded(problem, policies, key=3, **SMALL)
 
 
+@pytest.mark.slow
 def test_the_recorded_config_gives_the_same_runs():
     results = jb.simulate(owing(), ["ucb1", {"kind": HARD, "penalties": [0.1, (0.1, 0.2, 0.3)]}], key=3, **SMALL)
     made = config.make_plan(tomllib.loads(results.attrs["config"]))

@@ -48,6 +48,7 @@ def assert_same(one, two):
     assert {name: one[name].dtype for name in one.variables} == {name: two[name].dtype for name in two.variables}
 
 
+@pytest.mark.slow
 def test_policies_added_later_give_the_bits_of_one_simulation(every):
     one, two, three = (simulate(part, seeds=6) for part in (POLICIES[:1], POLICIES[1:2], POLICIES[2:]))
     joined = [jb.combine(jb.combine(one, reloaded(two)), three), jb.combine(reloaded(one), jb.combine(two, three))]

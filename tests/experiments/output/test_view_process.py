@@ -132,6 +132,7 @@ def script(results, tmp_path):
     return start
 
 
+@pytest.mark.slow
 def test_the_files_are_those_of_one_process(script, results, tmp_path):
     ended = script(BESIDE)
     out, err = ended.communicate()
@@ -145,6 +146,7 @@ def test_the_files_are_those_of_one_process(script, results, tmp_path):
             assert (tmp_path / "second-True-True" / name).read_bytes() == (here / name).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [FAILS, STRANGE, KILLED], ids=["fails", "an error", "killed"])
 def test_what_the_process_cannot_do_is_raised_or_done_here(script, text):
     ended = script(text)
@@ -152,6 +154,7 @@ def test_what_the_process_cannot_do_is_raised_or_done_here(script, text):
     assert (ended.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_the_process_ends_with_the_one_that_forked_it(script, end):
     process = script(WAITS)

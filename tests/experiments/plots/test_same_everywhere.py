@@ -42,6 +42,7 @@ def pixels(figure):
     return plt.imread(content)
 
 
+@pytest.mark.slow
 def test_figures_do_not_follow_the_users_settings(simulated):
     plain = {name: pixels(figure) for name, figure in jb.plots.figures(simulated)}
     plt.close("all")
@@ -78,6 +79,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_no_label_is_cut_off(case):
     for name, figure in jb.plots.figures(CASES[case]()):

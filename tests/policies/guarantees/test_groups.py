@@ -75,6 +75,7 @@ def test_metrics_of_groups(plays):
             assert results.group_max_deficit_ever.values[policy, 0, seed] == pytest.approx(ever, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_fair_learn_keeps_groups_within_their_plays():
     """No group falls behind by more than the plays of a round."""
     results = jb.simulate(problem("all arms", OF_ARMS["equal"], 2), "fair-learn", horizon=2000, seeds=20)
@@ -100,6 +101,7 @@ def test_simulators_and_agents_know_groups():
         mine = agent.observe(mine, arms, info.rewards)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MOST_SLOW)
 def test_groups_of_one_arm_are_arms(kind):
     """With one play; also in relaxed runs, which share the bonus of a group."""

@@ -20,6 +20,7 @@ class EagerKLUCB(KLUCB):
     costly = False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "eager"), [(BetaThompson, EagerThompson), (KLUCB, EagerKLUCB)])
 @pytest.mark.parametrize("fractions", [0.09, np.linspace(0.02, 0.17, 10)])
 def test_selections_are_those_of_indices_that_are_always_computed(base, eager, fractions):

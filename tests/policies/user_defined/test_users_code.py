@@ -174,6 +174,7 @@ def test_what_an_interrupted_run_kept_is_not_mixed_with_edited_code(tmp_path):
     assert pulls(cell(1.0)[0], keep=out) == pulls_of(1.0)
 
 
+@pytest.mark.slow
 def test_a_run_has_one_digest_in_all_processes():
     text = "import test_users_code as t; print(t.digest(*t.cell(2.0)), t.digest('lfg', t.FAIR))"
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -214,6 +215,7 @@ def test_edited_code_gives_new_results_without_a_new_class(edit):
     assert after != before == pulls_of(1.0)
 
 
+@pytest.mark.slow
 def test_an_edited_fairness_function_is_compiled_anew():
     """The policy holds it in a structure of its own."""
     share = 0.05
@@ -298,6 +300,7 @@ def test_the_digest_follows_the_files_of_the_package(monkeypatch):
     assert digest("ucb1") != known
 
 
+@pytest.mark.slow
 def test_tuning_follows_edited_code():
     module = in_module("""
 def helper(now):

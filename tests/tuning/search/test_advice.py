@@ -138,6 +138,7 @@ def test_the_budget_of_the_old_readme_does_not_bind():
     assert repr(found).count("\nwarning: ") == len(said)
 
 
+@pytest.mark.slow
 def test_warnings_may_be_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
