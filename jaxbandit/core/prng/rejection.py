@@ -12,6 +12,7 @@ from jax import Array, lax
 
 from jaxbandit.core.prng.normal import normal
 from jaxbandit.core.prng.threefry import unit
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.xla.fusion import without_fusion
 
 
@@ -31,14 +32,15 @@ _REST = 4 * 0.8**-7 * -(math.log(0.2) + sum(0.8**n / n for n in range(1, 7)))
 
 
 def _candidate(source: Source, slot: Array, attempt: Array, shape: Array) -> tuple[Array, Array, Array]:
-    """A candidate of Marsaglia & Tsang (2000), Fig. 1, as d and y: the candidate is d (1 + y)^3.
+    """A candidate d (1 + y)^3 of Marsaglia & Tsang (2000), Fig. 1, and the first bits of the number that tests it.
 
-    Also the uniform number of its test, rounded down to a multiple of 1 / 256 and multiplied by 256: the eight bits of
-    the words that the normal number does not use.
+    Returns:
+        d and y; and the uniform number of the test in 256ths, rounded down. Its eight bits are those of the words that
+        the normal number does not use.
     """
     d = shape - 1.0 / 3.0
     w0, w1 = source.words(slot, 2 * attempt)
-    y = normal(w0, w1) * (1.0 / jnp.sqrt(9.0 * d))
+    y = rounded_product(1.0 / jnp.sqrt(9.0 * d), normal(w0, w1))  # a quotient would be an array of its own
     return d, y, (w1 & np.uint32(255)).astype(jnp.int32).astype(shape.dtype)
 
 
