@@ -88,7 +88,6 @@ def test_a_planted_fault_fails_its_check_and_no_other(name, policy, every):
     Counting.calls.clear()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ALONE)
 def test_a_check_finds_its_fault_alone(name):
     """Without the checks that it needs, which take other programs."""
