@@ -339,15 +339,15 @@ def play_on(
         state = rounds_to(stop, before, state)
         return stop, state, recording.at_stop(place, state, found)
 
-    before = state.under_way
-    if before is None:  # made and dropped here: it would be copied where the program and the tile begin and end
+    given = state.under_way
+    if given is None:  # made and dropped here: it would be copied where the program and the tile begin and end
         state = dataclasses.replace(state, under_way=_calendar(policy, world, state.pulls, state.deviation))
     if recording is None:
         (_, state), found = lax.scan(to_counts, (first, state), stops)
     else:
         carry = first, state, recording.empty(state.pulls.shape)
         _, state, found = lax.fori_loop(jnp.int32(0), recording.stops, to_recorded, carry)
-    state = dataclasses.replace(state, under_way=None if before is None else state.under_way)
+    state = dataclasses.replace(state, under_way=None if given is None else state.under_way)
     return state, found, _faults(state, world, stops[-1])
 
 

@@ -150,8 +150,8 @@ def test_beta_draws_of_nan_end():
 
 
 @pytest.mark.parametrize("shape", [1.0, 1.01, 1.7, 3.0, 40.0, 1e5])
-def test_the_bound_accepts_what_the_exact_test_accepts(shape):
-    """And no more: for the most unfavourable finer bits of the uniform number. It leaves few candidates to test."""
+def test_the_bound_accepts_no_candidate_that_the_exact_test_refuses(shape):
+    """Whatever the finer bits of the uniform number are. The bound leaves less than 10 % of the candidates to test."""
     d = np.float32(shape - 1 / 3)
     x = np.linspace(-6.77, 6.77, 20001).astype(np.float32)[:, None]
     y, coarse = x / np.sqrt(9 * d), np.arange(256, dtype=np.float32)[None]

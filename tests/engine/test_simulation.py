@@ -80,7 +80,8 @@ def test_one_call_holds_few_counts():
     assert blocks.stops_of_whole_run(7, 1, 560, 2000, 2) == 64
     assert blocks.stops_of_whole_run(7, 1, 560, 2000, 200) == 256
     assert blocks.stops_of_whole_run(7, 1, 560, 20000, 200) == 256
-    for lanes, horizon, recorded in [(560, 40000, 2), (560, 2000, 257), (1200, 2000, 200)]:
+    # Too many rounds of all runs, too large a quota table, too many recorded rounds, too many counts
+    for lanes, horizon, recorded in [(560, 30000, 2), (16, 40000, 2), (560, 2000, 257), (1200, 2000, 200)]:
         assert blocks.stops_of_whole_run(7, 1, lanes, horizon, recorded) is None
 
 

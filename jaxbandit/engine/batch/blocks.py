@@ -27,6 +27,7 @@ _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at RECORDED rounds
 WHOLE = 64, 256  # places for recorded rounds where one call plays all rounds
 _MOST_COUNTS = 1 << 21  # such places times arms and runs: 8 MiB
 _MOST_PLAYED = 1 << 24  # rounds times runs of such a call: half a second on one core, a few with Beta draws
+_WHOLE_TABLE = 1 << 18  # entries of its quota table, if it has more rounds than usual calls: at most 50 MiB at the peak
 TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
 _TABLE = 1 << 22  # entries of the quota table that one chunk reads
 _MOST_ROUNDS = 2048  # rounds per chunk: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
@@ -203,7 +204,7 @@ def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded
         horizon: T.
         recorded: the number of recorded rounds.
     """
-    most = max(rounds_per_call(arms, cells), min(_MOST_PLAYED // (cells * lanes), _TABLE // (arms * cells)))
+    most = max(rounds_per_call(arms, cells), min(_MOST_PLAYED // (cells * lanes), _WHOLE_TABLE // (arms * cells)))
     if horizon > most:
         return None
     return next((n for n in WHOLE if recorded <= n and n * arms * cells * lanes <= _MOST_COUNTS), None)
