@@ -41,7 +41,14 @@ from jaxbandit.engine.rounds.state import State as State
 from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
-from jaxbandit.policies.base import Policy, checked_choose, checked_init, checked_select, checked_update
+from jaxbandit.policies.base import (
+    Policy,
+    checked_choose,
+    checked_init,
+    checked_select,
+    checked_select_one,
+    checked_update,
+)
 from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
 from jaxbandit.policies.selection.ties import tie_breaker
 
@@ -162,6 +169,8 @@ def play(
     needs_chances = with_chances or policy.wants_losses or bool(CHANCES.intersection(state.sums))
 
     def choose() -> tuple[Array, Array | None, Array | None]:
+        if world.plays == 1 and not needs_chances and state.miscounted is None:
+            return checked_select_one(policy, state.policy, now), None, None
         if needs_chances:
             mask, chances = checked_choose(policy, state.policy, now)
         else:

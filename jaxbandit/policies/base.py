@@ -23,8 +23,10 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.sampling import available_chances, sample_arm
-from jaxbandit.policies.selection.top_arms import top_available
+from jaxbandit.policies.selection.top_arm import one_hot
+from jaxbandit.policies.selection.top_arms import top_available, top_available_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,6 +180,13 @@ class Policy(Component):
         """The rounds spent in each of `phases` in the first `rounds` rounds, int32 `[phases, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no phases")
 
+    def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        """The arm that `select` returns where L = 1, int32 `[1, *runs]`; K where no arm is available.
+
+        A policy of this package overrides it where it finds the number before the mask.
+        """
+        return arm_index(checked_select(self, state, now) & now.available)
+
     @property
     def wants_binary_feedback(self) -> bool:
         """Whether rewards reach the policy as 0 or 1: the policy, or one that it wraps, asks for it."""
@@ -287,11 +296,12 @@ class Index(Policy):
         return now.tie_breaker
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        return self._top(state, now)
-
-    def _top(self, state: PolicyState, now: RoundView) -> Array:
-        """The L available arms of highest index; a subclass may know a faster way to the same arms."""
+        if now.plays == 1:
+            return one_hot(self._select_one(state, now), now.available)
         return top_available(lambda: (self.score(state, now),), now, self.tie_breaker(state, now))
+
+    def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        return top_available_number(lambda: (self.score(state, now),), now, self.tie_breaker(state, now))
 
 
 class Rule(Index):
@@ -341,6 +351,15 @@ def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
     with requirements.missing_told(policy.name, "select", now):
         selected = policy.select(state, now)
     return contracts.selection_mask(policy, "select", selected, now)
+
+
+def checked_select_one(policy: Policy, state: PolicyState, now: RoundView) -> Array:
+    """The arm of `checked_select` where L = 1, int32 `[1, *runs]`; K where no arm is available."""
+    latest = next(names for names in map(vars, type(policy).__mro__) if {"select", "_select_one"} & names.keys())
+    if "_select_one" not in latest or is_user_defined(latest["_select_one"]):  # a subclass has another `select`
+        return Policy._select_one(policy, state, now)
+    with requirements.missing_told(policy.name, "select", now):
+        return policy._select_one(state, now)
 
 
 def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> PolicyState:

@@ -23,7 +23,7 @@ from jaxbandit.core import prng
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.core.xla.compat import quick_options
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device
-from jaxbandit.policies.base import checked_choose, checked_init, checked_update
+from jaxbandit.policies.base import checked_choose, checked_init, checked_select_one, checked_update
 from jaxbandit.policies.round_view import Arrived, RoundView
 
 T, K = 150, 5
@@ -103,7 +103,8 @@ def standard(plays=1, binary=True, opportunity="softmax", rounds=T, scale=1):
 
 @functools.partial(jax.jit, static_argnames=("plays", "steady"), compiler_options=QUICK)
 def program(policy, key, horizon, tables, fractions, penalties, plays, steady=False):
-    """The selections and the chances of every round, `[T, K, C, R]`, and the rounds of each phase.
+    """The selections and the chances of every round, `[T, K, C, R]`, the number of the one arm that is selected,
+    `[T, 1, C, R]`, and the rounds of each phase.
 
     Args:
         steady: whether the policy is told that no feedback is late and no arm sleeps.
@@ -126,7 +127,9 @@ def program(policy, key, horizon, tables, fractions, penalties, plays, steady=Fa
             known = available, quota_before, quota_now, fractions, penalties, random, plays
             return RoundView(t, horizon, pulls, received, total, squares, None, *known, arrived=arrived)
 
-        selected, chances = checked_choose(policy, state, view(pulls, received, total, squares))
+        now = view(pulls, received, total, squares)
+        selected, chances = checked_choose(policy, state, now)
+        number = checked_select_one(policy, state, now) if plays == 1 else None
         pulls = pulls + selected.astype(jnp.int32)
         places = jnp.arange(LONGEST, dtype=jnp.int32).reshape((-1,) + (1,) * len(shape))
         here = selected[None] & (places == delay[None])
@@ -138,12 +141,12 @@ def program(policy, key, horizon, tables, fractions, penalties, plays, steady=Fa
         squares = None if squares is None else squares + waiting[2][0]
         waiting = tuple(jnp.concatenate([old[1:], jnp.zeros_like(old[:1])]) for old in waiting)
         state = checked_update(policy, state, view(pulls, received, total, squares, arrived), selected)
-        return (pulls, (received, total, squares), waiting, state), (selected, chances)
+        return (pulls, (received, total, squares), waiting, state), (selected, chances, number)
 
     rounds = jnp.arange(1, len(tables[0]) + 1, dtype=jnp.int32)
     start = counts, (counts, sums, squares), waiting, state
-    (*_, state), (selected, chances) = jax.lax.scan(step, start, (rounds, tables))
-    return selected, chances, policy.phase_rounds(state, rounds[-1]) if policy.phases else None
+    (*_, state), (selected, chances, number) = jax.lax.scan(step, start, (rounds, tables))
+    return selected, chances, number, policy.phase_rounds(state, rounds[-1]) if policy.phases else None
 
 
 def arguments(policy, script, key=0, horizon=None):
@@ -178,7 +181,10 @@ def _quotas(problem, rounds):
 
 def play(policy, script, key=0, horizon=None, steady=False):
     """The selections, bool `[T, K, C, R]`, the chances, float, and the phases, int `[phases, C, R]` or None."""
-    selected, chances, phases = program(**arguments(policy, script, key, horizon), steady=steady)
+    selected, chances, number, phases = program(**arguments(policy, script, key, horizon), steady=steady)
+    if number is not None:
+        first = np.where(np.any(selected, 1), np.argmax(selected, 1), K)
+        np.testing.assert_array_equal(number[:, 0], first, "the number of the selected arm")
     return np.asarray(selected), np.asarray(chances), None if phases is None else np.asarray(phases)
 
 

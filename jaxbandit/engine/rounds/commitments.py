@@ -20,9 +20,9 @@ from jaxbandit.engine.rounds.feedback import Models, draw_for, models_of
 from jaxbandit.engine.rounds.running_sums import SUMS
 from jaxbandit.engine.rounds.state import State
 from jaxbandit.environment.world import World
-from jaxbandit.policies.base import Policy, checked_select, checked_update
+from jaxbandit.policies.base import Policy, checked_select_one, checked_update
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
+from jaxbandit.policies.selection.arm_indices import take_arms
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than the rewards of the selected arms
@@ -68,7 +68,7 @@ def play_committed(
     now, arms = view(state, before + 1), len(state.pulls)
 
     def chosen() -> tuple[Array, Array]:
-        arm = arm_index(checked_select(policy, state.policy, now))
+        arm = checked_select_one(policy, state.policy, now)
         return arm, policy.committed_rounds(state.policy, now, arm)
 
     arm, committed = without_fusion(chosen, before)

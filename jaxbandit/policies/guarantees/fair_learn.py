@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,8 +19,14 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Alias, Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import GroupView, RoundView, group_sums
+from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.top_arm import Keys
-from jaxbandit.policies.selection.top_arms import deficit_first_keys, top_arms, top_available
+from jaxbandit.policies.selection.top_arms import (
+    deficit_first_keys,
+    top_arms,
+    top_available,
+    top_available_number,
+)
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -80,6 +87,15 @@ class FairLearn(Rule, name="fair-learn"):
     def select(self, state: PolicyState, now: RoundView) -> Array:
         if now.groups is not None and now.groups.quota_before is not None:
             return self._select_by_groups(now, now.groups, self.index(state, now))
+        return top_available(self._keys(state, now), now, now.tie_breaker)
+
+    def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        if now.groups is not None and now.groups.quota_before is not None:
+            return arm_index(self.select(state, now))
+        return top_available_number(self._keys(state, now), now, now.tie_breaker)
+
+    def _keys(self, state: PolicyState, now: RoundView) -> Callable[[], Keys]:
+        """A function that returns the keys of the arms: A(t) of Alg. 3 first."""
         quota = now.quota_before
 
         def is_behind() -> Array:
@@ -93,9 +109,9 @@ class FairLearn(Rule, name="fair-learn"):
             return cond_fused(~jnp.all(owed), lambda: self.index(state, now), lambda: nothing)
 
         def keys() -> Keys:
-            return deficit_first_keys(is_behind(), quota, now.pulls, index())  # A(t) of Alg. 3 first
+            return deficit_first_keys(is_behind(), quota, now.pulls, index())
 
-        return top_available(keys, now, now.tie_breaker)
+        return keys
 
     def _is_behind(self, floor: Array, fraction: Array) -> Array:
         """Whether a deficit floor + fraction exceeds alpha, decided exactly: floors decide, then fractions."""

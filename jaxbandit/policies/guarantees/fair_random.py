@@ -10,7 +10,8 @@ from jaxbandit.core.component import derived
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.sampling import sample_arm
+from jaxbandit.policies.selection.sampling import sample_number
+from jaxbandit.policies.selection.top_arm import one_hot
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -43,4 +44,7 @@ class FairRandom(Policy, name="fair-random"):
         return super().prepare(problem, horizon).replace(chances=chances.astype(float))
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        return sample_arm(self.chances, now.random.uniform(), now.available)
+        return one_hot(self._select_one(state, now), now.available)
+
+    def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        return sample_number(self.chances, now.random.uniform(), now.available)

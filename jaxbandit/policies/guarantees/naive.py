@@ -20,8 +20,8 @@ from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.sampling import Intervals, intervals, sample_arm
-from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot
+from jaxbandit.policies.selection.sampling import Intervals, intervals, sample_number
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot, top_number
 from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
@@ -90,23 +90,27 @@ class Naive(Policy, name="naive"):
         return Leader(arm, intervals(self._chances(arm)) if steady else None)
 
     def select(self, state: Leader, now: RoundView) -> Array:
-        exploring, nothing = now.t <= self.exploration_rounds, jnp.zeros(now.pulls.shape, bool)
+        return one_hot(self._select_one(state, now), now.available)
+
+    def _select_one(self, state: Leader, now: RoundView) -> Array:
+        exploring = now.t <= self.exploration_rounds
+        none = jnp.full((1, *now.pulls.shape[1:]), len(now.pulls), jnp.int32)
 
         def explored() -> Array:
             round_robin = -now.pulls.astype(now.deviation.dtype)  # fewest plays first, until an arm has all its plays
             short = now.available & (now.pulls < self.exploration_plays)
             short = jnp.where(jnp.any(short, axis=0, keepdims=True), short, now.available)
-            return best_arm(round_robin, short)
+            return top_number(lambda: (round_robin,), short, now.t)
 
         def drawn() -> Array:
             uniform, chances = now.random.uniform(), state.chances
             if chances is None:
-                return sample_arm(self._chances(state.arm), uniform, now.available)
-            return one_hot(without_fusion(lambda: chances.arm(uniform), now.t), now.available)
+                return sample_number(self._chances(state.arm), uniform, now.available)
+            return without_fusion(lambda: chances.arm(uniform), now.t)
 
         # In almost all rounds, all runs do the same.
-        first = cond_fused(jnp.any(exploring), explored, lambda: nothing)
-        return jnp.where(exploring, first, cond_fused(~jnp.all(exploring), drawn, lambda: nothing))
+        first = cond_fused(jnp.any(exploring), explored, lambda: none)
+        return jnp.where(exploring, first, cond_fused(~jnp.all(exploring), drawn, lambda: none))
 
     def update(self, state: Leader, after: RoundView, selected: Array) -> Leader:
         last = after.t == self.exploration_rounds

@@ -10,14 +10,14 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
-from jaxbandit.core.xla.fusion import cond_fused
+from jaxbandit.core.xla.fusion import cond_fused, without_fusion
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import take_arms
-from jaxbandit.policies.selection.top_arm import Keys, lowest_arm
-from jaxbandit.policies.selection.top_arms import top_available
+from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
+from jaxbandit.policies.selection.top_arm import Keys, one_hot
+from jaxbandit.policies.selection.top_arms import top_available, top_available_number
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -50,9 +50,9 @@ class TFUCB(Rule, name="t-fucb"):
         return super().prepare(problem, horizon).replace(guaranteed_plays=np.array(plays, np.int32))
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        short = now.pulls < self.guaranteed_plays  # these arms are played in order
         if now.plays == 1:
-            return self._select_one(state, now, short & now.available)
+            return one_hot(self._select_one(state, now), now.available)
+        short = self._are_short(now)
 
         def keys() -> Keys:
             return short.astype(jnp.int32), jnp.where(short, 0.0, self.index(state, now))
@@ -65,13 +65,16 @@ class TFUCB(Rule, name="t-fucb"):
             return jnp.ones_like(arm)  # the state of the index changes in every round
         return take_arms(self.guaranteed_plays - now.pulls, arm, len(now.pulls))
 
-    def _select_one(self, state: PolicyState, now: RoundView, short: Array) -> Array:
-        """The lowest arm that is short of plays, or where no arm is, the arm of highest index."""
-        some, nothing = jnp.any(short, axis=0, keepdims=True), jnp.zeros(short.shape, bool)
+    def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        first = without_fusion(lambda: arm_index(self._are_short(now) & now.available), now.t)
+        some, none = first < len(now.pulls), jnp.full_like(first, len(now.pulls))
 
         def by_index() -> Array:
-            return top_available(lambda: (self.index(state, now),), now, now.tie_breaker)
+            return top_available_number(lambda: (self.index(state, now),), now, now.tie_breaker)
 
         # In almost all rounds, all runs do the same.
-        first = cond_fused(jnp.any(some), lambda: lowest_arm(short), lambda: nothing)
-        return jnp.where(some, first, cond_fused(~jnp.all(some), by_index, lambda: nothing))
+        return jnp.where(some, first, cond_fused(~jnp.all(some), by_index, lambda: none))
+
+    def _are_short(self, now: RoundView) -> Array:
+        """The arms that are short of guaranteed plays, which are played in order; bool `[K, *runs]`."""
+        return now.pulls < self.guaranteed_plays

@@ -7,21 +7,31 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.sampling import sample_arm
+from jaxbandit.policies.selection.sampling import sample_number
+from jaxbandit.policies.selection.top_arm import one_hot
 
 
 def uniform_scores(now: RoundView) -> Array:
     """Scores whose L highest available arms are a uniform draw of L available arms, float `[K, *runs]`."""
     if now.plays == 1:
-        return _uniform_arm(now).astype(now.deviation.dtype)
+        return one_hot(_uniform_arm(now), now.available).astype(now.deviation.dtype)
     return now.random.uniform(now.pulls.shape[0])
 
 
 def _uniform_arm(now: RoundView) -> Array:
-    """A uniform draw of one available arm by one random number, as a mask, bool `[K, *runs]`."""
-    return sample_arm(jnp.ones(now.available.shape, now.deviation.dtype), now.random.uniform(), now.available)
+    """The number of an available arm, drawn uniformly by one random number, int32 `[1, *runs]`; K for none."""
+    arms, uniform = len(now.pulls), now.random.uniform()
+
+    def of_all() -> Array:
+        return jnp.minimum((uniform * arms).astype(jnp.int32), arms - 1)  # uniform * K may be rounded up to K
+
+    def of_some() -> Array:
+        return sample_number(jnp.ones(now.available.shape, uniform.dtype), uniform, now.available)
+
+    return cond_fused(jnp.all(now.available), of_all, of_some)  # XLA knows where all arms are always available
 
 
 class UniformRandom(Index, name="uniform-random"):
@@ -38,5 +48,5 @@ class UniformRandom(Index, name="uniform-random"):
     def value(self, state: PolicyState, now: RoundView) -> Array:
         return uniform_scores(now)
 
-    def _top(self, state: PolicyState, now: RoundView) -> Array:
-        return _uniform_arm(now) if now.plays == 1 else super()._top(state, now)
+    def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        return _uniform_arm(now)

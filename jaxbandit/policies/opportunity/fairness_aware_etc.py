@@ -23,7 +23,7 @@ from jaxbandit.policies.opportunity.entitlements import (
 )
 from jaxbandit.policies.opportunity.phases import PhasedPolicy, PhaseState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.top_arms import best_arm
+from jaxbandit.policies.selection.top_arms import top_available_number
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -97,7 +97,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
 
     def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
         mean, tie_breaker = state.memory
-        return best_arm(mean, now.available, tie_breaker)
+        return top_available_number(lambda: (mean,), now, tie_breaker)
 
     def committed_in_last_phase(self, now: RoundView) -> Array:
         return now.horizon

@@ -20,9 +20,10 @@ from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import cond_fused, cond_update
 from jaxbandit.environment.world import World
-from jaxbandit.policies.base import Index, Policy, PolicyState
+from jaxbandit.policies.base import Index, Policy, PolicyState, checked_select_one
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
+from jaxbandit.policies.selection.arm_indices import take_arms
+from jaxbandit.policies.selection.top_arm import one_hot
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -83,7 +84,7 @@ class PhasedPolicy(Policy):
         raise TypeError(f"{type(self).__name__} has no next_schedule")
 
     def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
-        """The arm to play in the last phase, bool `[K, *runs]`."""
+        """The arm to play in the last phase, int32 `[1, *runs]`; K where no arm is available."""
         raise TypeError(f"{type(self).__name__} has no select_in_last_phase")
 
     def committed_in_last_phase(self, now: RoundView) -> Array | int:
@@ -110,10 +111,13 @@ class PhasedPolicy(Policy):
         return self._advance(state, _view_before_round_1(shape, self.horizon))
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
+        return one_hot(self._select_one(state, now), now.available)
+
+    def _select_one(self, state: PhaseState, now: RoundView) -> Array:
         in_last = state.phase == len(self.phases) - 1
         early = cond_fused(jnp.all(in_last), lambda: state.phase, lambda: _first_due(state, now))
-        late = cond_fused(jnp.any(in_last), lambda: arm_index(self.select_in_last_phase(state, now)), lambda: early)
-        return lax.broadcasted_iota(jnp.int32, state.goal.shape, 0) == jnp.where(in_last, late, early)
+        late = cond_fused(jnp.any(in_last), lambda: self.select_in_last_phase(state, now), lambda: early)
+        return jnp.where(in_last, late, early)
 
     def committed_rounds(self, state: PhaseState, now: RoundView, arm: Array) -> Array:
         due = take_arms(state.goal, arm, len(now.pulls)) - take_arms(now.pulls, arm, len(now.pulls))
@@ -210,7 +214,8 @@ class BlackBoxPolicy(PhasedPolicy):
         return BlackBoxState(counts, received, totals, squares, counts[:1], self.black_box.init(world, shape))
 
     def select_in_last_phase(self, state: PhaseState, now: RoundView) -> Array:
-        return self.black_box.select(state.last_phase_state.inner, _view_of_black_box(state.last_phase_state, now))
+        box: BlackBoxState = state.last_phase_state
+        return checked_select_one(self.black_box, box.inner, _view_of_black_box(box, now))
 
     def update_last_phase(self, state: PhaseState, after: RoundView, selected: Array) -> BlackBoxState:
         in_last = state.phase == len(self.phases) - 1

@@ -17,7 +17,7 @@ Tree = TypeVar("Tree")
 
 
 def arm_index(mask: Array) -> Array:
-    """The number of the only arm in a mask, int32 `[1, *runs]`; K where the mask is empty."""
+    """The number of the lowest arm in a mask, int32 `[1, *runs]`; K where the mask is empty."""
     arms = len(mask)
     if arms <= MAX_UNROLLED_ARMS:
         numbers = (jnp.where(mask[k : k + 1], np.int32(k), np.int32(arms)) for k in range(arms))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.policies.selection.thresholds import sortable_integers, within_budget
+from jaxbandit.policies.selection.sortable_integers import sortable_integers
+from jaxbandit.policies.selection.thresholds import within_budget
 from jaxbandit.policies.selection.top_arm import Keys, max_picked, top_arm
 
 

@@ -10,6 +10,7 @@ from jax import Array, lax
 
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot
 
 
@@ -34,24 +35,30 @@ def sample_arm(weights: Array, uniform: Array, candidates: Array) -> Array:
         uniform: a uniform number in [0, 1), float `[1, *runs]`.
         candidates: bool `[K, *runs]`.
     """
+    return one_hot(sample_number(weights, uniform, candidates), candidates)
+
+
+def sample_number(weights: Array, uniform: Array, candidates: Array) -> Array:
+    """The number of the arm that `sample_arm` draws, int32 `[1, *runs]`; K where there is no candidate."""
     weights = jnp.where(candidates, weights, 0.0)
     equal = candidates.astype(weights.dtype)
     weights = jnp.where(jnp.any(weights > 0, axis=0, keepdims=True), weights, equal)
     if len(weights) <= MAX_UNROLLED_ARMS:
-        return one_hot(without_fusion(lambda: _inverse_cdf(weights, uniform), weights), candidates)
+        return without_fusion(lambda: _inverse_cdf(weights, uniform), weights)
     cumulative = jnp.cumsum(weights, axis=0)
     arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
     last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
     # The last candidate closes the last interval, should uniform * mass round up to mass.
-    return lowest_arm((weights > 0) & ((cumulative > uniform * cumulative[-1:]) | last))
+    return arm_index(lowest_arm((weights > 0) & ((cumulative > uniform * cumulative[-1:]) | last)))
 
 
 def _inverse_cdf(weights: Array, uniform: Array) -> Array:
-    """The arm whose interval of the cumulative weights holds uniform * mass, int32 `[1, *runs]`, arm after arm."""
+    """The arm whose interval of the cumulative weights holds uniform * mass, int32 `[1, *runs]`, arm after arm; K for
+    weights that are all 0."""
     rows = [weights[k : k + 1] for k in range(len(weights))]
     cumulative = list(itertools.accumulate(rows))
     point = uniform * cumulative[-1]
-    found = jnp.full(point.shape, -1, jnp.int32)
+    found = jnp.full(point.shape, len(rows), jnp.int32)
     for k, row in enumerate(rows):  # the last candidate, should uniform * mass round up to mass
         found = jnp.where(row > 0, k, found)
     for k in reversed(range(len(rows))):

@@ -12,20 +12,8 @@ from jax import Array, lax
 
 from jaxbandit.core.xla.fusion import cond_fused, on_cpu, without_fusion
 from jaxbandit.core.xla.reductions import folded
+from jaxbandit.policies.selection.sortable_integers import sortable_integers
 from jaxbandit.policies.selection.top_arm import Keys
-
-
-def sortable_integers(value: Array) -> Array:
-    """Integers of the width of `value` in the order of `value`; that of NaN is the largest of the type.
-
-    Integers stay as they are.
-    """
-    if not jnp.issubdtype(value.dtype, jnp.floating):
-        return value
-    word = jnp.int32 if value.dtype == jnp.float32 else jnp.int64
-    most = jnp.iinfo(word).max
-    bits = lax.bitcast_convert_type(jnp.where(value == 0, 0.0, value), word)  # 0 for -0, too
-    return jnp.where(jnp.isnan(value), most, jnp.where(bits < 0, bits ^ most, bits))
 
 
 def highest(keys: Keys, count: Array, candidates: Array) -> Array:

@@ -17,6 +17,7 @@ from jax import Array, lax
 from jaxbandit.core.xla.cpu_kernel import within_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.reductions import folded_in_groups
+from jaxbandit.policies.selection.sortable_integers import sortable_integers
 
 Keys = tuple[Array, ...]
 
@@ -86,30 +87,53 @@ def _top_unrolled(keys: Keys, candidates: Array) -> Array:
     top = _Top(first, bad, jnp.zeros(bad.shape, jnp.int32))
     for k, (own, own_bad) in enumerate(rows[1:], start=1):
         top = top.or_other(own, own_bad, k)
-    return top.number(len(candidates))
+    some = functools.reduce(jnp.logical_or, (candidates[k : k + 1] for k in range(len(candidates))))
+    return jnp.where(some & ~top.bad, top.found, len(candidates))
 
 
 def _top_in_loop(keys: Callable[[], Keys], candidates: Array, witness: Array) -> Array:
     """The number of the top arm by a loop over the arms, vectorised over runs."""
     arms = len(candidates)
-    *own, candidates = without_fusion(
-        lambda: [jnp.broadcast_to(part, candidates.shape) for part in (*keys(), candidates)], witness
-    )
+    are_floats: list[bool] = []
 
-    def none(size: int) -> _Top:
-        least = tuple(jnp.full(size, _least(key.dtype)) for key in own)
-        return _Top(least, jnp.zeros(size, bool), jnp.full(size, arms, jnp.int32))
+    def levels() -> Keys:
+        wide = [jnp.broadcast_to(key, candidates.shape) for key in keys()]
+        are_floats[:] = [jnp.issubdtype(key.dtype, jnp.floating) for key in wide]
+        return tuple(jnp.where(candidates, level, _least(level.dtype)) for level in map(sortable_integers, wide))
 
-    def compared(top: _Top, row: tuple[Array, ...], number: Array | int) -> _Top:
-        *keys, candidate = row
-        return top.or_other(*_keys_of_arm(tuple(keys), candidate), number)
+    written = without_fusion(levels, witness)
 
-    def joined(top: _Top, other: _Top, place: int) -> _Top:
+    def none(size: int) -> _TopLevels:
+        return _TopLevels(
+            tuple(jnp.full(size, _least(level.dtype)) for level in written), jnp.full(size, arms, jnp.int32)
+        )
+
+    def compared(top: _TopLevels, row: tuple[Array, ...], number: Array | int) -> _TopLevels:
+        return top.or_other(row, number, jnp.zeros(row[0].shape, bool))
+
+    def joined(top: _TopLevels, other: _TopLevels, place: int) -> _TopLevels:
         number = other.found + place
-        return top.or_other(other.keys, other.bad, number, ties=number < top.found)
+        return top.or_other(other.levels, number, number < top.found)
 
-    top = folded_in_groups((*own, candidates), none, compared, joined)
-    return top.number(arms).reshape(1, *candidates.shape[1:])
+    top = folded_in_groups(written, none, compared, joined)
+    found = jnp.minimum(top.found, arms)
+    for level, is_float in zip(top.levels, are_floats, strict=True):
+        if is_float:
+            found = jnp.where(level == jnp.iinfo(level.dtype).max, arms, found)  # NaN
+    return found.reshape(1, *candidates.shape[1:])
+
+
+class _TopLevels(NamedTuple):
+    """The top arm of those compared so far: its keys as sortable integers, and its number, of equal shapes."""
+
+    levels: Keys
+    found: Array
+
+    def or_other(self, levels: Keys, number: Array | int, ties: Array) -> _TopLevels:
+        """This arm, or another one of higher keys, or of equal ones where `ties` holds."""
+        wins = _precede(levels, self.levels, ties)
+        top = tuple(jnp.where(wins, x, y) for x, y in zip(levels, self.levels, strict=True))
+        return _TopLevels(top, jnp.where(wins, number, self.found))
 
 
 class _Top(NamedTuple):
@@ -119,15 +143,11 @@ class _Top(NamedTuple):
     bad: Array
     found: Array
 
-    def or_other(self, keys: Keys, bad: Array, number: Array | int, ties: Array | None = None) -> _Top:
-        """This arm, or another one of higher keys, or of equal ones where `ties` holds."""
-        wins = _precede(keys, self.keys, jnp.zeros(bad.shape, bool) if ties is None else ties)
+    def or_other(self, keys: Keys, bad: Array, number: Array | int) -> _Top:
+        """This arm, or another one of higher keys."""
+        wins = _precede(keys, self.keys, jnp.zeros(bad.shape, bool))
         top = tuple(jnp.where(wins, x, y) for x, y in zip(keys, self.keys, strict=True))
         return _Top(top, self.bad | bad, jnp.where(wins, number, self.found))
-
-    def number(self, arms: int) -> Array:
-        """Its number, or K, the number of arms, where no arm is the top arm."""
-        return jnp.where(self.bad | (self.found > arms), arms, self.found)
 
 
 def _precede(a: Keys, b: Keys, ties: Array) -> Array:

@@ -15,7 +15,8 @@ from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import on_cpu
-from jaxbandit.policies.selection.thresholds import highest, sortable_integers
+from jaxbandit.policies.selection.sortable_integers import sortable_integers
+from jaxbandit.policies.selection.thresholds import highest
 from jaxbandit.policies.selection.top_arm import Keys, max_picked, one_hot, top_arm, top_number
 
 
@@ -55,7 +56,12 @@ def top_available(keys: Callable[[], Keys], now: SelectionRound, tie_breaker: Ar
     """
     if now.plays > 1:
         return top_arms(keys(), now.plays, now.plays, now.available, tie_breaker)
-    return one_hot(top_number(lambda: _with_ties(keys(), tie_breaker), now.available, now.t), now.available)
+    return one_hot(top_available_number(keys, now, tie_breaker), now.available)
+
+
+def top_available_number(keys: Callable[[], Keys], now: SelectionRound, tie_breaker: Array | None) -> Array:
+    """The number of the arm that `top_available` selects for one play, int32 `[1, *runs]`; K for none."""
+    return top_number(lambda: _with_ties(keys(), tie_breaker), now.available, now.t)
 
 
 def _with_ties(keys: Keys, tie_breaker: Array | None) -> Keys:

@@ -17,9 +17,9 @@ from jaxbandit.core.xla.cpu_kernel import compiled as kernel_compiled
 from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
 from jaxbandit.policies.selection.knapsack import fractional_knapsack
-from jaxbandit.policies.selection.sampling import intervals, sample_arm
-from jaxbandit.policies.selection.thresholds import sortable_integers
-from jaxbandit.policies.selection.top_arms import best_arm, top_arms, top_available
+from jaxbandit.policies.selection.sampling import intervals, sample_arm, sample_number
+from jaxbandit.policies.selection.sortable_integers import sortable_integers
+from jaxbandit.policies.selection.top_arms import best_arm, top_arms, top_available, top_available_number
 
 K, RUNS = 7, 16
 jitted = functools.partial(jax.jit, compiler_options=QUICK)
@@ -85,13 +85,14 @@ def test_one_play_of_many_arms_in_one_kernel(arms, runs, distinct):
     candidates = rng.random(first.shape) < np.where(np.arange(runs) % 4, 0.9, 0.02)
     candidates[:, 1] = False
     first[arms // 2, 2], candidates[arms // 2, 2] = np.nan, True
-    kernel = as_one_kernel(lambda a, b, c: (top_available(lambda: (a, b), one_play(c), None), a))
-    taken = np.asarray(kernel_compiled(kernel)(first, second, candidates)[0])
+    kernel = as_one_kernel(lambda a, b, c: (top_available_number(lambda: (a, b), one_play(c), None), a))
+    number = np.asarray(kernel_compiled(kernel)(first, second, candidates)[0])
     for i in range(runs):
         order = [] if i == 2 else in_order(first[:, i], second[:, i], candidates[:, i])
-        assert np.flatnonzero(taken[:, i]).tolist() == order[:1]
+        assert number[0, i] == (*order, arms)[0]
 
 
+_top_number = jitted(lambda *keys_open: top_available_number(lambda: keys_open[:-1], one_play(keys_open[-1]), None))
 _top_available = jitted(lambda *keys_open: top_available(lambda: keys_open[:-1], one_play(keys_open[-1]), None))
 
 
@@ -107,12 +108,12 @@ integers = st.lists(st.integers(-1, 2), min_size=K, max_size=K)
 @settings(deadline=None, max_examples=25)
 def test_one_play_by_an_integer_and_a_float_is_what_sorting_gives(runs):
     first, second, candidates = (np.array([run[i] for run in runs]).T for i in range(3))
-    taken = np.asarray(
-        _top_available(jnp.asarray(first, jnp.int32), jnp.asarray(second, jnp.float32), jnp.asarray(candidates))
+    number = np.asarray(
+        _top_number(jnp.asarray(first, jnp.int32), jnp.asarray(second, jnp.float32), jnp.asarray(candidates))
     )
     for i in range(RUNS):
         order = sorted(np.flatnonzero(candidates[:, i]), key=lambda k: (-first[k, i], -second[k, i], k))
-        assert np.flatnonzero(taken[:, i]).tolist() == order[:1]
+        assert number[0, i] == (*order, K)[0]
 
 
 @pytest.mark.parametrize("arms", [3, 70])
@@ -135,15 +136,16 @@ def test_sampled_arms_stand_at_their_number_among_the_sums_of_weights(arms):
     rng = np.random.default_rng(arms)
     weights = rng.integers(0, 4, (arms, 200)).astype(np.float32)  # sums without rounding, and weights of 0
     candidates = rng.random((arms, 200)) < 0.7
-    candidates[0] = True
+    candidates[0], candidates[:, 2] = True, False
     uniform = rng.random((1, 200), np.float32)
     uniform[:, :2] = 0.0, 1 - 2.0**-24
-    taken = np.asarray(jitted(sample_arm)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(candidates)))
-    for i in range(200):
+    number = np.asarray(jitted(sample_number)(jnp.asarray(weights), jnp.asarray(uniform), jnp.asarray(candidates)))[0]
+    assert number[2] == arms  # no candidate
+    for i in {*range(200)} - {2}:
         mass = np.where(candidates[:, i], weights[:, i], 0)
         mass = mass if mass.any() else candidates[:, i].astype(np.float32)
         point = np.float32(uniform[0, i] * mass.sum())
-        assert np.flatnonzero(taken[:, i]).tolist() == [np.searchsorted(np.cumsum(mass), point, side="right")]
+        assert number[i] == np.searchsorted(np.cumsum(mass), point, side="right")
 
 
 def test_prepared_intervals_hold_the_arm_that_is_drawn_from_their_weights():

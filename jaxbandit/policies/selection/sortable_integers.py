@@ -1,0 +1,19 @@
+"""Keys of any type as integers in the same order, which are compared without a thought for NaN."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+
+def sortable_integers(value: Array) -> Array:
+    """Integers of the width of `value` in the order of `value`; that of NaN is the largest of the type.
+
+    Integers stay as they are.
+    """
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        return value
+    word = jnp.int32 if value.dtype == jnp.float32 else jnp.int64
+    most = jnp.iinfo(word).max
+    bits = lax.bitcast_convert_type(jnp.where(value == 0, 0.0, value), word)  # 0 for -0, too
+    return jnp.where(jnp.isnan(value), most, jnp.where(bits < 0, bits ^ most, bits))
