@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
 
 
@@ -27,12 +29,21 @@ class Queue:
 
 @struct
 class Growth:
-    """tau_k = whole + numerator / denominator, by which a queue grows per round; int32 `[K, J or 1]`, on the device
-    `[K, *runs]`. `whole` is None where all are 0."""
+    """tau_k = whole + numerator / denominator, by which a queue grows per round; arrays `[K, J or 1]`.
+
+    On the device they are `[K, *runs]`. Where the denominators of all arms have a common multiple that int32 holds, it
+    is the denominator of all arms, `[1, J or 1]`.
+
+    Attributes:
+        numerator, denominator: int32.
+        whole: int32; None where all are 0.
+        unit: 1 / denominator, float; None where each arm has a denominator of its own.
+    """
 
     numerator: Array | np.ndarray
     denominator: Array | np.ndarray
     whole: Array | np.ndarray | None = None
+    unit: Array | np.ndarray | None = None
 
 
 class _SameArray:
@@ -58,12 +69,17 @@ def growth(tau: np.ndarray) -> Growth:
 
 @functools.lru_cache(maxsize=4)  # which keeps the arrays, so that no other has their identity
 def _growth(same: _SameArray) -> Growth:
-    ratios = [[value.limit_denominator(10**9) for value in row] for row in same.array]
-    denominator = np.array([[value.denominator for value in row] for row in ratios], np.int32)
-    if max(max(row) for row in ratios) <= 1:
-        return Growth(np.array([[value.numerator for value in row] for row in ratios], np.int32), denominator)
-    rest = np.array([[value.numerator % value.denominator for value in row] for row in ratios], np.int32)
-    return Growth(rest, denominator, np.array([[int(value) for value in row] for row in ratios], np.int32))
+    ratios = np.array([[value.limit_denominator(10**9) for value in row] for row in same.array], object)
+    denominators = np.array([[value.denominator for value in row] for row in ratios], object)
+    common = np.array([[math.lcm(*column) for column in denominators.T]], object)
+    unit = None
+    if common.max() < 1 << 31:
+        denominators, unit = common, 1 / common.astype(float)
+    whole = np.zeros(ratios.shape, np.int32)
+    if ratios.max() > 1:  # a fraction of 1 is a numerator that equals its denominator
+        whole = (ratios // 1).astype(np.int32)
+    numerator = ((ratios - whole.astype(object)) * denominators).astype(np.int32)
+    return Growth(numerator, denominators.astype(np.int32), whole if whole.any() else None, unit)
 
 
 def empty(shape: tuple[int, ...]) -> Queue:
@@ -99,5 +115,10 @@ def emptied(queue: Queue, where: Array) -> Queue:
 
 
 def length(queue: Queue, by: Growth, dtype: DTypeLike) -> Array:
-    """The length of the queue, float `[K, *runs]`."""
-    return queue.rounds.astype(dtype) + queue.numerator.astype(dtype) / by.denominator.astype(dtype)
+    """The length of the queue, float `[K, *runs]`; the same number for equal queues."""
+    rounds, numerator = queue.rounds.astype(dtype), queue.numerator.astype(dtype)
+    if by.unit is not None:
+        return rounds + rounded_product(by.unit, numerator)
+    # Of unequal denominators only quotients are equal. XLA would multiply by 1 / d if it knew d to be the same in runs.
+    denominator = jnp.where(queue.numerator == 0, 1, by.denominator)
+    return rounds + numerator / denominator.astype(dtype)
