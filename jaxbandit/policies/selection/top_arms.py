@@ -7,6 +7,7 @@ breaker of the round, `RoundView.tie_breaker`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,10 +15,10 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.xla.fusion import on_cpu
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.policies.selection.sortable_integers import sortable_integers
 from jaxbandit.policies.selection.thresholds import highest
-from jaxbandit.policies.selection.top_arm import Keys, max_picked, one_hot, top_arm, top_number
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, Keys, max_picked, one_hot, top_arm, top_number
 
 
 class SelectionRound(Protocol):
@@ -74,9 +75,9 @@ def top_arms(
     """The `count` candidates of highest keys, as a mask, bool `[K, *runs]`; all candidates where they are fewer.
 
     Args:
-        keys: floats, or integers above the least of their type, `[K, *runs]` each. An arm whose deciding key is NaN
-            uses up a place but is not selected: the engine notices the missing play and ends the simulation with an
-            error.
+        keys: floats, or integers above the two least of their type, `[K, *runs]` each. An arm whose deciding key is
+            NaN is not selected, and no other arm in its place; further arms of the run may be left out, too. The engine
+            notices the missing plays and ends the simulation with an error.
         count: int, or int32 `[1, *runs]`.
         max_count: the largest count, int.
         candidates: bool `[K, *runs]`.
@@ -98,18 +99,30 @@ def top_arms(
 def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> Array:
     """The `counts` candidates of highest keys, one after the other; `most` is the largest count."""
     first, *later = (sortable_integers(key) for key in keys)
-    arm, least = lax.broadcasted_iota(jnp.int32, candidates.shape, 0), jnp.iinfo(first.dtype).min
+    arm, limits = lax.broadcasted_iota(jnp.int32, candidates.shape, 0), jnp.iinfo(first.dtype)
+    none, taken = limits.min, limits.min + 1
+    level, mark = jnp.where(candidates, first, none), jnp.full_like(counts, taken, dtype=first.dtype)
+    if jnp.issubdtype(keys[0].dtype, jnp.floating):  # in memory: else the keys are computed once more to find NaN
+        level = without_fusion(lambda: jnp.where(candidates, first, none), candidates)
+        mark = jnp.where(without_fusion(lambda: _any_row(level == limits.max), level), none, mark)
+    counts = jnp.where(_any_row(candidates), counts, 0)
 
     def pick(number: Array, level: Array) -> Array:
         found = top_number(lambda: (level, *later), jnp.ones(level.shape, bool), level)
-        return jnp.where((arm == found) & (number < counts), least, level)  # it is not found again
+        return jnp.where((arm == found) & (number < counts), mark, level)  # it is not found again
 
-    level = lax.fori_loop(0, most, pick, jnp.where(candidates, first, least))
-    selected = candidates & (level == least)
-    for key in keys:
+    selected = lax.fori_loop(0, most, pick, level) == taken
+    for key in keys[1:]:
         if jnp.issubdtype(key.dtype, jnp.floating):
             selected &= ~jnp.isnan(key)
     return selected
+
+
+def _any_row(mask: Array) -> Array:
+    """Whether a mask has an arm, bool `[1, *runs]`."""
+    if len(mask) > MAX_UNROLLED_ARMS:
+        return jnp.any(mask, axis=0, keepdims=True)
+    return functools.reduce(jnp.logical_or, (mask[k : k + 1] for k in range(len(mask))))
 
 
 def deficit_first_keys(behind: Array, quota: Quota, counts: Array, index: Array) -> Keys:
