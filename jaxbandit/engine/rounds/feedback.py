@@ -143,6 +143,8 @@ def arrivals(
     here = sent.here
     if under_way is None and sent.rounds is not None:
         here = here & (sent.rounds == 0)  # now or never
+    elif under_way is None and len(sent.arm) < len(selected) and not one_changes(sent, len(selected)):
+        here = jnp.ones(sent.arm.shape, bool)  # `_of_all` drops what an arm K has
     total = jnp.where(here, sent.deviation, 0.0)
     squared = jnp.where(here, sent.deviation**2, 0.0) if squares else None
     rewards = jnp.where(here, sent.reward, 0.0) if uncentred else None
