@@ -96,6 +96,7 @@ def run(*options):
     return cli.main(["run", "config.toml", "--out", "made", *options])
 
 
+@pytest.mark.slow
 def test_classes_of_a_file_are_named_in_configs_and_changes(there):
     assert run() == 2
     assert run("--import", "code/mine.py", "--set", "policies.1.bonus=4.0", "problem.merit=my-merit") == 0

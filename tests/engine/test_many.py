@@ -85,6 +85,7 @@ def assert_points(kind, problem=EVERYTHING, **setting):
         assert not np.array_equal(many.pulls[0], many.pulls[2])
 
 
+@pytest.mark.slow
 def test_points_of_a_grid_are_as_alone():
     assert_points("hard-threshold-ucb", FAIR, metrics=["regret", "unfairness"])
 
@@ -215,7 +216,8 @@ def of_instances(*policies):
     return simulation, dataset.dataset(simulation, engine.run(simulation), {})
 
 
-@pytest.mark.parametrize("kind", [Alone, pytest.param(AloneFromTheStart, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Alone, AloneFromTheStart])
 def test_a_policy_that_takes_numbers_only_is_simulated_entry_by_entry(kind):
     policies = [kind(lift=0.0), kind(lift=1.0), kind(lift=3.0)]
     simulation, many = of_instances(*policies, jb.policy("ucb1"))

@@ -13,8 +13,7 @@ from sweeps import FULL, swept
 
 from jaxbandit.engine.batch import sharding, span_totals
 
-FAST = ["lanes"]
-SOME = ["cells", "late", "sums", "draws"]
+SOME = ["lanes", "cells", "late", "sums", "draws"]
 
 
 def on_eight(folder, names):
@@ -37,15 +36,9 @@ def assert_same(folder, name):
         xr.testing.assert_identical(eight.load().drop_attrs(), simulate(name).drop_attrs())
 
 
-def test_eight_devices_give_what_one_does(tmp_path):
+@pytest.mark.parametrize("names", swept([SOME, [name for name in CASES if name not in SOME]], [SOME]))
+def test_eight_devices_give_what_one_does(tmp_path, names):
     """And send nothing to each other, which `on_devices.py` asserts."""
-    on_eight(tmp_path, FAST)
-    for name in FAST:
-        assert_same(tmp_path, name)
-
-
-@pytest.mark.parametrize("names", swept([SOME, [name for name in CASES if name not in (*FAST, *SOME)]], [SOME]))
-def test_eight_devices_give_what_one_does_throughout(tmp_path, names):
     on_eight(tmp_path, names)
     for name in names:
         assert_same(tmp_path, name)
@@ -59,7 +52,8 @@ def test_any_size_of_blocks_gives_the_same(name, block):
 @pytest.mark.parametrize(
     ("name", "blocks"),
     [
-        pytest.param("draws", (16, 32, 48), marks=pytest.mark.slow),
+        pytest.param("draws", (16,), marks=pytest.mark.slow),
+        pytest.param("draws", (32, 48), marks=FULL),
         pytest.param("fair exposure", (16,), marks=pytest.mark.slow),
         pytest.param("fair exposure", (32, 48), marks=FULL),
         pytest.param("drawn rewards", (16, 32, 48), marks=FULL),

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from made_up import MEANS, grid, made_up
+from sweeps import FULL
 
 import jaxbandit as jb
 from jaxbandit.experiments import summary
@@ -202,7 +203,7 @@ def test_what_is_refused(problems):
         pytest.param(2, 0.0, 1000, marks=pytest.mark.slow),
         (3, 0.0, 1000),
         pytest.param(30, 0.0, 1000, marks=pytest.mark.slow),
-        pytest.param(300, 0.0, 1000, marks=pytest.mark.slow),
+        pytest.param(300, 0.0, 1000, marks=FULL),
         pytest.param(30, 2.0, 500, marks=pytest.mark.slow),
     ],
 )

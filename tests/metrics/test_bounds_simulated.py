@@ -48,9 +48,11 @@ def curves_of_world(policy):
 @pytest.mark.parametrize(
     "policy",
     [
-        "hard-threshold-ucb",
         "fucb",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("t-fucb", "fair-random", "ucb1")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("hard-threshold-ucb", "t-fucb", "fair-random", "ucb1")
+        ),
     ],
 )
 def test_means_of_one_play_respect_their_bounds(policy):
@@ -153,7 +155,8 @@ def test_regrets_under_merit_stay_below_their_rates(policy, delay):
         assert np.all(means[metric] <= bound.value(problem, HORIZON, [100, 1000, HORIZON]))
 
 
-@pytest.mark.parametrize("policy", ["fairness-aware-etc", pytest.param("self-regulated", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["fairness-aware-etc", "self-regulated"])
 def test_utility_regrets_lie_between_their_bounds(policy):
     """The lower bound holds for the worst problem of the family, and so for the largest of the mean regrets.
 

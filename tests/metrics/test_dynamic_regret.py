@@ -45,7 +45,7 @@ def sums_over_rounds(played, results, instance=0):
 
 
 @pytest.mark.parametrize("record", ["all", 4, [3, 36, 37, 250]], ids=str)
-@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("plays", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_metrics_add_up_the_rounds(plays, record):
     played = problem(plays, availability={"table": TABLE}, delay=LATE)
     results = jb.simulate(

@@ -36,7 +36,7 @@ def recomputed(results, problem):
     return values
 
 
-@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("plays", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_results_are_the_metrics_of_their_pulls(plays):
     problem, results = WORLD, simulated(7)
     if plays == 2:

@@ -13,7 +13,7 @@ from jaxbandit.papers.reproduce import REPRODUCTIONS
 FIGURES = {"penalties": 4, "guarantees": 1, "plays": 9, "opportunities": 6}  # test_merit.py draws the other paper's
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "plays")) for name in FIGURES])
 def test_every_figure_is_drawn_and_every_claim_decided(name):
     reproduction = REPRODUCTIONS[name]
     experiments = list(reproduction.experiments(Sizes(quick=True)))

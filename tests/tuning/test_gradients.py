@@ -71,7 +71,8 @@ def test_the_relaxed_gradient_is_that_of_the_relaxed_objective(kind, float64, mo
         np.testing.assert_allclose(np.atleast_1d(chance @ runs.gradient[name]), exact, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["hard-threshold-ucb", pytest.param("lfg", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "lfg"])
 def test_the_score_gradient_is_unbiased_for_the_softened_policy(kind):
     """Within 4 standard errors: one false alarm in 5,000 runs for six numbers."""
     reference, parameters = CASES[kind]

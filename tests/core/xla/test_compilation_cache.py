@@ -141,6 +141,7 @@ def simulated(**settings):
     return jb.simulate(problem, "hard-threshold-ucb", horizon=60, seeds=5, ties="random", **settings)
 
 
+@pytest.mark.slow
 def test_a_program_from_the_folder_gives_the_same_results(kept, monkeypatch):
     monkeypatch.setattr(compilation_cache, "_folder", None)
     without = simulated()

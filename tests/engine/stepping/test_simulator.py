@@ -131,6 +131,7 @@ def test_means_that_are_traced_are_those_of_another_problem(reward):
     np.testing.assert_array_equal(simulator.replace(means=means).rollout(1, 4).pulls, expected.pulls[0])
 
 
+@pytest.mark.slow
 def test_a_parameter_of_the_index_in_a_rule_is_replaced():
     simulator = jb.Simulator(problem_for(), "fair-learn", horizon=T)
     expected = jb.simulate(

@@ -59,7 +59,8 @@ def test_sleeping_arms(kind):
     assert mine == reference_run(played, BY_GROUPS[kind], T, 0)
 
 
-@pytest.mark.parametrize("plays", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("plays", [1, 2])
 def test_metrics_of_groups(plays):
     played = problem("all arms", plays=plays)
     names = ["group_unfairness", "group_max_deficit"]

@@ -34,6 +34,7 @@ def test_selections_are_those_of_indices_that_are_always_computed(base, eager, f
     assert (pulls[0] >= np.floor(300 * np.broadcast_to(fractions, 10) - 1)).all()  # the last axis is that of the arms
 
 
+@pytest.mark.slow
 def test_an_arm_that_is_away_owes_nothing():
     """A round is not one of guaranteed plays where the arms that are behind are not available."""
     table = np.ones((4, 3), bool)

@@ -30,10 +30,14 @@ def problem(kind=None, **changes):
 
 FAST = [
     ("hard-threshold-ucb", {}),
-    ("ucb-v", {"delay": {"kind": "geometric", "p": [0.1, 0.5, 0.05, 0.2, 1.0]}, "availability": AWAKE}),
+    pytest.param(
+        "ucb-v",
+        {"delay": {"kind": "geometric", "p": [0.1, 0.5, 0.05, 0.2, 1.0]}, "availability": AWAKE},
+        marks=pytest.mark.slow,
+    ),
     ("thompson", {"reward": {"kind": "gaussian", "sd": 0.3}}),
     pytest.param("f-ts", {"reward": "uniform", "plays": 2, "delay": {"kind": "fixed", "d": 7}}, marks=pytest.mark.slow),
-    ("constant-opportunity", {"opportunity": {"kind": "constant", "gamma": 0.11}}),
+    pytest.param("constant-opportunity", {"opportunity": {"kind": "constant", "gamma": 0.11}}, marks=pytest.mark.slow),
 ]
 
 
