@@ -11,7 +11,7 @@ from jax import Array, lax
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.selection.arm_indices import arm_index
-from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, one_hot
 
 
 def available_chances(weights: Array, available: Array) -> Array:
@@ -49,12 +49,14 @@ def sample_number(weights: Array, uniform: Array, candidates: Array) -> Array:
     arm = lax.broadcasted_iota(jnp.int32, weights.shape, 0)
     last = arm == jnp.max(jnp.where(weights > 0, arm, -1), axis=0, keepdims=True)
     # The last candidate closes the last interval, should uniform * mass round up to mass.
-    return arm_index(lowest_arm((weights > 0) & ((cumulative > uniform * cumulative[-1:]) | last)))
+    return arm_index((weights > 0) & ((cumulative > uniform * cumulative[-1:]) | last))
 
 
 def _inverse_cdf(weights: Array, uniform: Array) -> Array:
-    """The arm whose interval of the cumulative weights holds uniform * mass, int32 `[1, *runs]`, arm after arm; K for
-    weights that are all 0."""
+    """The arm whose interval of the cumulative weights holds uniform * mass, int32 `[1, *runs]`; K if all are 0.
+
+    Arms are compared one after the other.
+    """
     rows = [weights[k : k + 1] for k in range(len(weights))]
     cumulative = list(itertools.accumulate(rows))
     point = uniform * cumulative[-1]
