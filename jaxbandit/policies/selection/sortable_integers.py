@@ -1,4 +1,4 @@
-"""Keys of any type as integers in the same order, which are compared without a thought for NaN."""
+"""Keys of any type as integers in the same order, with NaN as the largest."""
 
 from __future__ import annotations
 

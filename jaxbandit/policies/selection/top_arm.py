@@ -51,6 +51,13 @@ def lowest_arm(mask: Array) -> Array:
     return top_arm((mask.astype(jnp.int32),), mask)
 
 
+def has_arm(mask: Array) -> Array:
+    """Whether a mask, bool `[K, *runs]`, has an arm; bool `[1, *runs]`."""
+    if len(mask) > MAX_UNROLLED_ARMS:
+        return jnp.any(mask, axis=0, keepdims=True)
+    return functools.reduce(jnp.logical_or, (mask[k : k + 1] for k in range(len(mask))))
+
+
 def one_hot(found: Array, candidates: Array) -> Array:
     """The arm of a number, int32 `[1, *runs]`, as a mask, bool `[K, *runs]`; no arm where it is no candidate."""
     return (lax.broadcasted_iota(jnp.int32, candidates.shape, 0) == found) & candidates
@@ -87,8 +94,7 @@ def _top_unrolled(keys: Keys, candidates: Array) -> Array:
     top = _Top(first, bad, jnp.zeros(bad.shape, jnp.int32))
     for k, (own, own_bad) in enumerate(rows[1:], start=1):
         top = top.or_other(own, own_bad, k)
-    some = functools.reduce(jnp.logical_or, (candidates[k : k + 1] for k in range(len(candidates))))
-    return jnp.where(some & ~top.bad, top.found, len(candidates))
+    return jnp.where(has_arm(candidates) & ~top.bad, top.found, len(candidates))
 
 
 def _top_in_loop(keys: Callable[[], Keys], candidates: Array, witness: Array) -> Array:

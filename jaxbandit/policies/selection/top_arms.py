@@ -7,7 +7,6 @@ breaker of the round, `RoundView.tie_breaker`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,7 +17,7 @@ from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.policies.selection.sortable_integers import sortable_integers
 from jaxbandit.policies.selection.thresholds import highest
-from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, Keys, max_picked, one_hot, top_arm, top_number
+from jaxbandit.policies.selection.top_arm import Keys, has_arm, max_picked, one_hot, top_arm, top_number
 
 
 class SelectionRound(Protocol):
@@ -104,8 +103,8 @@ def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> 
     level, mark = jnp.where(candidates, first, none), jnp.full_like(counts, taken, dtype=first.dtype)
     if jnp.issubdtype(keys[0].dtype, jnp.floating):  # in memory: else the keys are computed once more to find NaN
         level = without_fusion(lambda: jnp.where(candidates, first, none), candidates)
-        mark = jnp.where(without_fusion(lambda: _any_row(level == limits.max), level), none, mark)
-    counts = jnp.where(_any_row(candidates), counts, 0)
+        mark = jnp.where(without_fusion(lambda: has_arm(level == limits.max), level), none, mark)
+    counts = jnp.where(has_arm(candidates), counts, 0)
 
     def pick(number: Array, level: Array) -> Array:
         found = top_number(lambda: (level, *later), jnp.ones(level.shape, bool), level)
@@ -116,13 +115,6 @@ def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> 
         if jnp.issubdtype(key.dtype, jnp.floating):
             selected &= ~jnp.isnan(key)
     return selected
-
-
-def _any_row(mask: Array) -> Array:
-    """Whether a mask has an arm, bool `[1, *runs]`."""
-    if len(mask) > MAX_UNROLLED_ARMS:
-        return jnp.any(mask, axis=0, keepdims=True)
-    return functools.reduce(jnp.logical_or, (mask[k : k + 1] for k in range(len(mask))))
 
 
 def deficit_first_keys(behind: Array, quota: Quota, counts: Array, index: Array) -> Keys:

@@ -15,8 +15,7 @@ ROUND = [
     ["5/18", "1/6", "1/21", "3/7"],
     ["1/25", "1/5", "2/45", "4/9"],
 ]
-# The least common multiple of these denominators is above 2^31.
-LARGE = [["1/5", "1/15", "3/99991", "7/99989"], ["1/45", "2/25", "1/99991", "1/5"], ["2/15", "1/99989", "1/49", "3/98"]]
+LARGE = [[*values, "1/99991", "1/99989"] for values in ROUND]  # the least common multiple is above 2^31
 
 
 def selections(fractions):
@@ -34,7 +33,7 @@ def selections(fractions):
 def test_lfg_without_weight_of_rewards_plays_the_longest_queue(fractions):
     policy = jb.policy("lfg", eta=0.0)
     for values in fractions:  # as one instance each: XLA divides by a number per arm in another way than by one per run
-        problem = jb.Problem([0.5] * 4, fractions=values)
+        problem = jb.Problem([0.5] * len(values), fractions=values)
         results = jb.simulate(problem, policy, horizon=T, seeds=16, metrics=["regret"], record=2, trace=True)
         arms = results["arms"].transpose("t", ...).values.reshape(T, -1)
         assert (arms == np.array(selections(values))[:, None]).all(), values
