@@ -9,26 +9,32 @@ class Step(NamedTuple):
     """A step.
 
     Attributes:
-        name: the name of its function in `benchmarks.gpu.steps` and of its file.
+        name: the name of its function in `benchmarks.gpu.steps` and of its files.
         part: the part of the measurement to which it belongs, 1 or 2.
         weight: its share of the time; time that a step leaves is shared by the later ones.
+        shares: the number of processes that share its policies.
+        alone: whether nothing else runs meanwhile. Other steps of a part run at once: they compile at the same time and
+            take turns on the device.
     """
 
     name: str
     part: int
-    weight: float
+    weight: float = 0.0
+    shares: int = 1
+    alone: bool = False
 
 
 STEPS = (
-    Step("rates", 1, 2.0),
-    Step("agreement", 1, 2.5),
-    Step("kernel", 1, 3.0),
-    Step("host", 1, 1.5),
-    Step("policies", 2, 3.0),
-    Step("blocks", 2, 1.5),
-    Step("graphs", 2, 1.0),
-    Step("profile", 2, 0.7),
-    Step("memory", 2, 1.0),
-    Step("metrics", 2, 0.8),
-    Step("laws", 2, 1.5),
+    Step("first", 1, 2.0, alone=True),
+    Step("rates", 1, 6.0, shares=3),
+    Step("policies", 1, shares=4),
+    Step("kernel", 1, shares=4),
+    Step("agreement", 1, shares=2),
+    Step("host", 1),
+    Step("blocks", 2, 6.0, shares=3),
+    Step("graphs", 2),
+    Step("profile", 2),
+    Step("metrics", 2),
+    Step("laws", 2, shares=3),
+    Step("memory", 2, 1.0, alone=True),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from benchmarks.gpu.process import Record
 from benchmarks.gpu.rounds import GAMMA, KINDS, Rounds, differing, law
 
 _FEW = ["ucb1", "thompson", "fcucb-d"]
+_KERNEL_FIRST = ["ucb1", "hard-threshold-ucb", "lfg", "fair-mmab"]
 
 
 def _sizes(record: Record, *powers: int) -> list[int]:
@@ -29,7 +31,7 @@ def _kinds(record: Record, kinds: list[str] = KINDS) -> list[str]:
 
 
 def _seconds(record: Record) -> float:
-    return 0.02 if record.tiny else 0.6
+    return 0.02 if record.tiny else 0.4
 
 
 def _timed(record: Record, kind: str, runs: int, kernel: bool = False, arms: int = 10, **about: object) -> bool:
@@ -37,10 +39,23 @@ def _timed(record: Record, kind: str, runs: int, kernel: bool = False, arms: int
     return record.attempt(made.timed, _seconds(record), kind=kind, arms=arms, runs=runs, kernel=kernel, **about)
 
 
+def first(record: Record) -> None:
+    """What a user calls, then one policy as a scan and as one kernel."""
+    for kind, wanted in itertools.product(("ucb1", "fcucb-d"), (False, True)):
+
+        def simulated(kind: str = kind, wanted: bool = wanted) -> dict[str, object]:
+            found = jb.simulate(rounds.problem(kind, 10), kind, horizon=200, seeds=1000, gpu_kernel=wanted)
+            return {"device": found.attrs["device"], "pulls": found["pulls_mean"][..., -1].values.ravel().tolist()}
+
+        record.attempt(simulated, kind=kind, kernel=wanted, call="simulate")
+    for wanted in (False, True):
+        _timed(record, "ucb1", _sizes(record, 20)[0], wanted)
+
+
 def rates(record: Record) -> None:
     """Rates of three policies at four sizes."""
-    for runs in _sizes(record, 20, 17, 22, 14):
-        for kind in _FEW[:1] if record.tiny else _FEW:
+    for kind in record.own(_FEW[:1] if record.tiny else _FEW):
+        for runs in _sizes(record, 20, 17, 22, 14):
             _timed(record, kind, runs)
 
 
@@ -48,7 +63,7 @@ def _on_host(record: Record, step: str, given: dict[str, object], cores: int | N
     """The process of another step, on the CPU of this machine."""
     file = record.file.with_name(f"{record.file.stem}-{step}.json")
     words = ["-m", "benchmarks.gpu.process", step, "--out", str(file), "--given", json.dumps(given)]
-    own = sorted(os.sched_getaffinity(0))[:cores] if cores else None
+    own = range(cores) if cores else None  # the other steps keep off these
     return subprocess.Popen(
         [sys.executable, *words, *(["--tiny"] * record.tiny)],
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
@@ -94,17 +109,17 @@ def _compared(record: Record, kinds: list[str], arms: int, horizon: int, runs: i
 
 def agreement(record: Record) -> None:
     """The share of runs that select otherwise than on the CPU: at most 0.1 % are hoped for without Gamma draws."""
-    _compared(record, _kinds(record), 4, 30 if record.tiny else 300, 1000 if record.tiny else 10_000, 0, False)
+    _compared(record, record.own(_kinds(record)), 4, 30 if record.tiny else 300, 1000 if record.tiny else 10_000, 0, False)
 
 
 def laws(record: Record) -> None:
     """Whether the last counts of independent runs on the device and on the CPU have one law."""
-    _compared(record, _kinds(record), 10, 50 if record.tiny else 10_000, 1000 if record.tiny else 10_000, 1, False)
+    _compared(record, record.own(_kinds(record)), 10, 50 if record.tiny else 10_000, 1000 if record.tiny else 10_000, 1, False)
 
 
 def kernel(record: Record) -> None:
     """The one kernel against the scan: differing runs, the law, and rates."""
-    chosen = _kinds(record, [kind for kind in KINDS if kind not in GAMMA] + GAMMA)
+    kinds = [*_KERNEL_FIRST, *(kind for kind in KINDS if kind not in (*GAMMA, *_KERNEL_FIRST)), *GAMMA]
     horizon, runs = (20, 256) if record.tiny else (300, 10_000)
 
     def compare(kind: str) -> dict[str, object]:
@@ -113,16 +128,13 @@ def kernel(record: Record) -> None:
         other = Rounds(kind, 4, runs, horizon, kernel=True, key=1).played()
         return {"differing": differing(one, scan), **law(other, scan)}
 
-    for kind in chosen[:3] if not record.tiny else chosen:
+    for kind in record.own(_kinds(record, kinds)):
+        _timed(record, kind, _sizes(record, 20)[0], True)
         record.attempt(compare, kind, kind=kind, arms=4, horizon=horizon)
-        for size in _sizes(record, 17, 20):
-            for wanted in (True, False):
-                _timed(record, kind, size, wanted)
-    for arms in (4, 32):
-        _timed(record, "ucb1", _sizes(record, 20)[0], True, arms)
-    for kind in chosen[3:]:
-        record.attempt(compare, kind, kind=kind, arms=4, horizon=horizon)
-        _timed(record, kind, _sizes(record, 18)[0], True)
+        if kind in _KERNEL_FIRST:
+            _timed(record, kind, _sizes(record, 17)[0], True)
+            for arms in (4, 32):
+                _timed(record, kind, _sizes(record, 20)[0], True, arms)
 
 
 def host(record: Record) -> None:
@@ -149,13 +161,13 @@ def rates_of_host(record: Record) -> None:
 
 def policies(record: Record) -> None:
     """Rates of all policies."""
-    for kind in _kinds(record, [*(kind for kind in KINDS if kind not in GAMMA), *GAMMA]):
+    for kind in record.own(_kinds(record, [*(kind for kind in KINDS if kind not in GAMMA), *GAMMA])):
         _timed(record, kind, _sizes(record, 20)[0])
 
 
 def blocks(record: Record) -> None:
     """Rates over block sizes, and whether runs have the same counts in each."""
-    for kind in _kinds(record, ["ucb1", "lfg", "thompson"]):
+    for kind in record.own(_kinds(record, ["ucb1", "lfg", "thompson"])):
         first = None
         for runs in _sizes(record, 13, 15, 16, 17, 18, 19, 21):
             _timed(record, kind, runs)
