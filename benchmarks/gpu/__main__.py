@@ -55,7 +55,7 @@ def _environment(out: Path) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": str(out / "programs"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-        "MOSAIC_GPU_DUMP_RESOURCES": "1",
+        "MOSAIC_GPU_DUMP_PTXAS": "1",
     }
 
 
@@ -68,7 +68,8 @@ def _leave_cores_to_host() -> None:
 def gather(out: Path) -> None:
     """Write `gpu.json`: the machine once, and the state and rows of every step."""
     held = {file.stem: json.loads(file.read_text()) for file in sorted(out.glob("*.json")) if file.name != "gpu.json"}
-    machine = next((one["machine"] for one in held.values() if "machine" in one), None)
+    machines = [one["machine"] for one in held.values() if "machine" in one]
+    machine = next((one for one in machines if "cpu" not in one["device"]), machines[0] if machines else None)
     steps = {name: {key: one[key] for key in one if key != "machine"} for name, one in held.items()}
     (out / "gpu.json").write_text(json.dumps({"machine": machine, "steps": steps}, indent=1))
 
@@ -88,7 +89,7 @@ def main() -> None:
     end = time.monotonic() + 60 * options.minutes
     numbers = itertools.count()
     groups = [
-        list(group) for _, group in itertools.groupby(steps, lambda step: next(numbers) if step.alone else step.part * -1)
+        list(group) for _, group in itertools.groupby(steps, lambda step: next(numbers) if step.alone else -1)
     ]
     for number, group in enumerate(groups):
         weights = [sum(step.weight or 1.0 for step in later) for later in groups[number:]]

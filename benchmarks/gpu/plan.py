@@ -26,6 +26,7 @@ class Step(NamedTuple):
 
 STEPS = (
     Step("first", 1, 2.0, alone=True),
+    Step("arithmetic", 1),
     Step("rates", 1, 6.0, shares=3),
     Step("policies", 1, shares=4),
     Step("kernel", 1, shares=4),

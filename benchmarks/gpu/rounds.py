@@ -45,9 +45,11 @@ def turn() -> Iterator[None]:
 def problem(kind: str, arms: int) -> jb.Problem:
     """A problem of some arms that a policy takes."""
     means = np.linspace(0.9, 0.1, arms).round(3)[::-1].tolist()
-    if Policy.registry[kind].__module__.startswith("jaxbandit.policies.merit"):
-        return jb.Problem(means, plays=2, merit="power")
-    return jb.Problem(means, fractions=0.3 / arms, penalties=0.3, opportunity="softmax")
+    made = Policy.registry[kind]
+    if made.__module__.startswith("jaxbandit.policies.merit"):
+        return jb.Problem(means, plays=2 if made.many_plays else 1, merit="power")
+    opportunity = "uniform" if kind == "constant-opportunity" else "softmax"
+    return jb.Problem(means, fractions=0.3 / arms, penalties=0.3, opportunity=opportunity)
 
 
 @dataclass(frozen=True)

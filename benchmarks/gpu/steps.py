@@ -15,8 +15,10 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks.gpu import rounds
+from benchmarks.gpu.operations import OPERATIONS, in_kernel
 from benchmarks.gpu.process import Record
 from benchmarks.gpu.rounds import GAMMA, KINDS, Rounds, differing, law
+from jaxbandit.core.xla import gpu_kernel
 
 _FEW = ["ucb1", "thompson", "fcucb-d"]
 _KERNEL_FIRST = ["ucb1", "hard-threshold-ucb", "lfg", "fair-mmab"]
@@ -50,6 +52,23 @@ def first(record: Record) -> None:
         record.attempt(simulated, kind=kind, kernel=wanted, call="simulate")
     for wanted in (False, True):
         _timed(record, "ucb1", _sizes(record, 20)[0], wanted)
+
+
+def arithmetic(record: Record) -> None:
+    """How often operations on float32 numbers differ from the nearest number to the exact result, and by how much."""
+    most = 64 if record.tiny else 2048
+    a, b = (x.ravel().astype(np.float32) for x in np.meshgrid(np.arange(1, most + 1), np.arange(1, most + 1)))
+    for name, (plain, exact) in OPERATIONS.items():
+        nearest = exact(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+        for where, found in (("xla", jax.jit(plain)), ("kernel", in_kernel(plain))):
+            if where == "kernel" and not gpu_kernel.works(True):
+                continue
+
+            def compare(found=found, nearest=nearest) -> dict[str, object]:
+                ulps = np.abs(np.asarray(found(a, b)).astype(np.float64) - nearest) / np.spacing(np.abs(nearest))
+                return {"differing": float((ulps > 0).mean()), "most_ulps": float(ulps.max())}
+
+            record.attempt(compare, operation=name, where=where, pairs=len(a))
 
 
 def rates(record: Record) -> None:
@@ -223,13 +242,20 @@ def memory(record: Record) -> None:
 
 def metrics(record: Record) -> None:
     """What metrics cost, which are computed in float64: the same simulation with few and with many recorded rounds."""
-    seeds, horizon = (512, 40) if record.tiny else (1 << 18, 2000)
+    seeds, horizon = (512, 40) if record.tiny else (1 << 20, 2000)
     of = rounds.problem("ucb1", 10)
-    for recorded in (1, 20, 200):
-        for names in (["regret"], None):
 
-            def simulated(recorded: int = recorded, names: list[str] | None = names) -> dict[str, object]:
-                found = jb.simulate(of, "ucb1", horizon=horizon, seeds=seeds, record=recorded, metrics=names)
-                return {name: found.attrs[name] for name in ("rounds_per_second", "compile_seconds", "run_seconds")}
+    def simulated(block: int | None, kernel: bool, recorded: int, names: list[str] | None) -> dict[str, object]:
+        options = {"horizon": horizon, "record": recorded, "metrics": names, "block": block, "gpu_kernel": kernel}
+        jb.simulate(of, "ucb1", seeds=min(seeds, block or seeds), **options)
+        with rounds.turn():
+            begun = time.perf_counter()
+            found = jb.simulate(of, "ucb1", seeds=seeds, **options)
+            spent = time.perf_counter() - begun
+        known = {name: found.attrs[name] for name in ("compile_seconds", "run_seconds")}
+        return {"rounds_per_second": seeds * horizon / spent, "seconds": spent, **known}
 
-            record.attempt(simulated, recorded=recorded, metrics=names or "all", seeds=seeds)
+    for names, recorded, kernel in itertools.product((None, ["regret"]), (200, 1), (False, True)):
+        for block in _sizes(record, 17, 18, 19, 20):
+            about = {"recorded": recorded, "metrics": names or "all", "seeds": seeds, "block": block, "kernel": kernel}
+            record.attempt(simulated, block, kernel, recorded, names, **about)

@@ -73,11 +73,17 @@ def _applied(equation: JaxprEqn, elements: Sequence[Any]) -> Any:
         return lax.bitwise_xor(elements[0], lax.full_like(elements[0], True))
     if name == "round" and params["rounding_method"] != lax.RoundingMethod.TO_NEAREST_EVEN:
         raise UnsupportedError("round (away from 0)")
+    if name == "bitcast_convert_type" and _are_whole(elements[0].dtype, params["new_dtype"]):
+        return lax.convert_element_type(elements[0], params["new_dtype"])  # which keeps the bits, and knows the sign
     if name == "bitcast_convert_type" and not is_vector(elements[0]):
         raise UnsupportedError("bitcast_convert_type of a number that runs share")
     if name == "rem" and jnp.issubdtype(elements[0].dtype, jnp.floating):
         raise UnsupportedError("rem of floats")
     return equation.primitive.bind(*elements, **params)
+
+
+def _are_whole(*dtypes: Any) -> bool:
+    return all(jnp.issubdtype(dtype, jnp.integer) for dtype in dtypes)
 
 
 def _selected(which: Any, cases: Sequence[Any]) -> Any:

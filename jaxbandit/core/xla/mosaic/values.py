@@ -11,6 +11,8 @@ import numpy as np
 from jax import Array, lax
 from jax.typing import DTypeLike
 
+from jaxbandit.core.xla import compat
+
 RUNS = 128  # runs per block of threads: one per thread of a warp group
 WIDTH = 8191  # the length of the run axis while a program is traced; a prime, which no other axis has
 _MOST_ELEMENTS = 4096  # of a table that is read as a whole
@@ -107,11 +109,11 @@ def alike(elements: Sequence[Any]) -> list[Any]:
 def chosen(here: Any, yes: Any, no: Any) -> Any:
     """One of two elements, by a boolean that is no constant."""
     if is_vector(here):
-        return lax.select(here, vector(yes), vector(no))
+        return lax.select(here, compat.one_per_thread(vector(yes)), vector(no))
     yes, no = alike([yes, no])
     if is_vector(yes):  # a kernel has no choice between vectors by one boolean
         number = vector(lax.convert_element_type(here, jnp.int32))
-        here = lax.ne(number, lax.full_like(number, 0))
+        return chosen(lax.ne(number, lax.full_like(number, 0)), yes, no)
     return lax.select(here, jnp.asarray(yes), jnp.asarray(no))
 
 
@@ -119,7 +121,7 @@ def as_number(element: Any, dtype: DTypeLike, per_run: bool) -> Array:
     """An element as loops carry it and memory holds it: booleans as int32, with one number per run where `per_run`."""
     kept = jnp.dtype(stored(dtype))
     number = kept.type(element) if is_constant(element) else lax.convert_element_type(element, kept)
-    return vector(number) if per_run else lax.convert_element_type(number, kept)
+    return compat.one_per_thread(vector(number)) if per_run else lax.convert_element_type(number, kept)
 
 
 def as_element(number: Array, dtype: DTypeLike) -> Any:
