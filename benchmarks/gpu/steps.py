@@ -213,9 +213,9 @@ def graphs(record: Record) -> None:
 
 
 def rates_with_flags(record: Record) -> None:
-    """Rates of ucb1 at two sizes."""
-    for runs in _sizes(record, 14, 18):
-        _timed(record, "ucb1", runs)
+    """Rates of two policies at two sizes."""
+    for kind, runs in itertools.product(("ucb1",) if record.tiny else ("ucb1", "thompson"), _sizes(record, 14, 18)):
+        _timed(record, kind, runs)
 
 
 def profile(record: Record) -> None:
@@ -235,7 +235,7 @@ def profile(record: Record) -> None:
 
 def memory(record: Record) -> None:
     """The largest block that fits: each that does not is followed by one of half the size."""
-    runs = 1 << (12 if record.tiny else 30)
+    runs = 1 << (12 if record.tiny else 27)
     while runs >= 1 << 10 and not _timed(record, "ucb1", runs):
         runs //= 2
 

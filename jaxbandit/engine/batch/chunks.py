@@ -139,7 +139,6 @@ def chunks_of(
     if path is not None:
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
-    kernel = gpu_kernel.works(settings.gpu_kernel)
     at_most = whole or (RECORDED if recording else stops_per_chunk(stack.arms, math.prod(shape[1:])))
     first = index = origin = 0
     quota, device_quota = quotas(0)
@@ -154,8 +153,10 @@ def chunks_of(
         numbers = np.int32(origin), np.int32(settings.horizon), np.int32(first), stops.astype(np.int32)
         owed = None if quota is None else Quota(*(part[stops - origin] for part in _parts(quota)))
         own = None if recording is None else recording(stops, len(some), owed)
-        with PROGRAM(stack.program), gpu_kernel.WANTED(kernel), _types_of(own):
-            state, found, faults = sharding.advance(over, block, policy, world, key, device_quota, *numbers, own, state)
+        with PROGRAM(stack.program), _types_of(own):
+            arguments = policy, world, key, device_quota, *numbers, own, state
+            advance = functools.partial(sharding.advance, over, block, *arguments)
+            state, found, faults = gpu_kernel.played(advance, settings.gpu_kernel, policy, state)
         worst = np.asarray(faults).reshape(-1, len(rollout.FAULTS)).max(axis=0)
         wrong = dict(zip(rollout.FAULTS, worst.tolist(), strict=True))
         places = np.flatnonzero(rounds[np.searchsorted(rounds, some)] == some).astype(np.int32)

@@ -68,8 +68,8 @@ def config_of(
         simulation["ties"] = settings.ties
     if settings.p_mean is not None:
         simulation["p_mean"] = settings.p_mean
-    if settings.gpu_kernel:
-        simulation["gpu_kernel"] = True
+    if settings.gpu_kernel is not None:
+        simulation["gpu_kernel"] = settings.gpu_kernel
     if settings.until is not None:
         simulation["until"] = settings.until
     if settings.first_seed:

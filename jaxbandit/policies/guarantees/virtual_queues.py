@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from jaxbandit.core.rationals import rounded_product
+from jaxbandit.core.rationals import rounded_product, rounded_quotient
 from jaxbandit.core.struct import struct
 
 
@@ -121,4 +121,4 @@ def length(queue: Queue, by: Growth, dtype: DTypeLike) -> Array:
         return rounds + rounded_product(by.unit, numerator)
     # Of unequal denominators only quotients are equal. XLA would multiply by 1 / d if it knew d to be the same in runs.
     denominator = jnp.where(queue.numerator == 0, 1, by.denominator)
-    return rounds + numerator / denominator.astype(dtype)
+    return rounds + rounded_quotient(numerator, denominator.astype(dtype))
