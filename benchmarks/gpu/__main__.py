@@ -88,9 +88,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * options.minutes
     numbers = itertools.count()
-    groups = [
-        list(group) for _, group in itertools.groupby(steps, lambda step: next(numbers) if step.alone else -1)
-    ]
+    groups = [list(group) for _, group in itertools.groupby(steps, lambda step: next(numbers) if step.alone else -1)]
     for number, group in enumerate(groups):
         weights = [sum(step.weight or 1.0 for step in later) for later in groups[number:]]
         limit = time.monotonic() + (end - time.monotonic()) * weights[0] / sum(weights)

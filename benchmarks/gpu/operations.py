@@ -55,9 +55,7 @@ def in_kernel(operation: Callable[..., Array]) -> Callable[..., Array]:
 
     def call(a: Array, b: Array) -> Array:
         out = (jax.ShapeDtypeStruct(a.shape, jnp.float32),)
-        made = compat.mosaic_kernel(
-            body, out_type=out, grid=(len(a) // RUNS,), grid_names=("tile",), interpret=False
-        )
+        made = compat.mosaic_kernel(body, out_type=out, grid=(len(a) // RUNS,), grid_names=("tile",), interpret=False)
         return made(jnp.asarray(a), jnp.asarray(b))[0]
 
     return jax.jit(call)

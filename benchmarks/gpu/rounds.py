@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import filelock
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -128,12 +128,15 @@ def _compared(record: Record, kinds: list[str], arms: int, horizon: int, runs: i
 
 def agreement(record: Record) -> None:
     """The share of runs that select otherwise than on the CPU: at most 0.1 % are hoped for without Gamma draws."""
-    _compared(record, record.own(_kinds(record)), 4, 30 if record.tiny else 300, 1000 if record.tiny else 10_000, 0, False)
+    _compared(
+        record, record.own(_kinds(record)), 4, 30 if record.tiny else 300, 1000 if record.tiny else 10_000, 0, False
+    )
 
 
 def laws(record: Record) -> None:
     """Whether the last counts of independent runs on the device and on the CPU have one law."""
-    _compared(record, record.own(_kinds(record)), 10, 50 if record.tiny else 10_000, 1000 if record.tiny else 10_000, 1, False)
+    horizon, runs = (50, 1000) if record.tiny else (10_000, 10_000)
+    _compared(record, record.own(_kinds(record)), 10, horizon, runs, 1, False)
 
 
 def kernel(record: Record) -> None:

@@ -104,7 +104,7 @@ def simulate(
             helps policies whose indices are often equal. Arms that are played in turn keep their order.
         p_mean: p, the exponent of the metric `p_mean_regret`; 0 is Nash regret. Needed by this metric alone.
         gpu_kernel: on an NVIDIA GPU of the generation Hopper or later, with JAX 0.11 or later, play many rounds in one
-            kernel, in which each thread plays a run; 2 to 10 times as fast (measured on an H200). Default: yes, where
+            kernel, in which each thread plays a run; 2 to 9 times as fast (measured on an H200). Default: yes, where
             the device, the policy and the problem allow it. With True, a warning says once why it has no effect. With
             False, XLA makes several kernels per round. Few runs differ between both: 0.01 % in 300 rounds or fewer.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an

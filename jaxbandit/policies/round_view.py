@@ -12,9 +12,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.prng import Stream
-from jaxbandit.core.rationals import Quota, rounded_quotient
+from jaxbandit.core.rationals import Quota
 from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.policies.selection.quotients import rounded_quotient
 from jaxbandit.policies.selection.top_arms import top_available
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ policies, rewards and metrics need no code of their own for it.
 
 Programs that a kernel cannot contain are compiled by XLA as they are, which is logged.
 
-Measured on an H200: a kernel plays 2 to 10 times as many rounds per second as XLA's kernels, and takes one or two
+Measured on an H200: a kernel plays 2 to 9 times as many rounds per second as XLA's kernels, and takes one or two
 seconds longer to compile.
 """
 

@@ -10,8 +10,9 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from jaxbandit.core.rationals import rounded_product, rounded_quotient
+from jaxbandit.core.rationals import rounded_product
 from jaxbandit.core.struct import struct
+from jaxbandit.policies.selection.quotients import rounded_quotient
 
 
 @struct

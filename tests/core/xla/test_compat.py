@@ -88,3 +88,21 @@ def test_quick_options_that_are_refused_are_left_out(monkeypatch):
     monkeypatch.setattr(compat, "_QUICK", {"xla_backend_optimization_level": 0, "xla_no_such_option": 1})
     assert compat.quick_options() == {"xla_backend_optimization_level": 0}
     compat.quick_options.cache_clear()
+
+
+def test_loops_are_cuda_graphs_on_a_gpu_unless_the_user_chose(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    compat._graph_options.cache_clear()
+    try:
+        (name,) = compat.kernel_options()
+        assert compat.kernel_options()[name].endswith("WHILE")
+        jax.jit(lambda x: x + 1.0, compiler_options=compat.kernel_options()).lower(0.0).compile()  # JAX knows it
+        monkeypatch.setenv("XLA_FLAGS", f"--{name}=")
+        compat._graph_options.cache_clear()
+        assert compat.kernel_options() is None
+        monkeypatch.delenv("XLA_FLAGS")
+        monkeypatch.setattr(compat, "_GRAPHS", {"xla_gpu_is_no_option": "WHILE"})
+        compat._graph_options.cache_clear()
+        assert compat.kernel_options() is None
+    finally:
+        compat._graph_options.cache_clear()

@@ -57,6 +57,7 @@ def test_devices(why, monkeypatch):
     monkeypatch.setattr(jax, "local_devices", lambda: DEVICES[why])
     assert gpu_kernel.obstacle() == why
     assert gpu_kernel.works(True) == (why is None)
+    assert gpu_kernel.works(None) == (why is None)
     assert not gpu_kernel.works(False)
 
 
@@ -72,15 +73,59 @@ def test_versions_of_jax(version, why, monkeypatch):
         compat._pallas.cache_clear()
 
 
+def test_by_default_nothing_is_said_of_a_cpu(caplog):
+    with caplog.at_level(logging.INFO, "jaxbandit"):
+        assert not gpu_kernel.works(None)
+    assert not caplog.messages
+
+
+def test_what_cannot_be_compiled_is_simulated_without(monkeypatch, caplog):
+    """Once per policy; what fails without a kernel as well raises its own error."""
+    monkeypatch.setattr(gpu_kernel, "obstacle", lambda: None)
+    monkeypatch.setattr(gpu_kernel, "_NOT_COMPILED", set())
+    tried = []
+
+    def advance(fails=False):
+        tried.append(gpu_kernel.WANTED.value)
+        if gpu_kernel.WANTED.value:
+            raise NotImplementedError("no rule\nfor this")
+        if fails:
+            raise ValueError("of the user")
+        return "played"
+
+    policy, state = jb.policy("ucb1"), np.zeros(3)
+    with pytest.raises(ValueError, match="of the user"):
+        gpu_kernel.played(lambda: advance(fails=True), True, policy, state)
+    assert not caplog.messages
+    for wanted in (True, None):
+        assert gpu_kernel.played(advance, wanted, policy, state) == "played"
+    (line,) = caplog.messages
+    assert line == "gpu_kernel: ucb1 is simulated without, because of an error: NotImplementedError: no rule"
+    assert tried == [True, False, True, False, False]
+
+
+def test_an_error_that_took_the_state_is_raised(monkeypatch):
+    monkeypatch.setattr(gpu_kernel, "obstacle", lambda: None)
+    state = jax.numpy.zeros(3)
+
+    def advance():
+        state.delete()
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        gpu_kernel.played(advance, None, jb.policy("ucb1"), state)
+
+
 def test_the_fingerprint_covers_it_where_it_has_an_effect(monkeypatch):
     without = {**CONFIG, "simulation": {**CONFIG["simulation"], "gpu_kernel": False}}
-    plans = [config.make_plan(table) for table in (CONFIG, without)]
+    default = {**CONFIG, "simulation": {"horizon": 20, "seeds": 4}}
+    plans = [config.make_plan(table) for table in (CONFIG, without, default)]
     here = [fingerprint.digest(plan) for plan in plans]
-    assert here[0] == here[1]
+    assert here[0] == here[1] == here[2]
     monkeypatch.setattr(gpu_kernel, "obstacle", lambda: None)
     there = [fingerprint.digest(plan) for plan in plans]
     assert there[1] == here[1]
-    assert there[0] != there[1]
+    assert there[0] == there[2] != there[1]
 
 
 PROGRAM = """
