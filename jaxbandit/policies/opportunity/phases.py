@@ -104,11 +104,13 @@ class PhasedPolicy(Policy):
         return state.last_phase_state
 
     def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
-        none = jnp.zeros((1, *shape[1:]), jnp.int32)
-        ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        goal, memory = self.init_goal(shape), self.init_memory(world, shape)
-        state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, shape))
-        return self._advance(state, _view_before_round_1(shape, self.horizon))
+        one = (*shape[:-1], 1)  # all runs of a cell begin alike
+        none = jnp.zeros((1, *one[1:]), jnp.int32)
+        ended = jnp.zeros((len(self.phases) - 1, *one[1:]), jnp.int32)
+        goal, memory = self.init_goal(one), self.init_memory(world, one)
+        state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, one))
+        begun = self._advance(state, _view_before_round_1(one, self.horizon))
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*leaf.shape[:-1], shape[-1])), begun)
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)
