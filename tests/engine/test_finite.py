@@ -94,6 +94,7 @@ def test_sums_of_squares_stay_finite():
         jb.simulate(problem, "ucb-v", metrics=["regret"], **SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [1e3, 1e17, 1e20, 1e30, -1e20])
 def test_softmax_of_any_steepness(c):
     """The share is that of the best arm, or of arms as good; differences of means decide, not rounded products."""

@@ -32,6 +32,7 @@ class Watched(jb.Index):
         return now.mean
 
 
+@pytest.mark.slow
 def test_float64_by_context_reaches_every_worker():
     Watched.seen.clear()
     with jax.enable_x64(True):

@@ -18,7 +18,8 @@ MODULES = [
     "joining.pooling",
     "output.citations",
 ]
-FAST = [*MODULES, "plots.figures", "plots.sweeps", "plots.style"]
+LONG = ["grids.comparisons", "joining.combine"]
+FAST = [*(name for name in MODULES if name not in LONG), "plots.figures", "plots.style"]
 PLOTS = ["figures", "lines", "style", "arms", "selection_fractions", "tradeoffs", "phase_bars", "sweeps", "heat_maps"]
 
 

@@ -10,6 +10,7 @@ from harness import DISTINCT, ONE_PLAY, trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import ANY_PLAYS, play, standard
+from sweeps import partly_fast
 
 import jaxbandit as jb
 from jaxbandit.core.prng import AVAILABILITY, Stream, run_keys
@@ -27,7 +28,7 @@ def rows(column, arms=5, instances=5):
     return st.lists(st.lists(column, min_size=arms, max_size=arms), min_size=instances, max_size=instances)
 
 
-@pytest.mark.parametrize("kind", DISTINCT)
+@pytest.mark.parametrize("kind", partly_fast(DISTINCT, DISTINCT[::3]))
 @given(
     mu=rows(unit),
     tau=rows(st.integers(0, 199)),

@@ -41,10 +41,8 @@ def test_zero_delay_is_no_delay(kind):
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))
 
 
-BLOCKS = ["fair-learn"]  # in fast tests
-
-
-@pytest.mark.parametrize("kind", [k if k in BLOCKS else pytest.param(k, marks=pytest.mark.slow) for k in DISTINCT])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DISTINCT)
 def test_a_run_does_not_depend_on_the_block(kind):
     whole = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20)
     parts = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20, block=4)

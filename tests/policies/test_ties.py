@@ -8,6 +8,7 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sweeps import partly_fast
 
 import jaxbandit as jb
 from jaxbandit.experiments.statistics import sample_size
@@ -175,7 +176,7 @@ def test_relaxed_runs_and_tunings_take_lowest_ties_alone():
         make_task(config)
 
 
-@pytest.mark.parametrize("kind", ["lfg", "ucb-lp", "ucb-pllp"])
+@pytest.mark.parametrize("kind", partly_fast(["lfg", "ucb-lp", "ucb-pllp"], ["lfg"]))
 def test_an_order_that_helps_is_said(kind):
     falling, other = ([0.9, 0.6, 0.6, 0.2], [0.6, 0.9, 0.2, 0.6])
     with pytest.warns(UserWarning, match=rf"ties go to the lowest arm: this helps {kind}.*ties='random'"):
@@ -247,10 +248,15 @@ class Remembered(Lowest):
     ("policies", "ties", "warned"),
     [
         (["ucb1", Lowest, Best], "random", True),
-        (jb.policy("min-probability", base=Lowest()), "random", True),
         (Lowest, "lowest", False),
-        ([LowestInTurn, Best, Remembered, "ucb1"], "random", False),
-        (jb.policy("min-probability", base=Best()), "random", False),
+        *(
+            pytest.param(*case, "random", warned, marks=pytest.mark.slow)
+            for *case, warned in [
+                (jb.policy("min-probability", base=Lowest()), True),
+                ([LowestInTurn, Best, Remembered, "ucb1"], False),
+                (jb.policy("min-probability", base=Best()), False),
+            ]
+        ),
     ],
 )
 def test_a_select_that_does_not_use_the_tie_breaker_is_told(policies, ties, warned):

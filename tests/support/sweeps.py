@@ -1,4 +1,4 @@
-"""Which parameters of a test run with the slow tests, and which in full sweeps alone."""
+"""Which parameters of a test run with the fast tests, which with the slow ones, and which in full sweeps alone."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -6,6 +6,11 @@ from typing import Any
 import pytest
 
 FULL = (pytest.mark.slow, pytest.mark.full)
+
+
+def partly_fast(values: Iterable[Any], fast: Collection[Any]) -> list[Any]:
+    """The values of a parameter: those in `fast` are fast tests, the others slow ones."""
+    return [value if value in fast else pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 def swept(values: Iterable[Any], sample: Collection[Any]) -> list[Any]:

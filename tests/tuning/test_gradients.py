@@ -89,6 +89,7 @@ def test_the_score_gradient_is_unbiased_for_the_softened_policy(kind):
         assert np.all(np.abs(np.atleast_1d(found.gradient[name]) - exact) < 4 * error), name
 
 
+@pytest.mark.slow
 def test_the_score_gradient_of_a_run_uses_the_mean_of_the_others_as_its_baseline():
     _, parameters = CASES["hard-threshold-ucb"]
     program = GradientProgram(

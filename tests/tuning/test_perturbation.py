@@ -12,9 +12,8 @@ from jaxbandit.core.errors import InputError
 SPREAD, SEEDS = 0.1, 20_000
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "penalty rates")) for name in CASES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_slopes_are_finite_differences_of_the_policy_itself(name):
     """Within 4 standard errors: one false alarm in 1,000 for all cases. Some slope is larger than its error."""
     case = CASES[name]

@@ -62,6 +62,7 @@ def test_the_points_are_simulated_on_fresh_runs_that_all_have_in_common():
         assert point.meets_limits == (upper <= 4.0)
 
 
+@pytest.mark.slow
 def test_the_result_keeps_its_limit_on_other_random_numbers_and_is_better_than_the_start():
     points = {point.name: point for point in tuned().points}
     assert points["result"].meets_limits

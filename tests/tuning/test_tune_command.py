@@ -104,6 +104,7 @@ def tuned(tmp_path_factory):
     return task, task.run(tmp_path_factory.mktemp("tuned"))
 
 
+@pytest.mark.slow
 def test_staging_folders_of_killed_processes_are_removed_and_those_of_live_ones_are_not(tuned, tmp_path):
     abandoned, mixed, live = (tmp_path / f".tuning-{digits}" for digits in (HEX, HEX[::-1], "1" * 32))
     for folder in (abandoned, mixed, live, tmp_path / ".tuning-mine"):
@@ -124,6 +125,7 @@ def test_staging_folders_of_killed_processes_are_removed_and_those_of_live_ones_
     assert names(tmp_path / "elsewhere") == ["tuning.nc"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_a_tuning_that_cannot_be_written_leaves_nothing(tuned, tmp_path, monkeypatch, error):
     def fail(*_):

@@ -75,7 +75,8 @@ def begin(folder, simulations, last=7, **changes):
     simulations["last"] = None
 
 
-@pytest.mark.parametrize("last", [pytest.param(1, marks=pytest.mark.slow), 7])
+@pytest.mark.slow
+@pytest.mark.parametrize("last", [1, 7])
 def test_an_exception_in_between(uninterrupted, tmp_path, simulations, last):
     begin(tmp_path, simulations, last)
     assert len(kept(tmp_path)) == last
@@ -113,10 +114,8 @@ def test_another_tuning_is_refused(tmp_path, simulations, changes):
     assert kept(tmp_path) == before
 
 
-SLOW = pytest.mark.slow
-
-
-@pytest.mark.parametrize("damage", ["flipped", pytest.param("cut", marks=SLOW), pytest.param("empty", marks=SLOW)])
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty"])
 def test_a_damaged_file_is_warned_about_and_simulated_again(uninterrupted, tmp_path, simulations, damage):
     begin(tmp_path, simulations)
     path = tmp_path / "unfinished" / kept(tmp_path)[3]
@@ -136,6 +135,7 @@ def test_resume_says_what_to_do(tmp_path, simulations, capsys):
     assert len(kept(tmp_path)) == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_progress(uninterrupted, tmp_path, simulations, monkeypatch):
     save, saved = Checkpoint.save, []
 

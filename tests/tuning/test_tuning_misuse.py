@@ -59,6 +59,7 @@ def test_a_metric_that_is_not_finite_anywhere(objective):
         tune(objective=objective)
 
 
+@pytest.mark.slow
 def test_an_objective_that_is_not_finite_anywhere():
     with pytest.raises(FloatingPointError, match=r"^the objective or a limited metric is not finite at any"):
         tune(objective=Odd())

@@ -104,13 +104,15 @@ class PhasedPolicy(Policy):
         return state.last_phase_state
 
     def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
-        one = (*shape[:-1], 1)  # all runs of a cell begin alike
+        one = (*shape[:-1], 1) if len(shape) > 1 else shape  # all runs of a cell begin alike
         none = jnp.zeros((1, *one[1:]), jnp.int32)
         ended = jnp.zeros((len(self.phases) - 1, *one[1:]), jnp.int32)
         goal, memory = self.init_goal(one), self.init_memory(world, one)
         state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, one))
         begun = self._advance(state, _view_before_round_1(one, self.horizon))
-        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*leaf.shape[:-1], shape[-1])), begun)
+        return jax.tree.map(
+            lambda leaf: jnp.broadcast_to(leaf, (*leaf.shape[: len(leaf.shape) - len(one) + 1], *shape[1:])), begun
+        )
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)

@@ -113,7 +113,7 @@ def test_values_are_added_at_their_places(runs):
     [
         pytest.param("ucb1", {}, marks=pytest.mark.slow),
         ("thompson", {"delay": LATE}),
-        ("fcucb-d", {"delay": LATE, "plays": 2, "merit": MERIT}),
+        pytest.param("fcucb-d", {"delay": LATE, "plays": 2, "merit": MERIT}, marks=pytest.mark.slow),
     ],
 )
 def test_a_simulation_is_one_kernel(kind, more, monkeypatch):

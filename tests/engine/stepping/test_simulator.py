@@ -142,6 +142,7 @@ def test_a_parameter_of_the_index_in_a_rule_is_replaced():
     np.testing.assert_array_equal(simulator.replace(exploration=0.1).rollout(0, 2).pulls, expected.pulls[0])
 
 
+@pytest.mark.slow
 def test_numbers_that_are_traced_stay_when_others_are_replaced():
     simulator = jb.Simulator(problem_for(), "hard-threshold-ucb", horizon=T)
     one_by_one = jax.jit(lambda rate: simulator.replace(penalties=rate).replace(exploration=0.1).rollout(0, 2).pulls)

@@ -238,6 +238,7 @@ def test_the_recorded_config_of_a_grid_gives_the_same_plan(policies, problem, gr
     assert_recorded(problem, policies, grid, **SMALL)
 
 
+@pytest.mark.slow
 def test_the_recorded_config_of_a_grid_gives_the_same_results():
     policies, grid = ["ucb1", {**HARD, "penalties": [0.1, 0.7]}, "ucb1"], {"problem": {"penalties": [0.2, 0.6]}}
     data = simulate(PROBLEM, policies, grid=grid)

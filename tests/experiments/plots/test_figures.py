@@ -324,7 +324,8 @@ def test_phases_are_bars_that_fill_the_horizon():
         assert sum(shares) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("metrics", [pytest.param(["regret"], marks=pytest.mark.slow), ["regret", "unfairness"]])
+@pytest.mark.slow
+@pytest.mark.parametrize("metrics", [["regret"], ["regret", "unfairness"]])
 def test_every_figure_is_drawn_to_files(metrics, tmp_path, monkeypatch):
     results = made_up(GRID[:4], metrics=metrics)
     monkeypatch.setitem(style.STYLE, "figure.dpi", 80)

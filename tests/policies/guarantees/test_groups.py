@@ -31,7 +31,7 @@ def problem(groups, fractions=None, plays=1, **given):
     )  # fmt: skip
 
 
-QUICK = [("lfg", "two groups", "some", 1), ("fair-learn", "all arms", "none", 2)]  # in fast tests
+QUICK = [("fair-learn", "all arms", "none", 2)]  # in fast tests
 MOST_SLOW = [pytest.param(kind, marks=[pytest.mark.slow] * (kind != "fair-learn")) for kind in BY_GROUPS]
 EVERY = list(itertools.product(BY_GROUPS, GROUPS, OF_ARMS, [1, 2, 3]))
 

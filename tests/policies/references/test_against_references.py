@@ -14,6 +14,7 @@ import reference_merit
 import scripted_rounds as world
 from harness import ALL, DISTINCT, MERIT_ALIASES, ONE_PLAY, RULES, TRANSFER
 from scripted_rounds import ANY_PLAYS, arguments, compare, is_binary, play, program, standard
+from sweeps import partly_fast
 
 import jaxbandit as jb
 from jaxbandit.core.xla import cpu_kernel
@@ -39,6 +40,9 @@ GIVEN = {
 KINDS = [*DISTINCT, "f-ts"]  # thompson, too, draws from a stream of its own where it is a base
 ONE = [kind for kind in KINDS if kind not in ("fair-mmab", *TRANSFER)]  # fair-mmab needs fractions below L/K
 MANY = [kind for kind in KINDS if kind not in ONE_PLAY]
+ALONE = ["ucb1", "thompson", "lfg", "fair-mmab", "fcucb-d", "self-regulated"]  # one of each kind of policy
+# A third of those whose several plays are more than the best of their indices
+FAST_WITH_TWO_PLAYS = [kind for kind in MANY if kind not in ANY_PLAYS][::3]
 
 
 def plays_of(kind):
@@ -84,7 +88,7 @@ def test_one_play(kind):
     check(kind, **GIVEN.get(kind, {}))
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=[pytest.mark.slow] * (k in ANY_PLAYS)) for k in MANY])
+@pytest.mark.parametrize("kind", partly_fast(MANY, FAST_WITH_TWO_PLAYS))
 def test_two_plays(kind):
     check(kind, SEVERAL, **GIVEN.get(kind, {}))
 
@@ -130,7 +134,14 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "parameters"), PARAMETERS, ids=str)
+LONG = ("min-probability", "fair-bandits", "self-regulated", "constant-opportunity", "fair-mmab", "discounted-ucb")
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] in LONG)) for case in PARAMETERS],
+    ids=str,
+)
 def test_parameters(kind, parameters):
     check(kind, plays_of(kind), **parameters)
 
@@ -199,7 +210,7 @@ def numbers_of(kind):
     return {name: value for name, value in values.items() if name in parameters}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", partly_fast(KINDS, ALONE))
 def test_other_numbers_compile_nothing_new_and_rounds_are_pure(kind):
     script = world_of(kind, plays_of(kind))
     once, again = (play(jb.policy(kind), script) for _ in range(2))
@@ -223,10 +234,7 @@ def test_other_numbers_compile_nothing_new_and_rounds_are_pure(kind):
     assert not any(str(v.aval.dtype) in ("float64", "int64") for v in itertools.chain(traced.jaxpr.outvars))
 
 
-ALONE = ["ucb1", "thompson", "lfg", "fair-mmab", "fcucb-d", "self-regulated"]  # one of each kind of policy
-
-
-@pytest.mark.parametrize("kind", [k if k in ALONE else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
+@pytest.mark.parametrize("kind", partly_fast(KINDS, ALONE))
 def test_one_run_without_axes_of_runs_is_a_column_of_the_batch(kind):
     script = world_of(kind, plays_of(kind))
     given = arguments(jb.policy(kind), script)
