@@ -59,8 +59,6 @@ WANTED = jax.make_user_context(False)
 @functools.cache
 def obstacle() -> str | None:
     """The reason why programs cannot be one kernel on this process's devices; None where they can."""
-    if (why := compat.why_no_mosaic()) is not None:
-        return why
     device = jax.local_devices()[0]
     if device.platform != "gpu":
         return f"{device.device_kind} is no GPU"
@@ -69,7 +67,9 @@ def obstacle() -> str | None:
         enough = float(capability) >= _LEAST_CAPABILITY  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return f"{device.device_kind} is no GPU by NVIDIA"
-    return None if enough else f"{device.device_kind} is older than Hopper (its compute capability is {capability})"
+    if not enough:
+        return f"{device.device_kind} is older than Hopper (its compute capability is {capability})"
+    return compat.why_no_mosaic()  # last, since it imports Pallas
 
 
 def works(wanted: bool | None) -> bool:

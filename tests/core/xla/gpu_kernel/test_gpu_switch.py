@@ -28,7 +28,7 @@ def test_a_cpu_says_once_that_it_has_no_effect(caplog):
             found = jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=20, seeds=4, gpu_kernel=True)
     (line,) = caplog.messages
     assert line.startswith("gpu_kernel has no effect: ")
-    assert "cpu" in line or "JAX" in line
+    assert "cpu" in line
     np.testing.assert_array_equal(found.pulls, plain.pulls)
     assert "gpu_kernel = true" in found.attrs["config"]
     assert "gpu_kernel" not in plain.attrs["config"]
@@ -63,6 +63,7 @@ def test_devices(why, monkeypatch):
 
 @pytest.mark.parametrize(("version", "why"), [("0.10.2", "older than 0.11"), ("0.99.0", "no Pallas")])
 def test_versions_of_jax(version, why, monkeypatch):
+    monkeypatch.setattr(jax, "local_devices", lambda: DEVICES[None])
     monkeypatch.setattr(jax, "__version__", version)
     monkeypatch.setitem(sys.modules, "jax.experimental.pallas", None)
     compat._pallas.cache_clear()
