@@ -94,7 +94,7 @@ def played(advance: Callable[[], Tree], wanted: bool | None, policy: Any, state:
         policy: of the program.
         state: the argument of the program whose memory it takes.
     """
-    which = jax.tree.structure(policy)
+    which = jax.tree.structure((policy, state)), tuple(map(np.shape, jax.tree.leaves(state)))
     if not works(wanted) or which in _NOT_COMPILED:
         return advance()
     token = _LEVEL.set(logging.WARNING if wanted else logging.INFO)
@@ -113,7 +113,7 @@ def played(advance: Callable[[], Tree], wanted: bool | None, policy: Any, state:
         _LEVEL.reset(token)
 
 
-_NOT_COMPILED: set[Any] = set()  # the structures of policies whose kernels failed, for the next blocks
+_NOT_COMPILED: set[Any] = set()  # policies and states whose kernels failed, for the next blocks
 _LEVEL: ContextVar[int] = ContextVar("_LEVEL", default=logging.WARNING)  # of what is logged about a policy
 
 

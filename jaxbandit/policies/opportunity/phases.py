@@ -110,9 +110,12 @@ class PhasedPolicy(Policy):
         goal, memory = self.init_goal(one), self.init_memory(world, one)
         state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, one))
         begun = self._advance(state, _view_before_round_1(one, self.horizon))
-        return jax.tree.map(
-            lambda leaf: jnp.broadcast_to(leaf, (*leaf.shape[: len(leaf.shape) - len(one) + 1], *shape[1:])), begun
-        )
+
+        def for_all_runs(leaf: Array) -> Array:
+            before = leaf.ndim - len(shape[1:])
+            return jnp.broadcast_to(leaf, (*leaf.shape[:before], *shape[1:]))
+
+        return jax.tree.map(for_all_runs, begun)
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)
