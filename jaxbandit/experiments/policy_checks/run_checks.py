@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jaxbandit.core.errors import InputError
-from jaxbandit.engine import rollout
 from jaxbandit.engine.stepping.agent import Agent
 from jaxbandit.experiments import simulate as public
 from jaxbandit.experiments.policy_checks.cases import HORIZON
@@ -21,6 +19,7 @@ from jaxbandit.experiments.policy_checks.subject import (
     NotApplicableError,
     Subject,
     arms_in_words,
+    engine_program,
     engine_rounds,
 )
 from jaxbandit.policies.base import Policy
@@ -63,14 +62,13 @@ def simulate(subject: Subject) -> None:
 
 def compilations(subject: Subject) -> None:
     """Other numbers do not compile another program."""
-    _ = subject.engine_batch
-    for what, play in _changes(subject):
-        before = _programs()
+    program = engine_program(subject.policy, subject.instances)
+    for what, program_of in _changes(subject):
         try:
-            play()
+            other = program_of()
         except InputError:  # the policy does not take the other number
             continue
-        if _programs() != before:
+        if other != program:
             raise DoesNotHoldError(
                 f"another value of {what} compiled the policy again: numbers that do not set shapes are parameters "
                 "without `static=True`, and `prepare` does not turn them into Python values"
@@ -106,16 +104,16 @@ def subject_runs(subject: Subject) -> list[tuple[int, int]]:
     return [(0, 0), (1, 1), (subject.instances.instances - 1, RUNS - 1)]
 
 
-def _changes(subject: Subject) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Simulations with another number each, and what is another in them."""
+def _changes(subject: Subject) -> Iterator[tuple[str, Callable[[], Hashable]]]:
+    """What is another number in some simulations, and what returns their program."""
     policy, problem = subject.policy, subject.instances
     other = problem.replace(means=(problem.means.T * 0.5 + 0.1).tolist())
-    yield "the means", lambda: engine_rounds(policy, other)
-    yield "the horizon", lambda: engine_rounds(policy, problem, horizon=HORIZON + 16)
-    yield "the key", lambda: engine_rounds(policy, problem, key=1)
-    yield "the number of seeds", lambda: engine_rounds(policy, problem, runs=RUNS + 1)
+    yield "the means", lambda: engine_program(policy, other)
+    yield "the horizon", lambda: engine_program(policy, problem, horizon=HORIZON + 16)
+    yield "the key", lambda: engine_program(policy, problem, key=1)
+    yield "the number of seeds", lambda: engine_program(policy, problem, runs=RUNS + 1)
     for name, changed in _other_parameters(policy):
-        yield f"the parameter `{name}`", lambda changed=changed: engine_rounds(changed, problem)  # type: ignore[misc]
+        yield f"the parameter `{name}`", lambda changed=changed: engine_program(changed, problem)  # type: ignore[misc]
 
 
 def _other_parameters(policy: Policy) -> Iterator[tuple[str, Policy]]:
@@ -138,12 +136,6 @@ def _is_valid(policy: Policy) -> bool:
     except InputError:
         return False
     return True
-
-
-def _programs() -> int:
-    """The number of programs of rounds that are compiled so far."""
-    made: Any = rollout.compiled()._cache_size()
-    return int(made)
 
 
 def _compare(one: np.ndarray, other: np.ndarray, run: tuple[int, int], words: str) -> None:

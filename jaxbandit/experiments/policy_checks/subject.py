@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.errors import ReturnedError
-from jaxbandit.engine.batch.blocks import Block
+from jaxbandit.engine.batch.blocks import Block, for_cells
 from jaxbandit.engine.batch.chunks import chunks_of
 from jaxbandit.engine.batch.traced_programs import PROGRAM
-from jaxbandit.engine.plan import make_plan
+from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.stepping.simulator import Simulator
 from jaxbandit.environment.problem import Problem
@@ -162,20 +162,43 @@ def engine_rounds(
             of all runs: the engine repeats the run.
         runs: the number of runs per instance.
     """
+    plan, block = _planned(policy, problem, run, horizon, runs, key, ties)
+    counts = [
+        np.asarray(chunk.at_stops.counts)[: len(chunk.rounds)]
+        for chunk in chunks_of(plan.stacks[0], block, plan.rounds, plan.settings, plan.metrics, None)
+        if chunk.at_stops is not None
+    ]
+    selected: np.ndarray = np.diff(block.unpack(np.concatenate(counts)), axis=0, prepend=0).astype(bool)
+    return selected
+
+
+def engine_program(
+    policy: Policy, problem: Problem, *, horizon: int = HORIZON, runs: int = RUNS, key: int = 0
+) -> Hashable:
+    """What decides with which compiled program the engine plays runs, whatever is compiled in this process so far."""
+    plan, block = _planned(policy, problem, None, horizon, runs, key)
+    (stack,) = plan.stacks
+    cells, lanes = block.cells(), block.lanes()
+    leaves, structure = jax.tree.flatten(for_cells((stack.policy, stack.world), cells))
+    return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves), len(cells), lanes.shape, stack.program
+
+
+def _planned(
+    policy: Policy,
+    problem: Problem,
+    run: tuple[int, int] | None,
+    horizon: int,
+    runs: int,
+    key: int,
+    ties: str = "lowest",
+) -> tuple[Plan, Block]:
     settings = SimulationSettings(horizon, runs, key=key, ties=ties, **{**SETTINGS, "record": "all"})
     plan = make_plan(problem, [Configuration(policy.name, policy, policy.name)], settings)
     (stack,) = plan.stacks
     rows, seeds = slice(0, stack.rows), slice(0, runs)
     if run is not None:
         rows, seeds = (slice(index, index + 1) for index in run)
-    block = Block(rows, seeds, rows.stop - rows.start, seeds.stop - seeds.start)
-    counts = [
-        np.asarray(chunk.at_stops.counts)[: len(chunk.rounds)]
-        for chunk in chunks_of(stack, block, plan.rounds, settings, plan.metrics, None)
-        if chunk.at_stops is not None
-    ]
-    selected: np.ndarray = np.diff(block.unpack(np.concatenate(counts)), axis=0, prepend=0).astype(bool)
-    return selected
+    return plan, Block(rows, seeds, rows.stop - rows.start, seeds.stop - seeds.start)
 
 
 def arms_in_words(mask: np.ndarray) -> str:

@@ -10,9 +10,9 @@ from faulty_policies import CLASSES, PLANTED, Branching, Counting, Faulty
 from sweeps import partly_fast
 
 import jaxbandit as jb
-from jaxbandit.experiments.policy_checks import check, report
+from jaxbandit.experiments.policy_checks import check, report, run_checks
 from jaxbandit.experiments.policy_checks.cases import PROBLEM
-from jaxbandit.experiments.policy_checks.subject import Subject
+from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, Subject
 
 SLOW_POLICIES = ["lfg", "fcts-d", "self-regulated"]  # of several kinds
 FAULTS = [(name, Faulty(PLANTED.index(name))) for name in PLANTED]
@@ -97,6 +97,13 @@ def test_a_check_finds_its_fault_alone(name):
     found = check._result(name, Subject(policy, PROBLEM), held)
     assert found.holds is False
     assert re.search(SENTENCES[name], found.sentence), found.sentence
+
+
+def test_a_second_check_of_compilations_finds_the_same():
+    (policy,) = CLASSES["compilations"]
+    for _ in range(2):
+        with pytest.raises(DoesNotHoldError, match=SENTENCES["compilations"]):
+            run_checks.compilations(Subject(policy, PROBLEM))
 
 
 def test_an_array_that_a_cache_keeps_is_found():
