@@ -92,7 +92,7 @@ def test_points_of_a_grid_are_as_alone():
 
 @pytest.mark.parametrize(  # seeds as lanes, and a run a cell
     ("kind", "seeds"),
-    every([*((kind, 20) for kind in NUMERIC), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)], 4),
+    every([*((kind, 20) for kind in NUMERIC), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)], 7),
 )
 def test_points_of_many_policies_are_as_alone(kind, seeds):
     problem = EVERYTHING

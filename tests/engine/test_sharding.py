@@ -57,7 +57,7 @@ def test_any_size_of_blocks_gives_the_same(name, block):
         pytest.param("fair exposure", (16,), marks=pytest.mark.slow),
         pytest.param("fair exposure", (32, 48), marks=FULL),
         pytest.param("drawn rewards", (16, 32, 48), marks=FULL),
-        pytest.param("families", (16,), marks=pytest.mark.slow),
+        pytest.param("families", (16,), marks=FULL),
     ],
 )
 def test_blocks_of_few_vectors_give_the_same(name, blocks):

@@ -200,7 +200,7 @@ def test_what_is_refused(problems):
 @pytest.mark.parametrize(
     ("count", "behind", "repetitions"),
     [
-        pytest.param(2, 0.0, 1000, marks=pytest.mark.slow),
+        pytest.param(2, 0.0, 1000, marks=FULL),
         (3, 0.0, 1000),
         pytest.param(30, 0.0, 1000, marks=pytest.mark.slow),
         pytest.param(300, 0.0, 1000, marks=FULL),

@@ -10,7 +10,7 @@ from harness import DISTINCT, ONE_PLAY, trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import ANY_PLAYS, play, standard
-from sweeps import partly_fast
+from sweeps import partly_fast, swept
 
 import jaxbandit as jb
 from jaxbandit.core.prng import AVAILABILITY, Stream, run_keys
@@ -95,9 +95,7 @@ def _awake(k):
     return jax.vmap(lambda t: Stream(k, t, AVAILABILITY).uniform(K))(jnp.arange(1, T + 1, dtype=jnp.uint32))
 
 
-@pytest.mark.parametrize(
-    "reward", [pytest.param(r, marks=pytest.mark.slow) for r in ("bernoulli", {"kind": "gaussian", "sd": 0.3})], ids=str
-)
+@pytest.mark.parametrize("reward", swept(["bernoulli", {"kind": "gaussian", "sd": 0.3}], ["bernoulli"]), ids=str)
 @given(mu=means, tau=fractions, key=keys, block=st.sampled_from([1, 2, 3, 5, 8, 10, 24, 100]))
 @quick
 def test_results_do_not_depend_on_the_block(reward, mu, tau, key, block):
