@@ -76,7 +76,9 @@ def test_the_speeds_of_the_readme_are_those_of_the_committed_results():
         )  # two or three digits
 
 
-@pytest.mark.parametrize("name", swept(["changing-means", "groups", "welfare", "chances"], ["changing-means", "groups"]))
+@pytest.mark.parametrize(
+    "name", swept(["changing-means", "groups", "welfare", "chances"], ["changing-means", "groups"])
+)
 def test_configs_run(name, tmp_path):
     config = DOCS.parent / "configs" / "beyond" / f"{name}.toml"
     assert (
