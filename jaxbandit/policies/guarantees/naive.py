@@ -16,6 +16,7 @@ from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import cond_fused, cond_update, without_fusion
+from jaxbandit.core.xla.tiling import once_per_cell
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
@@ -85,9 +86,13 @@ class Naive(Policy, name="naive"):
         )
 
     def init(self, world: World, shape: tuple[int, ...]) -> Leader:
-        arm = lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
         steady = not world.sleeping and shape[0] <= MAX_UNROLLED_ARMS
-        return Leader(arm, intervals(self._chances(arm)) if steady else None)
+
+        def begun(shape: tuple[int, ...]) -> Leader:
+            arm = lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
+            return Leader(arm, intervals(self._chances(arm)) if steady else None)
+
+        return once_per_cell(begun, shape)
 
     def select(self, state: Leader, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)

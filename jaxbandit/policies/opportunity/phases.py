@@ -8,6 +8,7 @@ its own `PhaseState`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
@@ -19,6 +20,7 @@ from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import cond_fused, cond_update
+from jaxbandit.core.xla.tiling import once_per_cell
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy, PolicyState, checked_select_one
 from jaxbandit.policies.round_view import RoundView
@@ -104,18 +106,14 @@ class PhasedPolicy(Policy):
         return state.last_phase_state
 
     def init(self, world: World, shape: tuple[int, ...]) -> PhaseState:
-        one = (*shape[:-1], 1) if len(shape) > 1 else shape  # all runs of a cell begin alike
-        none = jnp.zeros((1, *one[1:]), jnp.int32)
-        ended = jnp.zeros((len(self.phases) - 1, *one[1:]), jnp.int32)
-        goal, memory = self.init_goal(one), self.init_memory(world, one)
-        state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, one))
-        begun = self._advance(state, _view_before_round_1(one, self.horizon))
+        return once_per_cell(functools.partial(self._begun, world), shape)
 
-        def for_all_runs(leaf: Array) -> Array:
-            before = leaf.ndim - len(shape[1:])
-            return jnp.broadcast_to(leaf, (*leaf.shape[:before], *shape[1:]))
-
-        return jax.tree.map(for_all_runs, begun)
+    def _begun(self, world: World, shape: tuple[int, ...]) -> PhaseState:
+        none = jnp.zeros((1, *shape[1:]), jnp.int32)
+        ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
+        goal, memory = self.init_goal(shape), self.init_memory(world, shape)
+        state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, shape))
+        return self._advance(state, _view_before_round_1(shape, self.horizon))
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)
