@@ -90,7 +90,7 @@ def main() -> None:
     numbers = itertools.count()
     groups = [list(group) for _, group in itertools.groupby(steps, lambda step: next(numbers) if step.alone else -1)]
     for number, group in enumerate(groups):
-        weights = [sum(step.weight or 1.0 for step in later) for later in groups[number:]]
+        weights = [sum(step.weight for step in later) for later in groups[number:]]
         limit = time.monotonic() + (end - time.monotonic()) * weights[0] / sum(weights)
         processes = [Process(step, share, options.out, options.tiny) for step in group for share in range(step.shares)]
         for process in processes:

@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.mosaic.values import RUNS
+from jaxbandit.policies.selection.quotients import with_remainder
 
 
 def _corrected(a: Array, b: Array) -> Array:
@@ -19,24 +20,11 @@ def _corrected(a: Array, b: Array) -> Array:
     return q + lax.div(a - q * b, b)
 
 
-def _split(x: Array) -> tuple[Array, Array]:
-    """Two numbers of 12 bits each whose sum is x."""
-    high = lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.int32) & jnp.int32(-4096), jnp.float32)
-    return high, x - high
-
-
-def _corrected_in_parts(a: Array, b: Array) -> Array:
-    """a / b with the remainder added, from products that are exact."""
-    q = lax.div(a, b)
-    (q1, q2), (b1, b2) = _split(q), _split(b)
-    return q + lax.div((((a - q1 * b1) - q1 * b2) - q2 * b1) - q2 * b2, b)
-
-
 # By name: an operation, and its exact result in float64
 OPERATIONS: dict[str, tuple[Callable[..., Array], Callable[..., np.ndarray]]] = {
     "a / b": (lax.div, np.divide),
     "a / b, corrected": (_corrected, np.divide),
-    "a / b, corrected in parts": (_corrected_in_parts, np.divide),
+    "a / b, corrected in parts": (lambda a, b: with_remainder(lax.div(a, b), a, b), np.divide),
     "sqrt(a / b)": (lambda a, b: lax.sqrt(lax.div(a, b)), lambda a, b: np.sqrt(a / b)),
     "sqrt(a)": (lambda a, b: lax.sqrt(a), lambda a, b: np.sqrt(a)),
     "rsqrt(a)": (lambda a, b: lax.rsqrt(a), lambda a, b: 1 / np.sqrt(a)),

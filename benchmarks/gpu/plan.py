@@ -11,7 +11,7 @@ class Step(NamedTuple):
     Attributes:
         name: the name of its function in `benchmarks.gpu.steps` and of its files.
         part: the part of the measurement to which it belongs, 1 or 2.
-        weight: its share of the time; time that a step leaves is shared by the later ones.
+        weight: its share of the time, added over the steps that run at once; what these leave is for later ones.
         shares: the number of processes that share its policies.
         alone: whether nothing else runs meanwhile. Other steps of a part run at once: they compile at the same time and
             take turns on the device.
@@ -19,7 +19,7 @@ class Step(NamedTuple):
 
     name: str
     part: int
-    weight: float = 0.0
+    weight: float = 1.0
     shares: int = 1
     alone: bool = False
 

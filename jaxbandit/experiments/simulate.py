@@ -106,7 +106,7 @@ def simulate(
         gpu_kernel: on an NVIDIA GPU of the generation Hopper or later, with JAX 0.11 or later, play many rounds in one
             kernel, in which each thread plays a run; 2 to 9 times as fast (measured on an H200). Default: yes, where
             the device, the policy and the problem allow it. With True, a warning says once why it has no effect. With
-            False, XLA makes several kernels per round. At most 0.01 % of runs of 300 rounds differ between both.
+            False, XLA makes several kernels per round. At most 0.01 % of runs of 300 rounds differed between both.
         keep: a folder for progress. Finished blocks of runs are saved in its subfolder `unfinished`. After an
             interruption, the same call resumes from these blocks; when it has finished, it removes the subfolder. A
             call with other arguments, or with edited code of your classes, is refused.

@@ -56,10 +56,11 @@ _PADDED = 1.25  # the most threads per run, up to which the cells of a block are
 WANTED = jax.make_user_context(False)
 
 
-@functools.cache
 def obstacle() -> str | None:
-    """The reason why programs cannot be one kernel on this process's devices; None where they can."""
-    device = jax.local_devices()[0]
+    """The reason why programs cannot be one kernel on the devices that JAX uses; None where they can."""
+    config: Any = jax.config
+    chosen = config.jax_default_device  # None, a device or the name of a platform
+    device = chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
     if device.platform != "gpu":
         return f"{device.device_kind} is no GPU"
     capability = getattr(device, "compute_capability", None)
@@ -90,12 +91,14 @@ def played(advance: Callable[[], Tree], wanted: bool | None, policy: Any, state:
 
     Args:
         advance: calls the compiled program.
-        wanted: as for `works`; why a policy is simulated without a kernel is a warning where it is True.
+        wanted: as for `works`; that a kernel cannot contain a policy is a warning where it is True, an error always.
         policy: of the program.
         state: the argument of the program whose memory it takes.
     """
+    if not works(wanted):
+        return advance()
     which = jax.tree.structure((policy, state)), tuple(map(np.shape, jax.tree.leaves(state)))
-    if not works(wanted) or which in _NOT_COMPILED:
+    if which in _NOT_COMPILED:
         return advance()
     token = _LEVEL.set(logging.WARNING if wanted else logging.INFO)
     try:
@@ -107,7 +110,8 @@ def played(advance: Callable[[], Tree], wanted: bool | None, policy: Any, state:
         result = advance()
         _NOT_COMPILED.add(which)
         reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        _log_once(f"gpu_kernel: {_name_of(policy)} is simulated without, because of an error: {reason}", _LEVEL.get())
+        words = f"gpu_kernel: {_name_of(policy)} is simulated without, because of an error: {reason}"
+        _log_once(words, logging.WARNING)  # also where the kernel is the default: nobody expects it
         return result
     finally:
         _LEVEL.reset(token)

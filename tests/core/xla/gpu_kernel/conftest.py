@@ -24,10 +24,8 @@ def pytest_collection_modifyitems(items):
 def logged_anew():
     """What is logged once per process is logged again in each test."""
     gpu_kernel._log_once.cache_clear()
-    gpu_kernel.obstacle.cache_clear()
     yield
     gpu_kernel._log_once.cache_clear()
-    gpu_kernel.obstacle.cache_clear()
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ DEVICES = {
 @pytest.mark.parametrize("why", DEVICES, ids=str)
 def test_devices(why, monkeypatch):
     monkeypatch.setattr(compat, "why_no_mosaic", lambda: None)
-    monkeypatch.setattr(jax, "local_devices", lambda: DEVICES[why])
+    monkeypatch.setattr(jax, "local_devices", lambda backend=None: DEVICES[why])
     assert gpu_kernel.obstacle() == why
     assert gpu_kernel.works(True) == (why is None)
     assert gpu_kernel.works(None) == (why is None)
@@ -63,7 +63,7 @@ def test_devices(why, monkeypatch):
 
 @pytest.mark.parametrize(("version", "why"), [("0.10.2", "older than 0.11"), ("0.99.0", "no Pallas")])
 def test_versions_of_jax(version, why, monkeypatch):
-    monkeypatch.setattr(jax, "local_devices", lambda: DEVICES[None])
+    monkeypatch.setattr(jax, "local_devices", lambda backend=None: DEVICES[None])
     monkeypatch.setattr(jax, "__version__", version)
     monkeypatch.setitem(sys.modules, "jax.experimental.pallas", None)
     compat._pallas.cache_clear()
@@ -72,6 +72,17 @@ def test_versions_of_jax(version, why, monkeypatch):
         assert why in gpu_kernel.obstacle()
     finally:
         compat._pallas.cache_clear()
+
+
+def test_the_device_that_was_chosen_decides(monkeypatch):
+    (chosen,) = jax.local_devices(backend="cpu")[:1]
+    monkeypatch.setattr(compat, "why_no_mosaic", lambda: None)
+    hopper, cpu = DEVICES[None], jax.local_devices(backend="cpu")
+    monkeypatch.setattr(jax, "local_devices", lambda backend=None: cpu if backend == "cpu" else hopper)
+    assert gpu_kernel.obstacle() is None
+    for device in (chosen, "cpu"):
+        with jax.default_device(device):
+            assert gpu_kernel.obstacle() == "cpu is no GPU"
 
 
 def test_by_default_nothing_is_said_of_a_cpu(caplog):
