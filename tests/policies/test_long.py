@@ -17,6 +17,7 @@ LONG = {
 }
 GAUSSIAN = {"kind": "gaussian", "sd": 0.3}
 WEIGHTED = ("exp3", "tsallis-inf")  # a draw that tips changes all later chances: runs do not meet again
+FORGETFUL = ("discounted-thompson",)  # runs whose plays were swapped have other discounts, and meet again late
 COSTLY = (*WEIGHTED, "kl-ucb", "thompson", "discounted-thompson", "calibrated-thompson", "fair-bandits", "fair-mmab")
 RANDOMISED = ("epsilon-greedy", "uniform-random", "fair-random", "naive", "thompson", "f-ts", "ucb-lp", *WEIGHTED)
 
@@ -49,7 +50,9 @@ def test_random_rewards_to_many_rounds(kind, reward):
     On the same numbers the two precisions swap plays whose indices tie in float32, and meet again.
 
     Not so where a draw of the policy's own tips (one run of 16 of Gaussian Thompson ends 2e-4 apart): hence all but
-    a quarter of the runs, and the mean. Runs of `WEIGHTED` are other runs: their means agree within 5 standard errors.
+    a quarter of the runs, and the mean. Of `FORGETFUL`, 7 % of the runs end apart, by 1.5e-3 (standard deviation, 256
+    runs): the mean difference is 0 within 5 standard errors. Runs of `WEIGHTED` are other runs: their means agree
+    within 5 standard errors.
     """
     horizon = 300_000 if kind in COSTLY else T
     single = final(kind, reward, 16, horizon)
@@ -61,7 +64,8 @@ def test_random_rewards_to_many_rounds(kind, reward):
         assert abs(a.mean() - b.mean()) < 5 * np.hypot(a.std(ddof=1), b.std(ddof=1)) / np.sqrt(len(a))
         return
     assert np.sum(np.abs(a - b) <= 1e-4 * b) >= 12
-    assert abs(a.mean() - b.mean()) <= 1e-4 * b.mean()
+    chance = 5 * (a - b).std(ddof=1) / np.sqrt(len(a)) if kind in FORGETFUL else 0.0
+    assert abs(a.mean() - b.mean()) <= 1e-4 * b.mean() + chance
 
 
 @pytest.mark.slow
