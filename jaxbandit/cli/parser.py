@@ -149,7 +149,9 @@ def make_parser() -> _Parser:
         "--out", type=Path, metavar="DIR", help="the output directory (default: results/reproduction[-quick])"
     )
     reproduce.add_argument(
-        "--figure", metavar="N", help="draw this figure of PAPER alone, and simulate only what it shows"
+        "--figure",
+        metavar="N",
+        help="draw this figure of PAPER alone, without report and verdicts, and simulate only what it shows",
     )
     reproduce.add_argument(
         "--conversion-log",

@@ -181,7 +181,7 @@ def check_all_seeds(results: xr.Dataset) -> None:
     repeated = "seed" in results.indexes and not results.indexes["seed"].is_unique
     if held != means_over or repeated:
         words = (
-            f"must be all {means_over:,} seeds that the means in the results are over, each once; for other seeds, "
+            f"must hold all {means_over:,} seeds, each once: the means in the results are over them; for other seeds, "
             "simulate them alone (`seeds=`, `first_seed=`), or compute means of the runs, such as "
             "`results.regret_final.mean('seed')`"
         )

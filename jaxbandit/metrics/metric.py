@@ -213,6 +213,10 @@ class Metric:
 
     def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
         super().__init_subclass__(**kwargs)
+        for key, given in vars(cls).items():
+            if isinstance(given, dataclasses.Field):
+                words = "a plain class attribute, without `jb.parameter`: metrics have no parameters"
+                raise InputError(f"{cls.__qualname__}.{key}", given.default, words)
         cls.name = name or cls.__dict__.get("name") or cls.__name__
         cls.label = cls.__dict__.get("label") or cls.name
         if cls.value is not Metric.value:

@@ -83,10 +83,10 @@ def assert_joined(folder, policies, seeds, curves=True):
 def test_policies_and_seeds_are_added(there, capsys):
     assert run([TWO]) == 0  # a config with the new policies only
     assert_joined(there / "made", [ONE, TWO], 4)
-    assert "added 2 policies with seeds 0 to 3; wrote results.nc, table.csv" in capsys.readouterr().out
+    assert "added runs of 2 policies, seeds 0 to 3; wrote results.nc, table.csv" in capsys.readouterr().out
     assert run([ONE, TWO], "simulation.seeds=7") == 0
     assert_joined(there / "made", [ONE, TWO], 7, curves=False)
-    assert "added 3 policies with seeds 4 to 6; wrote " in capsys.readouterr().out
+    assert "added runs of 3 policies, seeds 4 to 6; wrote " in capsys.readouterr().out
     longer = {**TWO, "exploration": [3, 4, 5]}  # a longer grid, and more seeds, at once
     assert run([longer], "simulation.seeds=8") == 0
     assert_joined(there / "made", [ONE, longer], 8, curves=False)

@@ -26,7 +26,7 @@ READERS_OF_MEANS = {
     "tradeoff": jb.plots.tradeoff,
     "selection fractions": jb.plots.selection_fractions,
 }
-WORDS = r"^results\.seed = '\d seeds?.*': must be all 6 seeds that the means in the results are over, each once; "
+WORDS = r"^results\.seed = '\d seeds?.*': must hold all 6 seeds, each once: the means in the results are over them; "
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,18 @@ def test_names_of_other_variables_are_refused(name):
                 return now.t
 
 
+def test_parameters_are_refused():
+    with pytest.raises(jb.InputError, match=r"Capped\.cap = 5\.0: must be a plain class attribute"):
+
+        class Capped(jb.Metric, name="capped"):
+            cap: float = jb.parameter(5.0)
+
+            def value(self, now):
+                return jnp.minimum(now.pulls.max(axis=0), self.cap)
+
+    assert "capped" not in METRICS
+
+
 def test_a_name_may_be_given_over_on_purpose():
     class Mine(jb.Metric, name="regret", override=True):
         def value(self, now):

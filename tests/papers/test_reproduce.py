@@ -153,7 +153,7 @@ def test_the_reports_hold_everything(reproduced):
         "A tiny paper (2026)",
         "it explores",
         "nowhere else",
-        "T = 20 (not stated in the paper)",
+        "T = 20 (not stated in the paper; numbers are those of full sizes)",
         "T = 20*; runs = 4 | 6; means = (0.9, 0.1); ucb1: exploration = 2, log_offset = 0 (* assumed",
         "jaxbandit reproduce tiny --figure 2 --quick",
         "cannot be told (quick)",

@@ -173,5 +173,7 @@ def digest(
         except Exception as error:
             if mine:
                 error.add_note(f"This was raised while a round of policy {policy.name!r} was traced.")
+                if isinstance(error, jax.errors.TracerBoolConversionError):
+                    error.add_note("A condition on an array is `jnp.where(condition, a, b)`, not `if`.")
             raise
     return made

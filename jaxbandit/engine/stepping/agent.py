@@ -260,6 +260,9 @@ class Agent:
         Raises:
             InputError: about `state`.
         """
+        if not isinstance(state, AgentState):
+            words = "a state of this agent; `select` returns (state, arms, chances), and `observe` returns a state"
+            raise InputError("state", type(state).__name__, words)
         if state.agent != self._identity:
             words = f"the state of this agent; of its agent, {differences(state.agent, self._identity)}"
             raise InputError("state", "AgentState(...)", words)

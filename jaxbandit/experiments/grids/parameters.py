@@ -106,7 +106,7 @@ def is_missing(value: Value) -> bool:
 def unknown_parameter(key: str, name: object, known: Sequence[str]) -> InputError:
     """The error for a parameter that no grid varies; a key without its prefix suggests the whole key."""
     if not known:
-        return InputError(key, name, "must not be given: the results have no grid")
+        return InputError(key, name, "the name of a parameter that a grid varies; these results have no grid")
     whole = next((parameter for parameter in known if parameter.endswith(f".{name}")), None)
     if whole is not None:
         return InputError(key, name, f"one of {', '.join(known)} (did you mean {whole!r}?)")

@@ -43,7 +43,7 @@ class Addition:
         settings = self.plan.settings
         count = len(self.plan.configurations)
         policies = f"{count} policies" if count > 1 else f"policy {self.labels[0]!r}"
-        return f"{policies} with seeds {settings.first_seed} to {settings.first_seed + settings.seeds - 1}"
+        return f"runs of {policies}, seeds {settings.first_seed} to {settings.first_seed + settings.seeds - 1}"
 
     def table(self) -> Table:
         """The runs, as `is_in` takes them."""

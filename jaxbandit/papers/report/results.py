@@ -104,7 +104,8 @@ class Report:
         """Paragraphs on the sizes, the machine and the rules that decide."""
         sizes = (
             "Quick sizes (--quick): smaller problems, fewer rounds and fewer runs than in the papers. Verdicts are "
-            "marked as quick, and a counterexample decides nothing."
+            "marked as quick, and a counterexample decides nothing. The parameters below a figure are those that were "
+            "simulated; what a claim states and assumes are the full sizes."
             if self.quick
             else "Full sizes: where a paper states a number of rounds or runs, that number, unless a caption says "
             "otherwise. What a paper does not state is assumed; captions and claims mark it."
@@ -140,7 +141,7 @@ def details(claim: Claim, evidence: Evidence) -> Iterator[tuple[str, str]]:
     if claim.setting:
         yield "stated", claim.setting
     if claim.assumed:
-        yield "assumed", f"{claim.assumed} (not stated in the paper)"
+        yield "assumed", f"{claim.assumed} (not stated in the paper; numbers are those of full sizes)"
     yield "measured", evidence.statistic
     settings = f"; the setting that decides, of {evidence.compared}" if evidence.compared > 1 else ""
     yield "number", f"{interval(evidence)} ({evidence.setting}{settings})"

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from jax import Array
 
+from jaxbandit.core.component import parameter
+from jaxbandit.core.input_values import Number
 from jaxbandit.policies.indices.successive_elimination import SuccessiveElimination
 from jaxbandit.policies.merit.proportional import missing_rewards, pulls_at_least_one
 from jaxbandit.policies.round_view import RoundView
@@ -29,6 +31,7 @@ class OPSE(SuccessiveElimination, name="opse"):
 
     source: ClassVar[str] = "Lancewicki et al. 2021; merit paper, sec. 6"
     own_order: ClassVar[bool] = True  # arms are played in turn
+    exploration: Number = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / N_k)")
 
     def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
         plays = pulls_at_least_one(after)

@@ -76,6 +76,8 @@ def test_a_file_of_another_agent_is_refused_and_told_apart(tmp_path):
             other.select(agent.init(0))
         with pytest.raises(jb.InputError, match=r"^state = "):
             other.observe(agent.init(0), [0], [1])
+    with pytest.raises(jb.InputError, match=r"^state = 'tuple': must be a state of this agent; `select` returns"):
+        agent.observe(agent.select(agent.init(0)), [0], [1])
 
 
 def test_a_file_without_the_agent_is_loaded_with_a_warning(tmp_path):

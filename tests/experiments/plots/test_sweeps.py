@@ -90,7 +90,7 @@ def test_unknown_parameters_and_metrics_are_refused(results, x, metrics, words):
 
 
 def test_results_without_a_grid_are_refused(results):
-    with pytest.raises(jb.InputError, match="the results have no grid"):
+    with pytest.raises(jb.InputError, match="these results have no grid"):
         figures.sweep(made_up(["ucb1"]), X)
 
 

@@ -243,6 +243,15 @@ def test_an_error_of_the_users_own_says_where():
     assert error.value.__notes__[-1:] == ["This was raised while a round of policy 'Mine' was traced."]
 
 
+def test_a_condition_on_an_array_says_how_it_is_written():
+    def value(self, state, now):
+        return now.mean if now.t > 5 else -now.mean
+
+    with pytest.raises(jax.errors.TracerBoolConversionError) as error:
+        pulls(returning("value", value))
+    assert error.value.__notes__[-1:] == ["A condition on an array is `jnp.where(condition, a, b)`, not `if`."]
+
+
 class Stating(jb.Index):
     needs = ("fractions", "penalties")
 
