@@ -60,15 +60,15 @@ def _section(results, file, docs):
         "",
         f"{results['date']}, {results['device']}; jaxbandit {versions['jaxbandit']}, "
         f"JAX {versions['jax']}, NumPy {versions['numpy']}, Numba {versions['numba']}. The best of "
-        f"{results['repeats']} repeats, in turns. K arms, L plays per round.",
+        f"{results['repeats']} repeats, in turns. K arms, L plays per round. *Ratio* is the speed divided by Numba's.",
         "",
-        f"| policy | K | L | runs | {' | '.join(COLUMNS[name] for name in shown)} | to Numba | compiled in, s |",
+        f"| policy | K | L | runs | {' | '.join(COLUMNS[name] for name in shown)} | ratio | compiled in, s |",
         "|---" * (len(shown) + 6) + "|",
     ]
     for row in results["rows"]:
         speeds = row["million_rounds_per_second"]
         cells = [f"`{row['policy']}`", row["arms"], row["plays"], f"{row['runs']:,}"]
-        cells += [f"{speeds[name]:.3g}" if name in speeds else "" for name in shown]
+        cells += [_millions(speeds[name]) if name in speeds else "" for name in shown]
         cells.append(f"{speeds['jaxbandit'] / speeds['numba']:.2g}" if "numba" in speeds else "")
         cells.append(f"{row['compile_seconds']['jaxbandit']:.2g}")
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -77,6 +77,11 @@ def _section(results, file, docs):
             shutil.copy(figure, docs / "reference" / "generated" / figure.name)
             lines += ["", f"![The {about} of all policies](reference/generated/{figure.name})"]
     return lines
+
+
+def _millions(speed):
+    """A speed with three digits, without an exponent."""
+    return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
 
 
 def _gpu_section(results):
@@ -92,7 +97,8 @@ def _gpu_section(results):
         "",
         f"{machine['date']}; JAX {machine['versions']['jax']}. Billions of rounds per second of {RUNS:,} runs with "
         f"{ARMS} arms, with two plays per round for policies that use merit. *One kernel* is the default, *several* "
-        "is `gpu_kernel = false`, *two cores* are those of the host. *Compiled in* is the time to compile the one "
+        "is `gpu_kernel = false`, *two cores* are those of the host, where four policies were timed. The "
+        "engine alone is timed, without metrics. *Compiled in* is the time to compile the one "
         "kernel while other programs were compiled. *Differs* is the share of 10,000 runs that select otherwise on "
         "the CPU in some of 300 rounds with four arms. [GPUs](howto/gpus.md)",
         "",
