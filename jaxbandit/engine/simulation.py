@@ -220,7 +220,8 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
             return None
         if any(chunk.faults.values()):
             names = " or ".join(map(repr, plan.labels(stack)[:3]))
-            raise faults.about_policy(failure(f"policy {names}", chunk.faults, chunk.last, stack.world), stack.policy)
+            found = failure(f"policy {names}", chunk.faults, chunk.last, stack.world, stack.policy)
+            raise faults.about_policy(found, stack.policy)
         try:
             recorder.take(chunk)
         except FloatingPointError as error:

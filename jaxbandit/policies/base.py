@@ -249,7 +249,10 @@ class ChancePolicy(Policy):
         stated = self.chances(state, now)
         own = contracts.broadcast_floats(self, "chances", stated, now.pulls.shape, "a chance per arm")
         chances = available_chances(own, now.available)
-        return sample_arm(chances, now.random.uniform(), now.available), chances
+        selected = sample_arm(chances, now.random.uniform(), now.available)
+        if is_user_defined(type(self).chances):  # the engine notices that no arm is selected
+            selected &= jnp.all((own >= 0) & (own < jnp.inf), axis=0, keepdims=True)
+        return selected, chances
 
 
 class Index(Policy):

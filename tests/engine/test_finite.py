@@ -69,6 +69,18 @@ def test_an_index_that_is_not_a_number_is_said_to_be_one():
         jb.simulate({"means": MEANS}, Undefined, metrics=["regret"], **SMALL)
 
 
+@pytest.mark.parametrize("of", [lambda now: now.total / 0.0, lambda now: now.mean - 0.5], ids=["NaN", "below 0"])
+def test_chances_that_cannot_be_are_said(of):
+    class Drawn(jb.policies.ChancePolicy):
+        def chances(self, state, now):
+            return of(now)
+
+    with pytest.raises(
+        FloatingPointError, match=r"policy 'Drawn': a chance was not a finite number >= 0, in round \d+"
+    ):
+        jb.simulate({"means": MEANS}, Drawn, metrics=["regret"], **SMALL)
+
+
 @pytest.mark.parametrize(
     ("reward", "key"),
     [

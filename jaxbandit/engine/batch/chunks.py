@@ -18,6 +18,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.core import prng
+from jaxbandit.core.component import has_user_code
 from jaxbandit.core.contracts import owner_name
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
@@ -42,6 +43,7 @@ from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.ground_truth import instance_columns
 from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
+from jaxbandit.policies.base import ChancePolicy, Policy
 
 
 @dataclass(frozen=True)
@@ -173,8 +175,8 @@ def _types_of(recording: Recording | None) -> contextlib.AbstractContextManager[
     return contextlib.nullcontext() if recording is None else jax.enable_x64(True)
 
 
-def failure(policy: str, faults: Mapping[str, int], last: int, world: World) -> Exception:
-    """The error for the faults of some runs in the rounds up to `last`. `policy` names their policy in it."""
+def failure(labels: str, faults: Mapping[str, int], last: int, world: World, policy: Policy) -> Exception:
+    """The error for the faults of some runs in the rounds up to `last`; it names their policy by `labels`."""
     plays, when = world.plays, f"in round {last} or before"
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
@@ -182,14 +184,17 @@ def failure(policy: str, faults: Mapping[str, int], last: int, world: World) -> 
         returned = f"{many} arms too many" if many else f"{few} arms too few ({why})"
         arms = f"{plays} available arms" if plays > 1 else "1 available arm"
         return ReturnedError(
-            policy, "select", f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
+            labels, "select", f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
         )
     if faults["below_0"] or faults["too_long"]:
         delay, held = world.delay, -faults["below_0"] or faults["too_long"]
         most = world.calendar_rounds - 1
         words = f"a delay from 0 to {most} rounds (return more from `longest` to allow longer delays), or `jb.NEVER`"
         return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds, {when}", words)
-    return FloatingPointError(f"{policy}: an index was not a number, {when}")
+    what = "a chance was not a finite number >= 0" if isinstance(policy, ChancePolicy) else "an index was not a number"
+    if has_user_code(world.reward):
+        what += f" (or {owner_name(world.reward)} was not finite)"
+    return FloatingPointError(f"{labels}: {what}, {when}")
 
 
 _Quotas = tuple[Quota | None, Quota | None]

@@ -14,6 +14,9 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.core.prng import BINARISE, POLICY, Stream
 from jaxbandit.core.struct import static, struct
+from jaxbandit.engine.advice.faults import about_policy
+from jaxbandit.engine.batch.chunks import failure
+from jaxbandit.engine.rollout import FAULTS
 from jaxbandit.engine.settings import TIES
 from jaxbandit.engine.stepping.agent_identity import differences, identity
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
@@ -208,10 +211,13 @@ class Agent:
 
         Returns:
             The state of the round, the selected arms in increasing order, int32 `[L]` (-1 where fewer than L arms are
-            available), and the probability with which each arm was selected, float `[K]`.
+            available), and the probability with which each arm was selected, float `[K]`: 1 or 0 unless the policy
+            states its chances.
 
         Raises:
             InputError: `available` has another shape or another type, or `state` is that of another agent.
+            FloatingPointError: an index or a chance was not a number; only where nothing is traced.
+            ReturnedError: a policy of yours selected too few arms; only where nothing is traced.
         """
         self._check_owner(state)
         if available is None:
@@ -220,7 +226,14 @@ class Agent:
             available = np.asarray(available)
             if available.shape != (self.arms,) or available.dtype != bool:
                 raise InputError("available", available, f"{self.arms} booleans, one per arm")
-        return self._select(state, available)
+        state, arms, chances = self._select(state, available)
+        if not is_traced(arms):
+            missing = min(self.plays, np.sum(available)) - np.sum(np.asarray(arms) >= 0)
+            if missing > 0:
+                found = dict.fromkeys(FAULTS, 0) | {"too_few": missing * self.policy.selection_is_users}
+                error = failure(f"policy {self.policy.name!r}", found, int(state.t), self._world, self._policy)
+                raise about_policy(error, self.policy)
+        return state, arms, chances
 
     def observe(self, state: AgentState, arms: Any, rewards: Any, chances: Any = None) -> AgentState:
         """Tell the agent rewards that came back.
@@ -232,26 +245,31 @@ class Agent:
             state: the state that `init`, `select` or `observe` returned.
             arms: the arms that the rewards belong to: any number of arms, or one arm; -1 for none.
             rewards: the reward of each of these arms.
-            chances: the probabilities that `select` returned when it selected these arms, K numbers. Policies that
-                weigh rewards by chances, as `exp3` does, use them. Default: those of the last selection of each arm.
+            chances: the probabilities that `select` returned when it selected these arms, K numbers from 0 to 1, above
+                0 for these arms. Policies that weigh rewards by chances, as `exp3` does, use them. Default: those of
+                the last selection of each arm.
 
         Returns:
             The state with these rewards. The next `select` uses them.
 
         Raises:
-            InputError: arms that do not exist, rewards that are not those of the agent's kind of rewards, or the state
-                of another agent. Values that are traced are not checked.
+            InputError: arms that do not exist, rewards that are not those of the agent's kind of rewards, chances that
+                cannot be, or the state of another agent. Values that are traced are not checked.
         """
         self._check_owner(state)
-        if chances is None:
-            chances = jnp.ones(self.arms) if state.chances is None else state.chances[:, 0]
-        elif jnp.shape(chances) != (self.arms,):
+        if chances is not None and np.shape(chances) != (self.arms,):
             raise InputError("chances", chances, f"{self.arms} numbers, one per arm")
         if is_traced((arms, rewards)):
             arms, rewards = jnp.atleast_1d(arms), jnp.atleast_1d(rewards)
             self._check_shapes(arms, rewards)
         else:
             arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
+        if chances is None:
+            chances = jnp.ones(self.arms) if state.chances is None else state.chances[:, 0]
+        elif is_traced((arms, chances)):
+            chances = jnp.asarray(chances)
+        else:
+            chances = self._checked_chances(np.asarray(chances), arms)
         return self._observe(state, arms, rewards, chances)
 
     def _check_owner(self, state: AgentState) -> None:
@@ -283,8 +301,9 @@ class Agent:
         self._check_shapes(arms, rewards)
         if ((arms < -1) | (arms >= self.arms)).any():
             raise InputError("arms", arms, self._allowed_arms)
-        if rewards.dtype.kind not in "biuf" or not np.isfinite(rewards).all():
-            raise InputError("rewards", rewards, "finite numbers")
+        most = float(jnp.finfo(jnp.result_type(float)).max)
+        if rewards.dtype.kind not in "biuf" or not (np.abs(rewards.astype(float)) <= most).all():
+            raise InputError("rewards", rewards, f"finite numbers of at most {most:.2g}")
         kind = self._problem.reward
         if kind.zero_one and ((rewards != 0) & (rewards != 1)).any():
             raise InputError("rewards", rewards, f"0 or 1, as rewards of kind {kind.name!r} are")
@@ -294,6 +313,13 @@ class Agent:
         padded = np.full(length, -1, np.int32), np.zeros(length)
         padded[0][: len(arms)], padded[1][: len(arms)] = arms, rewards
         return padded
+
+    def _checked_chances(self, chances: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        """The chances with which arms were selected; one may exceed 1 by the rounding of a sum."""
+        can_be = chances.dtype.kind in "biuf" and ((chances >= 0) & (chances <= 1 + 1e-5)).all()
+        if not can_be or (chances[arms[arms >= 0]] == 0).any():
+            raise InputError("chances", chances, "numbers from 0 to 1, above 0 for the arms observed")
+        return chances
 
     def _view(self, state: AgentState, t: Array, available: Array) -> RoundView:
         before = now = None
@@ -319,15 +345,20 @@ class Agent:
 
     def _selected(self, state: AgentState, available: Array) -> tuple[AgentState, Array, Array]:
         """Finish the last round with the rewards that came since, and select the arms of the next one."""
-        policy = self._policy
-        after = dataclasses.replace(self._view(state, state.t, state.available), arrived=state.arrived)
+        policy, first = self._policy, state.t == 0
+        # Rewards from before round 1 are those of round 1, of which this selection has a preview
+        after = self._view(state, jnp.maximum(state.t, 1), state.available)
+        after = dataclasses.replace(after, arrived=state.arrived)
         updated = checked_update(policy, state.policy, after, state.selected)
-        own = jax.tree.map(lambda new, old: jnp.where(state.t > 0, new, old), updated, state.policy)
+        known = ~first if state.arrived is None else ~first | jnp.any(state.arrived.count > 0)
+        seen = jax.tree.map(lambda new, old: jnp.where(known, new, old), updated, state.policy)
+        own = jax.tree.map(lambda new, old: jnp.where(first, old, new), seen, state.policy)
         t = state.t + 1
         now = self._view(state, t, jnp.asarray(available, bool)[:, None])
-        mask, chances = checked_choose(policy, own, now)
+        mask, chances = checked_choose(policy, seen, now)
         mask = mask & now.available
-        counts, none = state.counts + mask.astype(jnp.int32), jax.tree.map(jnp.zeros_like, state.arrived)
+        counts = state.counts + mask.astype(jnp.int32)
+        none = jax.tree.map(lambda total: jnp.where(first, total, jnp.zeros_like(total)), state.arrived)
         last = None if state.chances is None else jnp.where(mask, chances, state.chances)
         state = dataclasses.replace(
             state, chances=last, t=t, counts=counts, selected=mask, available=now.available, arrived=none, policy=own

@@ -59,7 +59,7 @@ def final_states(
             final, _, faults = rollout.advance(own, played, key_words, quotas, *numbers, None, state)
         found = dict(zip(rollout.FAULTS, np.asarray(faults).tolist(), strict=True))
         if any(found.values()):
-            raise about_policy(failure(f"policy {policy.name!r}", found, horizon, world), policy)
+            raise about_policy(failure(f"policy {policy.name!r}", found, horizon, world, policy), policy)
     return jnp.stack(words, axis=-1)[:, :seeds], _per_run(final, instances, lanes, seeds)
 
 

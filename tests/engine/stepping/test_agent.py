@@ -1,5 +1,6 @@
 """`jb.Agent`: fed the rewards of a simulation, it selects what the simulation selects."""
 
+import dataclasses
 import itertools
 from collections import defaultdict
 
@@ -157,7 +158,7 @@ def test_quotas_are_exact_without_a_horizon():
         (lambda a: a.observe(a.init(0), [0, 1], [1.0]), r"^rewards = .*: must be 2 numbers, one per arm observed$"),
         (lambda a: a.observe(a.init(0), [3], [1.0]), r"^arms = .*: must be whole numbers from 0 to 2, or -1 for none$"),
         (lambda a: a.observe(a.init(0), [0.5], [1.0]), r"^arms = .*: must be whole numbers from 0 to 2"),
-        (lambda a: a.observe(a.init(0), [0], [jnp.nan]), r"^rewards = .*: must be finite numbers$"),
+        (lambda a: a.observe(a.init(0), [0], [jnp.nan]), r"^rewards = .*: must be finite numbers of at most"),
         (
             lambda a: a.observe(a.init(0), [0], [0.5]),
             r"^rewards = .*: must be 0 or 1, as rewards of kind 'bernoulli' are",
@@ -198,3 +199,47 @@ def test_a_new_state_may_be_donated():
     simulator = jb.Simulator(jb.Problem([0.5, 0.4], delay={"kind": "geometric", "p": 0.5}), "ucb1", horizon=9)
     state, _ = jax.jit(simulator.step, donate_argnums=0)(simulator.init(0))
     assert state.t == 1
+
+
+@pytest.mark.parametrize("kind", ["tsallis-inf", {"kind": "exp3", "eta": 0.5}, "discounted-thompson", "fair-bandits"])
+def test_a_log_from_before_round_1_is_learned_from(kind):
+    """All of it: the first selection knows it, and it counts once, as rewards of round 1 do."""
+    agent = jb.Agent(kind, arms=2, horizon=1000)
+    arms, rewards = [0] * 60 + [1] * 60, [0.0] * 60 + [1.0] * 60
+    before = agent.observe(agent.init(0), arms, rewards, chances=[0.5, 0.5])
+    state, _, chances = agent.select(before)
+    assert chances[1] > 0.99
+    within, _, _ = agent.select(agent.init(0))
+    within = agent.observe(within, arms, rewards, chances=[0.5, 0.5])
+    within = dataclasses.replace(within, counts=state.counts, selected=state.selected, chances=state.chances)
+    for one, other in zip(jax.tree.leaves(agent.select(state)), jax.tree.leaves(agent.select(within)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("chances", [[1.0, 0.0], [-0.01, 0.5], [0.5, 2.0], [0.5, np.nan], ["a", "b"], "ab", [0.5]])
+def test_chances_that_cannot_be_are_refused(chances):
+    agent = jb.Agent("exp3", arms=2, horizon=100)
+    with pytest.raises(jb.InputError, match=r"^chances = .*: must be (numbers from 0 to 1|2 numbers)"):
+        agent.observe(agent.init(0), [1], [0.0], chances=chances)
+
+
+def test_numbers_that_are_none_are_said():
+    class Undefined(jb.Index):
+        def value(self, state, now):
+            return jnp.log(-1.0 - now.mean)
+
+    class Infinite(jb.policies.ChancePolicy):
+        def chances(self, state, now):
+            return jnp.exp(1000.0 * (1.0 + now.mean))
+
+    def select_four_times(agent):
+        state = agent.init(0)
+        for _ in range(4):
+            state, _, _ = agent.select(state)
+
+    for policy, what in ((Undefined, "an index was not a number"), (Infinite, "a chance was not a finite number >= 0")):
+        with pytest.raises(FloatingPointError, match=f"{what}, in round [12] or before; jb.check_policy finds"):
+            select_four_times(jb.Agent(policy, arms=3))
+    gaussian = jb.Agent("ucb1", arms=2, reward="gaussian")
+    with pytest.raises(jb.InputError, match=r"^rewards = .*: must be finite numbers of at most 3\.4e\+38"):
+        gaussian.observe(gaussian.init(0), [0], [1e39])
