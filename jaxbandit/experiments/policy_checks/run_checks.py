@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine.stepping.agent import Agent
 from jaxbandit.experiments import simulate as public
 from jaxbandit.experiments.policy_checks.cases import HORIZON
@@ -26,12 +27,18 @@ from jaxbandit.policies.base import Policy
 
 
 def batch(subject: Subject) -> None:
-    """A run does not depend on the runs beside it."""
+    """A run does not depend on the runs beside it: those of the same axis, and those of the last axis."""
+    words = ": reduce over axis 0 only, the arms, and take random numbers from `now.random` only"
     for run in subject_runs(subject):
         alone = engine_rounds(subject.policy, subject.instances, run)[:, :, 0, 0]
         together = subject.engine_batch[:, :, run[0], run[1]]
-        words = "run {run}: beside other runs {one}, and alone {other}: reduce over axis 0 only, the arms, and take "
-        _compare(together, alone, run, words + "random numbers from `now.random` only")
+        _compare(together, alone, run, "run {run}: beside other runs {one}, and alone {other}" + words)
+    # Few runs lie along one axis, and the last one has length 1; from `LANES` runs on, seeds are the last axis
+    wide = engine_rounds(subject.policy, subject.instances, runs=LANES)
+    for run in subject_runs(subject):
+        few, many = (rounds[:, :, run[0], run[1]] for rounds in (subject.engine_batch, wide))
+        seeds = f"run {{run}}: beside {RUNS} seeds {{one}}, and beside {LANES} seeds {{other}}"
+        _compare(few, many, run, seeds + words)
 
 
 def simulator(subject: Subject) -> None:

@@ -106,6 +106,20 @@ def test_a_second_check_of_compilations_finds_the_same():
             run_checks.compilations(Subject(policy, PROBLEM))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("axis", [1, -1])
+def test_an_index_that_depends_on_other_runs_is_found(axis):
+    """Along either axis of the runs, of which the last one has length 1 where runs are few."""
+
+    class Centred(jb.Index):
+        def value(self, state, now):
+            return now.mean - now.mean.mean(axis=axis, keepdims=True) + 1 / (1 + now.pulls)
+
+    found = jb.check_policy(Centred, ["batch"], show=False)
+    assert found.failed == ["batch"]
+    assert "reduce over axis 0 only" in found["batch"].sentence
+
+
 def test_an_array_that_a_cache_keeps_is_found():
     kept = {}
 
