@@ -63,4 +63,6 @@ def _table_lines(name: str) -> list[str]:
 
 def _default_text(value: Component | float) -> str:
     """A default value of a parameter as a config would give it."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return f'"{value.name}"' if isinstance(value, Component) else f"{value:g}"

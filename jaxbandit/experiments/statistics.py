@@ -164,8 +164,11 @@ def check_metric(results: xr.Dataset, metric: str, key: str = "metric") -> None:
     Raises:
         InputError: about the argument `key`.
     """
-    if metric not in recorded_metrics(results):
-        raise unknown_name(key, metric, recorded_metrics(results))
+    recorded = recorded_metrics(results)
+    if not recorded:
+        raise InputError(key, metric, "left out: the results have no metric at recorded rounds")
+    if metric not in recorded:
+        raise unknown_name(key, metric, recorded)
 
 
 def check_all_seeds(results: xr.Dataset) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxbandit.core.errors import InputError, unknown_key, unknown_name
-from jaxbandit.policies.base import Alias, Index, Policy, Rule
+from jaxbandit.policies.base import Alias, ChancePolicy, Index, Policy, Rule
 
 
 def policy(kind: str | Mapping[str, object] | type[Policy] | Policy, **parameters: object) -> Policy:
@@ -89,6 +89,8 @@ def _check_that_it_selects(cls: type[Policy], kind: object, key: str) -> None:
         return
     if cls.select is Policy.select and cls.choose is Policy.choose:
         raise InputError(f"{key}.kind", kind, "a class with a method `select` or `choose`, or an object of one")
+    if issubclass(cls, ChancePolicy) and cls.choose is ChancePolicy.choose and cls.chances is ChancePolicy.chances:
+        raise InputError(f"{key}.kind", kind, "a class with a method `chances` or `choose`, or an object of one")
     if not issubclass(cls, Index):
         return
     if cls.select is Index.select and cls.score is Index.score and cls.value is Index.value:

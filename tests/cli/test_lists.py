@@ -59,6 +59,7 @@ def test_policies_by_name(capsys):
     assert '    [[policies]]\n    kind = "lfg"\n    base = "ucb1"\n    eta = 1\n' in text
     assert "\nfucb\n" in text
     assert "kl-ucb\n" not in text
+    assert "\n    clipped = false\n" in printed(capsys, "policies", "eta-fucb")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

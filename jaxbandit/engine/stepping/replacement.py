@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxbandit.core.errors import InputError, unknown_name
@@ -49,6 +50,22 @@ def with_numbers(policy: Policy, world: World, problem: Problem, values: Mapping
             world = dataclasses.replace(world, **{name: numbers})  # type: ignore[arg-type]
         policy = _with_parameter(policy, name, numbers)
     return policy, world
+
+
+def rows_of_means(means: Any, problem: Problem) -> Any:
+    """Means that are not traced as J rows of K numbers.
+
+    Raises:
+        InputError: they are not numbers, or of another number of arms or instances.
+    """
+    shape = problem.instances, problem.arms
+    try:
+        given = np.asarray(means, float)
+    except (TypeError, ValueError):
+        raise InputError("means", means, _shapes_in_words(problem)) from None
+    if given.shape not in ((), shape[1:], shape):
+        raise InputError("means", means, _shapes_in_words(problem))
+    return np.broadcast_to(given, shape).tolist()
 
 
 def with_parameters(policy: Policy, values: Mapping[str, Any]) -> Policy:
@@ -96,5 +113,8 @@ def _columns(name: str, value: Any, problem: Problem) -> Array:
         return array[:, None]
     if array.shape == (problem.instances, problem.arms):
         return array.T
-    words = f"a number, {problem.arms} numbers, one per arm, or {problem.instances} rows of {problem.arms} numbers"
-    raise InputError(name, f"an array of shape {array.shape}", words)
+    raise InputError(name, f"an array of shape {array.shape}", _shapes_in_words(problem))
+
+
+def _shapes_in_words(problem: Problem) -> str:
+    return f"a number, {problem.arms} numbers, one per arm, or {problem.instances} rows of {problem.arms} numbers"

@@ -24,7 +24,7 @@ from jaxbandit.engine.stepping.relaxed import relaxed_round
 from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
 from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
 from jaxbandit.engine.stepping.relaxed.softness import softness_of
-from jaxbandit.engine.stepping.replacement import check_names, with_numbers, with_parameters
+from jaxbandit.engine.stepping.replacement import check_names, rows_of_means, with_numbers, with_parameters
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
@@ -70,7 +70,7 @@ class StepInfo:
         delays: the delays of these rewards in rounds, int32 `[L]`. A reward with delay 0 arrives at the end of its own
             round; one with delay `jb.NEVER` or more never arrives.
         chances: p_k(t), the probability with which each arm was selected, float `[K]`. It is 1 or 0 unless the policy
-            selects by probabilities that it knows.
+            states its chances.
         arrived: the rewards that arrived at the end of the round: their number `arrived.count`, int32 `[K]`, and their
             sum `arrived.total`, float `[K]`.
     """
@@ -293,6 +293,8 @@ class Simulator:
             made._relax(relaxed)
             return made
         own = {name: value for name, value in values.items() if getattr(self.problem, name, None) is not None}
+        if "means" in own:
+            own["means"] = rows_of_means(own["means"], self.problem)
         problem = self.problem.replace(**own) if own else self.problem
         return type(self)(problem, with_parameters(self.policy, values), self.horizon, relaxed)
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import finite_numbers, is_whole_number, number_or_numbers, row_per_arm, to_python
 from jaxbandit.core.rationals import exact_fractions
+from jaxbandit.environment.problem.requirements import sum_in_words
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _fractions(value: Any, members: tuple[tuple[int, ...], ...], instances: int,
         raise InputError(key, value, number_or_numbers(value, "from 0 to 1"))
     sums = [sum(column, Fraction(0)) for column in rows.T]
     if max(sums) > 1:
-        raise InputError(key, value, f"must sum to at most 1 (they sum to {float(max(sums)):g})")
+        raise InputError(key, value, f"must sum to at most 1 (they sum to {sum_in_words(max(sums), 1)})")
     for number, group in enumerate(members):
         if max(rows[number]) * plays > len(group):
             most = f"{len(group)}/{plays}, for {len(group)} arms can get no more of {plays} plays per round"

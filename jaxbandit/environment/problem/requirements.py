@@ -27,7 +27,9 @@ def read_fractions(value: Any, arms: int, instances: int, plays: int) -> np.ndar
         raise InputError(key, value, number_or_numbers(value, "from 0 to 1"))
     sums = [sum(column, Fraction(0)) for column in rows.T]
     if max(sums) > plays:
-        raise InputError(key, value, f"must sum to at most plays = {plays} (they sum to {float(max(sums)):g})")
+        raise InputError(
+            key, value, f"must sum to at most plays = {plays} (they sum to {sum_in_words(max(sums), plays)})"
+        )
     return rows
 
 
@@ -56,3 +58,9 @@ def read_penalties(value: Any, means: np.ndarray, changing: bool) -> np.ndarray 
         return np.broadcast_to(factor * (means.max(axis=0) - means.min(axis=0)), means.shape).copy()
     numbers = finite_numbers(value, key, number_or_numbers(value, ">= 0"), low=0)
     return row_per_arm(numbers, means.shape[0], means.shape[1], key, value)
+
+
+def sum_in_words(total: Fraction, most: int) -> str:
+    """A sum above `most`, so that it does not look like `most`."""
+    near = f"{float(total):g}"
+    return near if near != str(most) else f"{most} + {float(total - most):.2g}"

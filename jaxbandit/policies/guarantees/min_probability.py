@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class MinProbability(Policy, name="min-probability"):
     """Selects each arm with probability at least v in every round: p_k = v + (1 - K v / L) q_k.
 
-    q_k is the chance of arm k under the policy `base`, which may be any policy: policies that do not draw arms at
-    random have chances 0 and 1. v is the parameter `floor`, K the number of arms and L the number of plays. The base
+    q_k is the chance of arm k under the policy `base`, which may be any policy: policies that do not state
+    chances have chances 0 and 1. v is the parameter `floor`, K the number of arms and L the number of plays. The base
     learns from the arms that are selected; its importance weights use p_k. With several plays, L arms are drawn by
     dependent rounding (exactly L arms, arm k with probability p_k). All arms have to be always available.
 

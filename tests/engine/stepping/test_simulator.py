@@ -200,3 +200,11 @@ def test_several_keys_instances_or_seeds_need_vmap():
     assert jax.vmap(lambda key, j: simulator.init(key, j).key)(keys, numbers).shape == (2, 2)
     with pytest.raises(jb.InputError, match=r"^problem is missing: must be one Problem"):
         jb.Simulator(None, "ucb1", horizon=9)
+
+
+@pytest.mark.parametrize("means", [[0.1, 0.2], [[0.1, 0.2, 0.3]] * 3, "random", {"random": "uniform"}])
+def test_other_numbers_of_arms_and_instances_are_refused(means):
+    simulator = jb.Simulator(jb.Problem([[0.1, 0.2, 0.9], [0.5, 0.4, 0.3]]), "ucb1", 20)
+    with pytest.raises(jb.InputError, match=r"^means = .*: must be a number, 3 numbers, one per arm, or 2 rows of 3"):
+        simulator.replace(means=means)
+    assert simulator.replace(means=[0.1, 0.2, 0.3]).problem.means.T.tolist() == [[0.1, 0.2, 0.3]] * 2

@@ -124,6 +124,12 @@ BAD = [
     ({"problem.fractions": 1.01, "problem.plays": 3}, "problem.fractions", 1.01, "a number from 0 to 1"),
     ({"problem.fractions": 0.34}, "problem.fractions", 0.34, "must sum to at most plays = 1 (they sum to 1.02)"),
     (
+        {"problem.fractions": [0.30000000000000004, 0.3, 0.4]},
+        "problem.fractions",
+        [0.30000000000000004, 0.3, 0.4],
+        "must sum to at most plays = 1 (they sum to 1 + 4e-17)",
+    ),
+    (
         {"problem.fractions": 0.67, "problem.plays": 2},
         "problem.fractions",
         0.67,
