@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from jaxbandit.core.contracts import owner_name
+from jaxbandit.core.errors import ReturnedError, short_repr
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.feedback_calendar import calendar_length
@@ -145,7 +148,7 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
         groups=() if groups is None else groups.members,
         binarised=binary and not problem.reward.zero_one,  # a Bernoulli draw of mean 0 or 1 changes nothing
         zero_one=binary or problem.reward.zero_one,
-        calendar_rounds=calendar_length(problem.delay.longest(), horizon),
+        calendar_rounds=calendar_length(_longest(problem.delay), horizon),
         random_ties=ties == "random",
         equal_fractions=tau is not None and bool((tau == tau[:1]).all()),
     )
@@ -153,6 +156,22 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
         return world
     path = problem.changing.until(horizon)
     return world if len(path.rounds) == 1 else dataclasses.replace(world, changes=_changes(problem, world, path))
+
+
+def _longest(delay: Delay) -> float:
+    """The longest delay of a model, in rounds.
+
+    Raises:
+        ReturnedError: a user's `longest` returned anything but a number from 0 on.
+    """
+    returned = delay.longest()
+    try:
+        longest = float(returned)
+    except (TypeError, ValueError):
+        longest = math.nan
+    if not longest >= 0:
+        raise ReturnedError(owner_name(delay), "longest", short_repr(returned), "a number of rounds, 0 or more")
+    return longest
 
 
 def _changes(problem: Problem, world: World, path: MeanPath) -> Changes:

@@ -219,7 +219,15 @@ class Simulator:
             The state after the round, and what happened in it: a `StepInfo`; a `RelaxedStepInfo` in a relaxed run.
             `state.t` is the number of rounds played, `state.pulls` the selections of each arm and `state.policy` the
             state of the policy. `info` has `arms`, `rewards`, `delays`, `chances`, `arrived.count` and `arrived.total`.
+
+        Raises:
+            InputError: the state is not one of this simulator's.
         """
+        if not isinstance(state, SimulatorState):
+            words = "a state of this simulator; `init` returns a state, and `step` returns (state, info)"
+            raise InputError("state", type(state).__name__, words)
+        if len(state.pulls) != self.problem.arms:
+            raise InputError("state", f"a state with {len(state.pulls)} arms", f"one with {self.problem.arms} arms")
         t = state.t + 1
         policy, world = columns_of((self._policy, self._world), state.instance)
         quota_before = quota_now = None

@@ -208,3 +208,11 @@ def test_other_numbers_of_arms_and_instances_are_refused(means):
     with pytest.raises(jb.InputError, match=r"^means = .*: must be a number, 3 numbers, one per arm, or 2 rows of 3"):
         simulator.replace(means=means)
     assert simulator.replace(means=[0.1, 0.2, 0.3]).problem.means.T.tolist() == [[0.1, 0.2, 0.3]] * 2
+
+
+def test_what_is_no_state_of_the_simulator_is_refused():
+    simulator, other = (jb.Simulator(jb.Problem(means), "ucb1", 20) for means in ([0.1, 0.2, 0.9], [0.1, 0.2]))
+    with pytest.raises(jb.InputError, match=r"^state = 'tuple': must be a state of this simulator; .*\(state, info\)$"):
+        simulator.step(simulator.step(simulator.init(0)))
+    with pytest.raises(jb.InputError, match=r"^state = 'a state with 2 arms': must be one with 3 arms$"):
+        simulator.step(other.init(0))

@@ -158,6 +158,16 @@ def test_what_a_delay_returns_is_checked(rounds, words, inside):
         pulls("ucb1", {"means": MEANS, "delay": delay})
 
 
+@pytest.mark.parametrize("longest", ["a", -1, None, np.nan])
+def test_a_longest_delay_that_cannot_be_is_refused(longest):
+    kind = returning("draw", lambda self, reward, random: jnp.zeros(reward.shape), Delay)
+    kind.longest = lambda self: longest
+    with pytest.raises(
+        ReturnedError, match=r"^delay 'Mine': longest returned .*; expected a number of rounds, 0 or more"
+    ):
+        pulls("ucb1", {"means": MEANS, "delay": kind()})
+
+
 def test_a_delay_past_the_horizon_never_arrives_and_is_no_fault():
     def draw(self, reward, random):
         return jnp.where(random.uniform(len(reward)) < 0.5, NEVER, 39)
