@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import DISTINCT
 from stepping import ARMS, DELAYS, PROBLEM, problem_for, scanned, some_cases
+from sweeps import partly_fast
 
 import jaxbandit as jb
 
@@ -201,14 +202,14 @@ def test_a_new_state_may_be_donated():
     assert state.t == 1
 
 
-@pytest.mark.parametrize("kind", ["tsallis-inf", {"kind": "exp3", "eta": 0.5}, "discounted-thompson", "fair-bandits"])
+@pytest.mark.parametrize("kind", partly_fast(["exp3", "tsallis-inf", "discounted-thompson", "fair-bandits"], ["exp3"]))
 def test_a_log_from_before_round_1_is_learned_from(kind):
     """All of it: the first selection knows it, and it counts once, as rewards of round 1 do."""
     agent = jb.Agent(kind, arms=2, horizon=1000)
     arms, rewards = [0] * 60 + [1] * 60, [0.0] * 60 + [1.0] * 60
     before = agent.observe(agent.init(0), arms, rewards, chances=[0.5, 0.5])
     state, _, chances = agent.select(before)
-    assert chances[1] > 0.99
+    assert chances[1] > 0.9  # 0.5 without the log
     within, _, _ = agent.select(agent.init(0))
     within = agent.observe(within, arms, rewards, chances=[0.5, 0.5])
     within = dataclasses.replace(within, counts=state.counts, selected=state.selected, chances=state.chances)
