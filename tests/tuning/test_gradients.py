@@ -191,3 +191,14 @@ def test_the_memory_of_a_gradient_grows_like_the_root_of_the_horizon():
         return compiled.memory_analysis().temp_size_in_bytes
 
     assert temporary(16 * 256) < 6 * temporary(256)
+
+
+@pytest.mark.parametrize("estimator", [pytest.param("relaxed", marks=pytest.mark.slow), "score"])
+def test_a_derivative_that_is_0_in_every_run_is_said(estimator):
+    """The root of `exploration` has none at 0."""
+    problem = jb.Problem([0.9, 0.6, 0.4])
+    with pytest.warns(UserWarning, match="^exploration: the derivative is 0 in every run: .*estimator='perturbation'"):
+        found = tuning.value_and_gradient(
+            problem, "ucb1", {"exploration": 0.0}, objective="regret", estimator=estimator, horizon=20, seeds=8
+        )
+    assert not found.gradient["exploration"].any()

@@ -186,4 +186,12 @@ def value_and_gradient(
         runs = program.runs({one.name: one.start for one in tunables}, np.arange(program.checked_seeds(seeds)))
     estimate = Estimate.from_runs(runs)
     estimate.check(f"at {in_words({one.name: one.start for one in tunables})}")
+    if estimator != "perturbation":
+        for name, derivatives in estimate.gradient.items():
+            if not derivatives.any() and not estimate.gradient_stderr[name].any():
+                warn(
+                    f"{name}: the derivative is 0 in every run: at these values the soft policy does not depend on it, "
+                    "or it is the weight of a root, whose derivative at 0 is taken as 0; estimator='perturbation' also "
+                    "simulates the values beside it"
+                )
     return estimate
