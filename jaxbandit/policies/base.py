@@ -251,7 +251,8 @@ class ChancePolicy(Policy):
         chances = available_chances(own, now.available)
         selected = sample_arm(chances, now.random.uniform(), now.available)
         if is_user_defined(type(self).chances):  # the engine notices that no arm is selected
-            selected &= jnp.all((own >= 0) & (own < jnp.inf), axis=0, keepdims=True)
+            can_be = jnp.all((own >= 0) & (own < jnp.inf), axis=0, keepdims=True)
+            selected, chances = selected & can_be, jnp.where(can_be, chances, jnp.nan)
         return selected, chances
 
 

@@ -81,6 +81,22 @@ def test_chances_that_cannot_be_are_said(least):
         jb.simulate({"means": MEANS}, Drawn, metrics=["regret"], **SMALL)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "words"), [(jb.Index, "an index was not a number"), (jb.policies.ChancePolicy, "chance")]
+)
+def test_a_base_that_is_not_a_number_is_said_by_the_policy_around_it(kind, words):
+    class Base(kind):
+        def value(self, state, now):
+            return now.mean * jnp.nan
+
+        chances = value
+
+    mixed = jb.policy("min-probability", base=Base, floor=0.1)
+    with pytest.raises(FloatingPointError, match=f"policy 'min-probability': .*{words}.* in round"):
+        jb.simulate({"means": MEANS}, mixed, metrics=["regret"], **SMALL)
+
+
 @pytest.mark.parametrize(
     ("reward", "key"),
     [

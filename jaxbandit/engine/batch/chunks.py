@@ -191,7 +191,8 @@ def failure(labels: str, faults: Mapping[str, int], last: int, world: World, pol
         most = world.calendar_rounds - 1
         words = f"a delay from 0 to {most} rounds (return more from `longest` to allow longer delays), or `jb.NEVER`"
         return ReturnedError(owner_name(delay), "draw", f"a delay of {held} rounds, {when}", words)
-    what = "a chance was not a finite number >= 0" if isinstance(policy, ChancePolicy) else "an index was not a number"
+    by_chance = any(isinstance(part, ChancePolicy) for part in policy.nested_policies())
+    what = "a chance was not a finite number >= 0" if by_chance else "an index was not a number"
     if has_user_code(world.reward):
         what += f" (or {owner_name(world.reward)} was not finite)"
     return FloatingPointError(f"{labels}: {what}, {when}")

@@ -18,6 +18,7 @@ from jaxbandit.engine.advice.faults import about_policy
 from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.rollout import FAULTS
 from jaxbandit.engine.settings import TIES
+from jaxbandit.engine.stepping.agent_chances import chances_of_rewards
 from jaxbandit.engine.stepping.agent_identity import differences, identity
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
 from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
@@ -246,8 +247,8 @@ class Agent:
             arms: the arms that the rewards belong to: any number of arms, or one arm; -1 for none.
             rewards: the reward of each of these arms.
             chances: the probabilities that `select` returned when it selected these arms, K numbers from 0 to 1, above
-                0 for these arms. Policies that weigh rewards by chances, as `exp3` does, use them. Default: those of
-                the last selection of each arm.
+                0 for these arms. Policies that weigh rewards by chances, as `exp3` does, use them, and need them with
+                rewards of arms that the agent has not selected. Default: those of the last selection of each arm.
 
         Returns:
             The state with these rewards. The next `select` uses them.
@@ -257,20 +258,12 @@ class Agent:
                 cannot be, or the state of another agent. Values that are traced are not checked.
         """
         self._check_owner(state)
-        if chances is not None and np.shape(chances) != (self.arms,):
-            raise InputError("chances", chances, f"{self.arms} numbers, one per arm")
         if is_traced((arms, rewards)):
             arms, rewards = jnp.atleast_1d(arms), jnp.atleast_1d(rewards)
             self._check_shapes(arms, rewards)
         else:
             arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
-        if chances is None:
-            chances = jnp.ones(self.arms) if state.chances is None else state.chances[:, 0]
-        elif is_traced((arms, chances)):
-            chances = jnp.asarray(chances)
-        else:
-            chances = self._checked_chances(np.asarray(chances), arms)
-        return self._observe(state, arms, rewards, chances)
+        return self._observe(state, arms, rewards, chances_of_rewards(chances, state.chances, arms, self.arms))
 
     def _check_owner(self, state: AgentState) -> None:
         """Refuse the state of an agent with another policy, other parameters or other requirements.
@@ -313,13 +306,6 @@ class Agent:
         padded = np.full(length, -1, np.int32), np.zeros(length)
         padded[0][: len(arms)], padded[1][: len(arms)] = arms, rewards
         return padded
-
-    def _checked_chances(self, chances: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        """The chances with which arms were selected; one may exceed 1 by the rounding of a sum."""
-        can_be = chances.dtype.kind in "biuf" and ((chances >= 0) & (chances <= 1 + 1e-5)).all()
-        if not can_be or (chances[arms[arms >= 0]] == 0).any():
-            raise InputError("chances", chances, "numbers from 0 to 1, above 0 for the arms observed")
-        return chances
 
     def _view(self, state: AgentState, t: Array, available: Array) -> RoundView:
         before = now = None

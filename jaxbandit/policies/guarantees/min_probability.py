@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -61,9 +62,10 @@ class MinProbability(Policy, name="min-probability"):
     def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
         _, chances = checked_choose(self.base, state, now.for_wrapped_policy())
         mixed = self.floor + (1.0 - len(now.pulls) / now.plays * self.floor) * chances
-        if now.plays == 1:
-            return sample_arm(mixed, now.random.uniform(), now.available), mixed
-        return draw_arms(mixed, now.random), mixed
+        one = now.plays == 1
+        drawn = sample_arm(mixed, now.random.uniform(), now.available) if one else draw_arms(mixed, now.random)
+        # No arm where a chance of the base is NaN, or where its index is and it selected none: the engine notices
+        return drawn & (jnp.sum(chances, axis=0, keepdims=True) > 0), mixed
 
     def update(self, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
         return checked_update(self.base, state, after.for_wrapped_policy(), selected)

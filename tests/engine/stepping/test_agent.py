@@ -224,6 +224,17 @@ def test_chances_that_cannot_be_are_refused(chances):
         agent.observe(agent.init(0), [1], [0.0], chances=chances)
 
 
+def test_rewards_of_arms_that_were_not_selected_need_chances():
+    agent = jb.Agent("exp3", arms=2, horizon=100)
+    with pytest.raises(
+        jb.InputError, match=r"^chances is missing: must be given with rewards of arms that the agent has"
+    ):
+        agent.observe(agent.init(0), [0, 1], [0.0, 1.0])
+    state, arms, _ = agent.select(agent.init(0))
+    agent.observe(state, arms, [0.0])
+    jb.Agent("ucb1", arms=2).observe(jb.Agent("ucb1", arms=2).init(0), [0], [0.0])  # does not weigh rewards
+
+
 def test_numbers_that_are_none_are_said():
     class Undefined(jb.Index):
         def value(self, state, now):
