@@ -214,6 +214,7 @@ def metric_inputs(
         "sums": sums or {},
         "totals": {},
         "deficits": None,
+        "lost": None,
     }
     arms = 0 if ground_truth.fractions is None else len(means)
     exact = _quota_rows(quota, 0, arms) if arms else None

@@ -24,6 +24,9 @@ from jaxbandit.core.xla.reductions import larger
 from jaxbandit.metrics.metric import MetricInputs
 from jaxbandit.metrics.optimal_allocations import optimal_loss
 
+WITH_LOST_REWARD = frozenset({"regret", "penalized_regret", "r_regret", "c_regret"})
+"""The metrics that contain `lost_reward`."""
+
 
 def _combine_arms(
     combine: Callable[[Array, Array], Array],
@@ -62,7 +65,9 @@ def regret(counts: Array, inputs: MetricInputs) -> Array:
 
     The expected reward of always playing the L best arms, minus the expected reward of the arms that were played.
     """
-    return _product(inputs.t[:, 0], inputs.best_rewards, inputs) - expected_reward(counts, inputs)
+    best_mean = jnp.max(inputs.means, axis=0)
+    missed = _product(inputs.t[:, 0], inputs.best_rewards, inputs) - _product(best_mean, _plays(counts, inputs), inputs)
+    return missed + lost_reward(counts, inputs)  # the first term is 0 with one play per round
 
 
 def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -72,6 +77,28 @@ def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
     the arms that were played. Where fewer than L arms are available, the best are all of them.
     """
     return inputs.sums["awake_regret"]
+
+
+def lost_reward(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k gap_k N_k: the expected reward that is lost against the best arm.
+
+    All metrics that are linear in counts are this sum plus what is the same in all runs, or depends on the plays alone.
+    """
+    if inputs.lost is not None:
+        return inputs.lost
+    return _combine_arms(jnp.add, lambda count, arm: _product(arm.gaps, count, arm), counts, inputs)
+
+
+def _plays(counts: Array, inputs: MetricInputs) -> Array:
+    """sum_k N_k: the plays so far, fewer than L t where too few arms were available."""
+    played = reduce_in_order(jnp.add, lambda k: lax.dynamic_index_in_dim(counts, k, 1, keepdims=False), counts.shape[1])
+    return played.astype(jnp.result_type(float))
+
+
+def _sum_arms(term: Callable[[MetricInputs], Array], arms: int, inputs: MetricInputs) -> Array:
+    """The sum of what does not depend on counts, `[R, C, 1]`, in the order of the arms."""
+    total: Array = reduce_in_order(jnp.add, lambda k: term(inputs.of_arm(k)), arms)
+    return total
 
 
 def expected_reward(counts: Array, inputs: MetricInputs) -> Array:
@@ -92,8 +119,7 @@ def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
     The lost reward plus the penalties for missed rounds, minus the same two terms of the best allocation for known
     means (the oracle).
     """
-    lost = _combine_arms(jnp.add, lambda count, arm: _product(arm.gaps, count, arm), counts, inputs)
-    paid = lost + total_penalty(counts, inputs)
+    paid = lost_reward(counts, inputs) + total_penalty(counts, inputs)
     assert inputs.penalties is not None
     least = optimal_loss(*(part[..., 0] for part in (inputs.gaps, inputs.quota_in_rounds, inputs.penalties)))
     return paid - least[..., None]
@@ -105,7 +131,8 @@ def r_regret(counts: Array, inputs: MetricInputs) -> Array:
     With one play, the regret minus that of the best policy that gives every arm its quota and all other rounds to the
     best arm; negative while arms are below their quotas. With several plays, the gaps are still those to the best arm.
     """
-    return _combine_arms(jnp.add, lambda count, arm: _product(-arm.gaps, arm.deficit(count), arm), counts, inputs)
+    owed = _sum_arms(lambda arm: _product(arm.gaps, arm.quota_in_rounds, arm), counts.shape[1], inputs)
+    return lost_reward(counts, inputs) - owed
 
 
 def c_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -115,13 +142,16 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
     worse arm was played beyond its quota.
     """
 
-    def term(count: Array, arm: MetricInputs) -> Array:
+    def owed(arm: MetricInputs) -> Array:
         assert arm.quota is not None
         lead = arm.means - inputs.last_best
-        owed = jnp.where(lead > 0, arm.t, arm.quota.floor)  # one of the two terms is 0: the same one for all runs
-        return _product(-lead, count - owed, arm)
+        return _product(lead, jnp.where(lead > 0, arm.t, arm.quota.floor), arm)
 
-    return _combine_arms(jnp.add, term, counts, inputs)
+    # sum_k (mu_(L) - mu_k) N_k is the lost reward less mu_(1) - mu_(L) per play
+    made = lost_reward(counts, inputs) + _sum_arms(owed, counts.shape[1], inputs)
+    if inputs.plays == 1:
+        return made
+    return made - _product(jnp.max(inputs.means, axis=0) - inputs.last_best, _plays(counts, inputs), inputs)
 
 
 def unfairness(counts: Array, inputs: MetricInputs) -> Array:

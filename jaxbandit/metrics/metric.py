@@ -61,6 +61,7 @@ class MetricInputs:
         span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
             round 1 until `at_round` picks a stop.
         deficits: tau_k t - N_k, `[R, K, C, S]`, where it is known already; else None.
+        lost: the lost reward sum_k gap_k N_k, `[R, C, S]`, where it is known already; else None.
         plays: L.
         groups: the arms of each group that is guaranteed plays.
     """
@@ -80,6 +81,7 @@ class MetricInputs:
     totals: Mapping[str, Array]
     span: Span | None
     deficits: Array | None
+    lost: Array | None
     plays: int = static(1)
     groups: tuple[tuple[int, ...], ...] = static(())
 

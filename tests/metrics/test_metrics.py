@@ -103,12 +103,10 @@ def test_every_operation_is_rounded_by_itself(shape):
     least = added([np.minimum(gap, rate)[k] * (floor + fraction)[:, k] for k in range(arms)])
     best = mu.max(0)
     expected = {
-        "regret": t * best - added([mu[k] * n[:, k] for k in range(arms)]),
+        "regret": (t * best - best * added([n[:, k] for k in range(arms)])) + lost,
         "penalized_regret": (lost + paid) - least,
-        "r_regret": added([-gap[k] * deficit[:, k] for k in range(arms)]),
-        "c_regret": added(
-            [np.maximum(mu[k] - best, 0) * (t - n[:, k]) + (best - mu[k]) * (n - floor)[:, k] for k in range(arms)]
-        ),
+        "r_regret": lost - added([gap[k] * (floor + fraction)[:, k] for k in range(arms)]),
+        "c_regret": lost + added([(mu[k] - best) * floor[:, k] for k in range(arms)]),
         "unfairness": added([np.maximum(deficit[:, k], 0) for k in range(arms)]),
         "max_deficit": deficit.max(axis=1),
     }

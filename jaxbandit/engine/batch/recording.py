@@ -19,7 +19,7 @@ from jaxbandit.core.struct import static, struct
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.reductions import larger
 from jaxbandit.engine.rollout import State
-from jaxbandit.metrics import definitions
+from jaxbandit.metrics import definitions, formulas
 from jaxbandit.metrics.metric import METRICS, MetricInputs
 from jaxbandit.metrics.moments import count_parts, integer_parts
 
@@ -85,16 +85,17 @@ class Wanted:
             counted: whether a run counts, as for `integer_parts`.
         """
         sums, values, deficits_ever, curves = records.sums, records.values, dict(records.deficits_ever), records.curves
-        # Computed once for all metrics. Not fused into them: LLVM does not vectorise loops that look up where a slice
-        # begins (5 times slower).
-        count, now = without_fusion(
-            lambda: jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), (counts, now)), place
-        )
+        # Not fused into the metrics: LLVM does not vectorise loops that look up where a slice begins (5 times slower).
+        now = without_fusion(lambda: jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), now), place)
+        # What several metrics share is computed once.
         if sum("fractions" in METRICS[name].needs for name in self.names) > 1:
-            deficits = without_fusion(functools.partial(now.deficit, count), place)
+            deficits = without_fusion(lambda: now.deficit(counts.astype(jnp.float64)), place)
             now = dataclasses.replace(now, deficits=deficits)
+        if len(formulas.WITH_LOST_REWARD.intersection(self.names)) > 1:
+            with jax.numpy_rank_promotion("allow"):  # as in all formulas
+                now = dataclasses.replace(now, lost=without_fusion(lambda: formulas.lost_reward(counts, now), place))
         for number, name in enumerate(self.names):
-            value = without_fusion(functools.partial(definitions.compute_metric, name, count, now), place)
+            value = without_fusion(functools.partial(definitions.compute_metric, name, counts, now), place)
             part = integer_parts(value, counted, self.parts, self.below)
             sums = _written(sums, part[:, None], 0, number, place)
             values = _written(values, value, number)
