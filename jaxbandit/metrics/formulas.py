@@ -91,8 +91,7 @@ def lost_reward(counts: Array, inputs: MetricInputs) -> Array:
 
 def _plays(counts: Array, inputs: MetricInputs) -> Array:
     """sum_k N_k: the plays so far, fewer than L t where too few arms were available."""
-    played = reduce_in_order(jnp.add, lambda k: lax.dynamic_index_in_dim(counts, k, 1, keepdims=False), counts.shape[1])
-    return played.astype(jnp.result_type(float))
+    return _combine_arms(jnp.add, lambda count, arm: count, counts, inputs)
 
 
 def _sum_arms(term: Callable[[MetricInputs], Array], arms: int, inputs: MetricInputs) -> Array:

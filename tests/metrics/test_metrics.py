@@ -135,6 +135,16 @@ def test_regret_counts_every_play():
     assert value.item() == pytest.approx(17 - (4 + 4 + 0.1 + 3.6))
 
 
+def test_more_plays_than_int32_holds_are_counted():
+    t = 2**30  # three arms per round, so 3 2^30 selections; arm 3 took a fourth of those of arm 2
+    problem = jb.Problem([[0.875, 0.75, 0.5, 0.25]], plays=3, fractions=0)
+    counts = np.array([t, t, t - t // 4, t // 4], np.int32).reshape(1, 4, 1, 1)
+    values = judge(
+        ["regret", "c_regret"], counts, np.array([t]), ground_truth_of(problem, 10), quota_at(problem.fractions, [t])
+    )
+    assert values["regret"].item() == values["c_regret"].item() == 0.25 * (t // 4)
+
+
 def test_penalized_regret_by_hand():
     """T = 100, gaps 0, 0.1 and 0.6, A = 0.3, tau = 0.2: the oracle loses (0.1 + 0.3) 20 = 8."""
     problem = jb.Problem([0.9, 0.8, 0.3], fractions=0.2, penalties=0.3)
