@@ -130,8 +130,8 @@ def r_regret(counts: Array, inputs: MetricInputs) -> Array:
     With one play, the regret minus that of the best policy that gives every arm its quota and all other rounds to the
     best arm; negative while arms are below their quotas. With several plays, the gaps are still those to the best arm.
     """
-    owed = _sum_arms(lambda arm: _product(arm.gaps, arm.quota_in_rounds, arm), counts.shape[1], inputs)
-    return lost_reward(counts, inputs) - owed
+    guaranteed = _sum_arms(lambda arm: _product(arm.gaps, arm.quota_in_rounds, arm), counts.shape[1], inputs)
+    return lost_reward(counts, inputs) - guaranteed
 
 
 def c_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -141,13 +141,13 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
     worse arm was played beyond its quota.
     """
 
-    def owed(arm: MetricInputs) -> Array:
+    def constant(arm: MetricInputs) -> Array:
         assert arm.quota is not None
         lead = arm.means - inputs.last_best
         return _product(lead, jnp.where(lead > 0, arm.t, arm.quota.floor), arm)
 
     # sum_k (mu_(L) - mu_k) N_k is the lost reward less mu_(1) - mu_(L) per play
-    made = lost_reward(counts, inputs) + _sum_arms(owed, counts.shape[1], inputs)
+    made = lost_reward(counts, inputs) + _sum_arms(constant, counts.shape[1], inputs)
     if inputs.plays == 1:
         return made
     return made - _product(jnp.max(inputs.means, axis=0) - inputs.last_best, _plays(counts, inputs), inputs)
