@@ -67,7 +67,7 @@ def regret(counts: Array, inputs: MetricInputs) -> Array:
     """
     best_mean = jnp.max(inputs.means, axis=0)
     missed = _product(inputs.t[:, 0], inputs.best_rewards, inputs) - _product(best_mean, _plays(counts, inputs), inputs)
-    return missed + lost_reward(counts, inputs)  # the first term is 0 with one play per round
+    return missed + lost_reward(counts, inputs)  # the first term is 0 if one arm was played in every round
 
 
 def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -80,9 +80,9 @@ def awake_regret(counts: Array, inputs: MetricInputs) -> Array:
 
 
 def lost_reward(counts: Array, inputs: MetricInputs) -> Array:
-    """sum_k gap_k N_k: the expected reward that is lost against the best arm.
+    """sum_k gap_k N_k: the expected reward that is lost against the best arm (penalties paper, eq. 10, first term).
 
-    All metrics that are linear in counts are this sum plus what is the same in all runs, or depends on the plays alone.
+    The other terms of regret, r-regret and c-regret are the same in all runs, or depend on the number of plays alone.
     """
     if inputs.lost is not None:
         return inputs.lost
