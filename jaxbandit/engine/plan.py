@@ -25,7 +25,7 @@ from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_config
 from jaxbandit.engine.settings import Configuration, SimulationSettings
 from jaxbandit.engine.stopping import StoppingRule, stopping_rule
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics import definitions, exact_range
+from jaxbandit.metrics import definitions, exact_range, formulas
 from jaxbandit.metrics.block_statistics import ResultShape
 from jaxbandit.metrics.metric import METRICS, is_users
 from jaxbandit.metrics.moments import LARGEST, NARROW, SHORT
@@ -110,7 +110,16 @@ class Plan:
             self.settings.horizon if self.settings.trace else 0,
             stack.world.plays,
             self.settings.p_mean if "p_mean_regret" in self.metrics else None,
+            self._from_lost(stack),
         )
+
+    def _from_lost(self, stack: Stack) -> tuple[str, ...]:
+        """The metrics that are the lost reward plus a number per round: where one arm is played in every round."""
+        world = stack.world
+        always = world.plays == 1 and world.availability is None and world.availability_table is None
+        if not always or stack.ground_truth.path is not None:
+            return ()
+        return tuple(name for name in self.metrics if name in formulas.LOST_REWARD_PLUS and not is_users(METRICS[name]))
 
     def recorder(self, stack: Stack, block: Block, result_shape: ResultShape | None = None) -> Recorder:
         """A recorder of a block of a stack. `result_shape` is that of the stack by default."""

@@ -144,7 +144,7 @@ def _wanted_seeds(plan: Plan, statistics: list[BlockStatistics], seeds: int) -> 
     rule = plan.stopping_rule
     if rule is None:
         return seeds
-    stderr = [one.moments[f"curve {rule.metric}"].stderr(seeds)[-1] for one in statistics]
+    stderr = [one.stderr(rule.metric, seeds)[-1] for one in statistics]
     return rule.wanted(np.concatenate(stderr), seeds)
 
 

@@ -162,8 +162,8 @@ def _of_metric(result: SimulationResult, name: str) -> tuple[np.ndarray, np.ndar
     """The final values `[policy, instance, seed]` of a metric, and its mean and stderr `[policy, instance, round]`."""
     return (
         _of_runs(result, f"final {name}"),
-        result.each(lambda block: block.moments[f"curve {name}"].mean(result.seeds), axis=1),
-        result.each(lambda block: block.moments[f"curve {name}"].stderr(result.seeds), axis=1),
+        result.each(lambda block: block.mean(name, result.seeds), axis=1),
+        result.each(lambda block: block.stderr(name, result.seeds), axis=1),
     )
 
 

@@ -11,6 +11,8 @@ from numpy.typing import DTypeLike
 
 from jaxbandit.metrics.moments import Moments
 
+LOST_REWARD = "lost_reward"  # no metric, but a part of several
+
 
 @dataclass(frozen=True)
 class ResultShape:
@@ -26,6 +28,7 @@ class ResultShape:
         traced: the number of rounds whose selections are kept: T or 0.
         plays: L.
         p_mean: the exponent of `p_mean_regret`; None if it is not among the metrics.
+        from_lost: those of the metrics that are the lost reward plus a number per round, the same in all runs.
     """
 
     arms: int
@@ -37,6 +40,7 @@ class ResultShape:
     traced: int = 0
     plays: int = 1
     p_mean: float | None = None
+    from_lost: tuple[str, ...] = ()
 
     def bytes_per_run(self) -> int:
         """Bytes of `BlockStatistics` per run, without the moments over seeds."""
@@ -50,13 +54,20 @@ class ResultShape:
         return tuple(name for name in ("max_deficit", "group_max_deficit") if name in self.metrics)
 
     @property
+    def summed(self) -> tuple[str, ...]:
+        """The names of what has moments of its own: the lost reward, and the metrics that are more than that."""
+        shared = (LOST_REWARD,) if self.from_lost else ()
+        return shared + tuple(name for name in self.metrics if name not in self.from_lost)
+
+    @property
     def curves(self) -> int:
         """The number of means per row and recorded round."""
         return len(self.metrics) + (self.arms if self.pulls_mean else 0)
 
     def moment_bytes_per_row(self) -> int:
         """Bytes of the moments per row: of a metric two words for the sum and three for the sum of squares."""
-        return self.rounds * (40 * len(self.metrics) + (24 * self.arms if self.pulls_mean else 0))
+        counts = 24 * self.arms if self.pulls_mean else 0
+        return self.rounds * (40 * len(self.summed) + 8 * len(self.from_lost) + counts)
 
 
 def _float_bytes() -> int:
@@ -78,13 +89,15 @@ class BlockStatistics:
             "curve <metric>": its values at the recorded rounds, float64 `[row, seed, round]`.
             "arms", "rewards", "delays": every selection, its reward and its delay, `[row, seed, t, play]`.
         moments: the moments over seeds, by name:
-            "curve <metric>": `[round, row]`.
+            "curve <metric>": `[round, row]`; of the metrics `result_shape.summed`.
             "pulls": those of N_k, `[round, arm, row]`.
+        shifts: what the metrics `result_shape.from_lost` are beside the lost reward, float64 `[round, row]`, by name.
     """
 
     result_shape: ResultShape
     runs: dict[str, np.ndarray]
     moments: dict[str, Moments]
+    shifts: dict[str, np.ndarray]
 
     @classmethod
     def empty(cls, result_shape: ResultShape, rows: int, seeds: int) -> BlockStatistics:
@@ -99,11 +112,22 @@ class BlockStatistics:
         if kept.traced:
             dtypes: dict[str, DTypeLike] = {"arms": np.int32, "rewards": real, "delays": np.int32}
             shapes |= {name: ((kept.traced, kept.plays), dtype) for name, dtype in dtypes.items()}
-        moments = {f"curve {name}": Moments((kept.rounds, rows)) for name in kept.metrics}
+        moments = {f"curve {name}": Moments((kept.rounds, rows)) for name in kept.summed}
         if kept.pulls_mean:
             moments["pulls"] = Moments((kept.rounds, kept.arms, rows))
         runs = {name: np.zeros((rows, seeds, *shape), dtype) for name, (shape, dtype) in shapes.items()}
-        return cls(result_shape, runs, moments)
+        shifts = {name: np.zeros((kept.rounds, rows)) for name in kept.from_lost}
+        return cls(result_shape, runs, moments, shifts)
+
+    def mean(self, metric: str, runs: int) -> np.ndarray:
+        """The means of a metric over that many runs, float64 `[round, row]`."""
+        if metric in self.shifts:
+            return self.moments[f"curve {LOST_REWARD}"].mean(runs) + self.shifts[metric]
+        return self.moments[f"curve {metric}"].mean(runs)
+
+    def stderr(self, metric: str, runs: int) -> np.ndarray:
+        """The standard errors of these means, float64 `[round, row]`; NaN for a single run."""
+        return self.moments[f"curve {LOST_REWARD if metric in self.shifts else metric}"].stderr(runs)
 
     @property
     def pulls(self) -> np.ndarray:
@@ -116,17 +140,19 @@ class BlockStatistics:
             array[rows, seeds] = block.runs[name]
         for name, moments in self.moments.items():
             moments.merge((..., rows), block.moments[name])
+        for name, shift in self.shifts.items():
+            shift[:, rows] = block.shifts[name]
 
     def append_seeds(self, other: BlockStatistics) -> BlockStatistics:
         """These runs followed by those of `other`, which are more seeds of the same rows."""
         runs = {name: np.concatenate([array, other.runs[name]], axis=1) for name, array in self.runs.items()}
         for name, moments in self.moments.items():
             moments.merge((...,), other.moments[name])
-        return BlockStatistics(self.result_shape, runs, self.moments)
+        return BlockStatistics(self.result_shape, runs, self.moments, self.shifts)
 
     def arrays(self, full: bool = False) -> dict[str, np.ndarray]:
         """All arrays by name, as they are written and sent; sums that are 0 everywhere only with `full`."""
-        named = dict(self.runs)
+        named = dict(self.runs) | {f"shift {name}": array for name, array in self.shifts.items()}
         for name, moments in self.moments.items():
             named |= {f"moments {name} {part}": array for part, array in moments.arrays(full).items()}
         return named
@@ -137,7 +163,8 @@ class BlockStatistics:
         Raises:
             ValueError: the arrays are of another shape or dtype.
         """
-        for name, array in self.runs.items():
+        given = self.runs | {f"shift {name}": array for name, array in self.shifts.items()}
+        for name, array in given.items():
             if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
                 raise ValueError("statistics of another shape")
         restored = {}
@@ -147,7 +174,9 @@ class BlockStatistics:
             if any(array.shape != moments.shape or array.dtype != np.int64 for array in parts.values()):
                 raise ValueError("moments of another shape")
             restored[name] = Moments.from_arrays(moments.shape, parts)
-        return BlockStatistics(self.result_shape, {name: arrays[name] for name in self.runs}, restored)
+        runs = {name: arrays[name] for name in self.runs}
+        shifts = {name: arrays[f"shift {name}"] for name in self.shifts}
+        return BlockStatistics(self.result_shape, runs, restored, shifts)
 
 
 def by_configuration(

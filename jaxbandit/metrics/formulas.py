@@ -27,6 +27,9 @@ from jaxbandit.metrics.optimal_allocations import optimal_loss
 WITH_LOST_REWARD = frozenset({"regret", "penalized_regret", "r_regret", "c_regret"})
 """The metrics that contain `lost_reward`."""
 
+LOST_REWARD_PLUS = frozenset({"regret", "r_regret", "c_regret"})
+"""The metrics that are `lost_reward` plus a number that is the same in all runs, where every round plays one arm."""
+
 
 def _combine_arms(
     combine: Callable[[Array, Array], Array],

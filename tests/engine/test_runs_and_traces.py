@@ -136,11 +136,13 @@ def test_statistics_are_written_and_read():
     empty = BlockStatistics.empty(shape, 1, 3)
     empty.moments["pulls"].add_counts((...,), rng.integers(0, 99, (3, *empty.moments["pulls"].shape)))
     runs = {name: rng.integers(1, 9, array.shape).astype(array.dtype) for name, array in empty.runs.items()}
-    made = BlockStatistics(shape, runs, empty.moments)
+    shifts = {name: rng.random(array.shape) for name, array in empty.shifts.items()}
+    made = BlockStatistics(shape, runs, empty.moments, shifts)
     for full in (False, True):
         read = BlockStatistics.empty(shape, 1, 3).restore(made.arrays(full))
         assert all(np.array_equal(read.runs[name], array) for name, array in runs.items())
         np.testing.assert_array_equal(read.moments["pulls"].mean(3), made.moments["pulls"].mean(3))
+        np.testing.assert_array_equal(read.mean("regret", 3), shifts["regret"])
 
 
 def test_a_grid_over_plays_pads_its_traces():

@@ -177,7 +177,7 @@ def test_recorders_compile_beside_engines_what_they_then_use():
     assert recorder._records_at.compiled._cache_size() == 1
     result = simulation.run(plan)
     assert recorder._records_at.compiled._cache_size() == 1
-    assert result.statistics[0].moments["curve regret"].mean(19)[0, -1] > 0
+    assert result.statistics[0].mean("regret", 19)[0, -1] > 0
 
 
 def test_a_failure_stops_the_others_and_an_interruption_is_passed_on(monkeypatch):

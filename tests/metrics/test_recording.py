@@ -1,6 +1,7 @@
 """What the program of the rounds records is what the recorder computes from counts: the same bits."""
 
 import jax
+import numpy as np
 import pytest
 import xarray as xr
 from harness import DISTINCT, MERIT, TRANSFER
@@ -104,3 +105,23 @@ def test_both_ways_for_every_policy(kind, monkeypatch):
         problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=tau, penalties=0.3, opportunity=opportunity)
     (counts, rounds), _ = both_ways(problem, kind, monkeypatch)
     xr.testing.assert_identical(counts, rounds)
+
+
+INSTANCES = {"fractions": [0.1, 0.3, 0.2], "penalties": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("given", "shared"), [({}, True), ({"availability": 0.6}, False), ({"plays": 2}, False)], ids=str
+)
+def test_curves_are_the_means_of_runs(given, shared):
+    """Also of metrics that share their moments, since they are the lost reward plus a number per round."""
+    problem = jb.Problem([MEANS, [0.2, 0.5, 0.4]], **INSTANCES, **given)
+    names = ["regret", "r_regret", "c_regret", "unfairness"]
+    made = jb.simulate(problem, "ucb1", horizon=150, seeds=40, record=10, metrics=names, runs=names)
+    for name in names:
+        values = made[f"{name}_runs"]
+        np.testing.assert_allclose(made[name], values.mean("seed"), rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(made[f"{name}_stderr"], values.std("seed", ddof=1) / 40**0.5, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(made[f"{name}_final"], values[..., -1])
+    errors = [made[f"{name}_stderr"].values for name in names[:3]]
+    assert shared == (np.array_equal(errors[0], errors[1]) and np.array_equal(errors[0], errors[2]))

@@ -58,7 +58,8 @@ def in_tiles(
     Args:
         play_on: that function.
         nothing: a function of its arguments `recording`, `stops` and `state` that returns what it has at the stops, of
-            no round. Results without an axis of runs are added over the tiles.
+            no round. Results without an axis of runs are added over the tiles if they are integers; floats are those
+            of the last tile.
         faults: how many fault numbers it returns; the result has the largest over all tiles.
         own_calendar: a function of its arguments `policy`, `world` and `state` that returns the shapes of the calendar
             of feedback that it keeps beside the state, or None.
@@ -90,7 +91,9 @@ def in_tiles(
                 return lax.dynamic_update_slice_in_dim(of_block, of_tile, i * width, axis)
 
             def joined(of_block: Array, of_tile: Array) -> Array:
-                return put(of_block, of_tile) if has_run_axis(of_block, axis, size) else of_block + of_tile
+                if has_run_axis(of_block, axis, size) or not jnp.issubdtype(of_block.dtype, jnp.integer):
+                    return put(of_block, of_tile)
+                return of_block + of_tile
 
             own, start, *arguments = jax.tree.map(cut, (recording, state, policy, world, key, quotas))
             if own is not None and axis == -1:

@@ -20,7 +20,7 @@ from jaxbandit.engine.batch.span_totals import SpanTotals, cell_inputs, in_float
 from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.engine.batch.traced_programs import PROGRAM
 from jaxbandit.environment.delays import NEVER
-from jaxbandit.metrics.block_statistics import BlockStatistics, ResultShape
+from jaxbandit.metrics.block_statistics import LOST_REWARD, BlockStatistics, ResultShape
 from jaxbandit.metrics.metric import MetricInputs
 from jaxbandit.metrics.moments import LARGEST, NARROW, count_bits
 from jaxbandit.policies.base import Policy
@@ -60,12 +60,14 @@ class Recorder:
             below=NARROW if below is None else below,  # as long as all values are small enough
             bits=count_bits(horizon) if result_shape.pulls_mean else None,
             parts=shards if block.axis == -1 else 1,
+            from_lost=result_shape.from_lost,
         )
         self._made = BlockStatistics.empty(
             result_shape, *(part.stop - part.start for part in (block.rows, block.seeds))
         )
         self._sums: list[np.ndarray] = []  # a chunk's digits `[7, metrics, rounds, rows]`
         self._pulls: list[np.ndarray] = []  # a chunk's digits of counts `[3, rounds, K, rows]`
+        self._shifts: list[np.ndarray] = []  # a chunk's shifts `[from_lost, rounds, rows]`
         self._recorded = 0
         self._values: Array | None = None
         self._spans: SpanTotals | None = None
@@ -124,6 +126,8 @@ class Recorder:
         recorded, kept = len(chunk.rounds), self._wanted.kept
         self._check(sums[-1], chunk.rounds)
         self._sums.append(sums)
+        if records.shifts is not None:
+            self._shifts.append(self._block.unpack(np.asarray(records.shifts)[:, :recorded])[..., 0])
         self._values = records.values
         if records.pulls is not None:
             self._pulls.append(self._block.summed(np.asarray(records.pulls)[:, :recorded]))
@@ -160,7 +164,9 @@ class Recorder:
         if not outside.any():
             return
         place, number, row = (int(found[0]) for found in np.nonzero(outside.transpose(1, 0, 2)))
-        what = f"{self._result_shape.metrics[number]} at round {rounds[place]}"
+        shape = self._result_shape
+        name = shape.summed[number] if shape.summed[number] != LOST_REWARD else shape.from_lost[0]
+        what = f"{name} at round {rounds[place]}"
         words = f"is not finite, or of magnitude {LARGEST:.2g} or more, in {outside[number, place, row]} runs"
         raise FloatingPointError(f"{self._who(row)}: {what} {words}; no mean is taken of such values")
 
@@ -186,8 +192,11 @@ class Recorder:
             sums = np.concatenate(self._sums, axis=2)
             finals = block.unpack(np.asarray(self._values))
             for number, name in enumerate(self._result_shape.metrics):
-                made.moments[f"curve {name}"].add((...,), sums[:, number])
                 made.runs[f"final {name}"][...] = finals[number]
+            for number, name in enumerate(self._result_shape.summed):
+                made.moments[f"curve {name}"].add((...,), sums[:, number])
+            for number, shift in enumerate(made.shifts.values()):
+                shift[...] = np.concatenate([part[number] for part in self._shifts])
         if "phases" in made.runs:
             with PROGRAM(self._stack.program):
                 spent = _spent(on_device(self._stack.policy, block.cells()), last.state.policy, np.int32(last.last))

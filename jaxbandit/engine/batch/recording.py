@@ -29,7 +29,10 @@ class Records:
     """What some stops of a block have come to.
 
     Attributes:
-        sums: the `integer_parts` of metrics at each stop, int64 `[7, metrics, stops, cells, parts]`.
+        sums: the `integer_parts` at each stop of what is summed, int64 `[7, summed, stops, cells, parts]`: the lost
+            reward, if a metric is made from it, and the other metrics.
+        shifts: what the metrics `from_lost` are beside the lost reward, float64 `[from_lost, stops, cells, 1]`;
+            None for none.
         values: the metrics at the last stop so far, float64 `[metrics, cells, lanes]`.
         deficits_ever: the largest deficits at the stops so far, by the name of the metric, float64 `[cells, lanes]`.
         curves: the metrics `kept` for every run at each stop, float64 `[kept, stops, cells, lanes]`; None for none.
@@ -37,6 +40,7 @@ class Records:
     """
 
     sums: Array
+    shifts: Array | None
     values: Array
     deficits_ever: dict[str, Array]
     curves: Array | None
@@ -54,6 +58,7 @@ class Wanted:
         below: all metrics are smaller in magnitude, as for `integer_parts`.
         bits: of a count, as for `count_parts`; None where means of counts are not kept.
         parts: as `segments` of `integer_parts`.
+        from_lost: those of the names that are the lost reward plus a number per round.
     """
 
     names: tuple[str, ...] = static()
@@ -62,11 +67,18 @@ class Wanted:
     below: float = static()
     bits: int | None = static()
     parts: int = static(1)
+    from_lost: tuple[str, ...] = static(())
+
+    @property
+    def summed(self) -> int:
+        """How many numbers per run are summed at a stop."""
+        return len(self.names) - len(self.from_lost) + bool(self.from_lost)
 
     def empty(self, stops: int, arms: int, cells: int, lanes: int) -> Records:
         """The records of no stops, with room for some."""
         return Records(
-            sums=jnp.zeros((7, len(self.names), stops, cells, self.parts), jnp.int64),
+            sums=jnp.zeros((7, self.summed, stops, cells, self.parts), jnp.int64),
+            shifts=jnp.zeros((len(self.from_lost), stops, cells, 1), jnp.float64) if self.from_lost else None,
             values=jnp.zeros((len(self.names), cells, lanes), jnp.float64),
             deficits_ever={name: jnp.full((1, cells, lanes), -jnp.inf, jnp.float64) for name in self.deficits},
             curves=jnp.zeros((len(self.kept), stops, cells, lanes), jnp.float64) if self.kept else None,
@@ -84,20 +96,33 @@ class Wanted:
             now: the inputs of the metrics there.
             counted: whether a run counts, as for `integer_parts`.
         """
-        sums, values, deficits_ever, curves = records.sums, records.values, dict(records.deficits_ever), records.curves
+        sums, shifts, values = records.sums, records.shifts, records.values
+        deficits_ever, curves = dict(records.deficits_ever), records.curves
         # Not fused into the metrics: LLVM does not vectorise loops that look up where a slice begins (5 times slower).
         now = without_fusion(lambda: jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), now), place)
         # What several metrics share is computed once.
         if sum("fractions" in METRICS[name].needs for name in self.names) > 1:
             deficits = without_fusion(lambda: now.deficit(counts.astype(jnp.float64)), place)
             now = dataclasses.replace(now, deficits=deficits)
-        if len(formulas.WITH_LOST_REWARD.intersection(self.names)) > 1:
+        if self.from_lost or len(formulas.WITH_LOST_REWARD.intersection(self.names)) > 1:
             with jax.numpy_rank_promotion("allow"):  # as in all formulas
                 now = dataclasses.replace(now, lost=without_fusion(lambda: formulas.lost_reward(counts, now), place))
+        if shifts is not None:
+            assert now.lost is not None
+            part = integer_parts(now.lost, counted, self.parts, self.below)
+            sums = _written(sums, part[:, None], 0, 0, place)
+        others = self.summed - len(self.names) + len(self.from_lost)  # the place of the next metric among the sums
         for number, name in enumerate(self.names):
-            value = without_fusion(functools.partial(definitions.compute_metric, name, counts, now), place)
-            part = integer_parts(value, counted, self.parts, self.below)
-            sums = _written(sums, part[:, None], 0, number, place)
+            if shifts is not None and name in self.from_lost:
+                assert now.lost is not None
+                shift = _beside_lost(name, counts, now)
+                shifts = _written(shifts, shift[None], self.from_lost.index(name), place)
+                value = now.lost + shift
+            else:
+                value = without_fusion(functools.partial(definitions.compute_metric, name, counts, now), place)
+                part = integer_parts(value, counted, self.parts, self.below)
+                sums = _written(sums, part[:, None], 0, others, place)
+                others += 1
             values = _written(values, value, number)
             if curves is not None and name in self.kept:
                 curves = _written(curves, value[None], self.kept.index(name), place)
@@ -107,7 +132,21 @@ class Wanted:
         if pulls is not None and self.bits is not None:
             made = count_parts(counts, counted, self.parts, self.bits)
             pulls = _written(pulls, made, 0, place)
-        return Records(sums, values, deficits_ever, curves, pulls)
+        return Records(sums, shifts, values, deficits_ever, curves, pulls)
+
+
+def _beside_lost(name: str, counts: Array, now: MetricInputs) -> Array:
+    """What a metric of `LOST_REWARD_PLUS` is beside the lost reward, `[1, cells, 1]`.
+
+    It is the value of a run that has played the best arm only, which has lost nothing.
+    """
+    arms, cells = counts.shape[1:3]
+    means = jnp.broadcast_to(now.means, (arms, cells, 1))
+    t = now.t.reshape(()).astype(counts.dtype)
+    best = lax.broadcasted_iota(jnp.int32, means.shape, 0) == lax.argmax(means, 0, jnp.int32)[None]
+    never = dataclasses.replace(now, lost=jnp.zeros((1, cells, 1)))
+    value = definitions.compute_metric(name, jnp.where(best, t, jnp.zeros_like(t))[None], never)
+    return jnp.broadcast_to(value, (1, cells, 1))
 
 
 def _written(array: Array, part: Array, *where: int | Array) -> Array:
