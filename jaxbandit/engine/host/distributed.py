@@ -11,6 +11,7 @@ import contextlib
 import errno
 import functools
 import ipaddress
+import itertools
 import logging
 import os
 import re
@@ -228,18 +229,21 @@ def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
     """The statistics of the runs of all processes, the same bits in each process.
 
     Args:
-        statistics: of this process's runs, with zeros for all other runs.
+        statistics: of this process's runs, with zeros for all other runs. Real numbers that several processes have
+            computed, such as `BlockStatistics.shifts`, are the same in all of them.
     """
     if count() == 1:
         return statistics
     held = [one.arrays(full=True) for one in statistics]
     places = [(number, name) for number, arrays in enumerate(held) for name in arrays]
     words = {place: _words(held[place[0]][place[1]]) for place in places}
-    for dtype in (np.int32, np.int64):  # all arrays of a dtype at once, since each transfer has a fixed cost
-        own = [place for place in places if words[place].dtype == dtype]
+    # All arrays of a dtype at once, since each transfer has a fixed cost
+    for dtype, kind in itertools.product((np.int32, np.int64), "if"):
+        own = [place for place in places if words[place].dtype == dtype and held[place[0]][place[1]].dtype.kind == kind]
         if not own:
             continue
-        flat = _sum(np.concatenate([words[place].reshape(-1) for place in own]))
+        combine = np.add if kind == "i" else np.bitwise_or
+        flat = _combined(np.concatenate([words[place].reshape(-1) for place in own]), combine)
         ends = np.cumsum([words[place].size for place in own])
         for (number, name), part in zip(own, np.split(flat, ends[:-1]), strict=True):
             array = held[number][name]
@@ -248,16 +252,16 @@ def pooled(statistics: list[BlockStatistics]) -> list[BlockStatistics]:
 
 
 def _words(array: np.ndarray) -> np.ndarray:
-    """An array as integers. Where all processes but one hold zeros, the sum over processes has that one's bits."""
+    """An array as integers, with the same bits."""
     return np.ascontiguousarray(array if array.dtype.kind == "i" else array.view(f"i{array.dtype.itemsize}"))
 
 
-def _sum(words: np.ndarray) -> np.ndarray:
-    """The sum over processes, computed piece by piece."""
+def _combined(words: np.ndarray, combine: np.ufunc) -> np.ndarray:
+    """The words of all processes, combined piece by piece."""
     made = np.empty(words.size, words.dtype)
     step = _PIECE // words.dtype.itemsize
     for first in range(0, words.size, step):
-        made[first : first + step] = _all(words[first : first + step]).sum(axis=0, dtype=words.dtype)
+        made[first : first + step] = combine.reduce(_all(words[first : first + step]), axis=0, dtype=words.dtype)
     return made
 
 
