@@ -65,7 +65,7 @@ class Recorder:
         self._made = BlockStatistics.empty(
             result_shape, *(part.stop - part.start for part in (block.rows, block.seeds))
         )
-        self._sums: list[np.ndarray] = []  # a chunk's digits `[7, metrics, rounds, rows]`
+        self._sums: list[np.ndarray] = []  # a chunk's digits `[7, summed, rounds, rows]`
         self._pulls: list[np.ndarray] = []  # a chunk's digits of counts `[3, rounds, K, rows]`
         self._shifts: list[np.ndarray] = []  # a chunk's shifts `[from_lost, rounds, rows]`
         self._recorded = 0
