@@ -175,6 +175,12 @@ def compute_metric(name: str, counts: Array, inputs: MetricInputs) -> Array:
     return compute_metrics((name,), counts, inputs)[name]
 
 
+def shared_terms(names: Sequence[str], inputs: MetricInputs) -> dict[str, Array]:
+    """The terms of some metrics that are the same in all runs, by name, for constant means: see `formulas.SHARED`."""
+    with jax.numpy_rank_promotion("allow"):  # as in `compute_metrics`
+        return {name: compute(inputs) for name, compute in formulas.SHARED.items() if name in names}
+
+
 def metric_inputs(
     names: Sequence[str],
     rounds: np.ndarray,
@@ -215,6 +221,7 @@ def metric_inputs(
         "totals": {},
         "deficits": None,
         "lost": None,
+        "shared": {},
     }
     arms = 0 if ground_truth.fractions is None else len(means)
     exact = _quota_rows(quota, 0, arms) if arms else None

@@ -97,9 +97,9 @@ def _plays(counts: Array, inputs: MetricInputs) -> Array:
     return _combine_arms(jnp.add, lambda count, arm: count, counts, inputs)
 
 
-def _sum_arms(term: Callable[[MetricInputs], Array], arms: int, inputs: MetricInputs) -> Array:
+def _sum_arms(term: Callable[[MetricInputs], Array], inputs: MetricInputs) -> Array:
     """The sum of what does not depend on counts, `[R, C, 1]`, in the order of the arms."""
-    total: Array = reduce_in_order(jnp.add, lambda k: term(inputs.of_arm(k)), arms)
+    total: Array = reduce_in_order(jnp.add, lambda k: term(inputs.of_arm(k)), len(inputs.means))
     return total
 
 
@@ -122,9 +122,14 @@ def penalized_regret(counts: Array, inputs: MetricInputs) -> Array:
     means (the oracle).
     """
     paid = lost_reward(counts, inputs) + total_penalty(counts, inputs)
+    return paid + _shared("penalized_regret", inputs)
+
+
+def _minus_least_paid(inputs: MetricInputs) -> Array:
+    """-sum_k min(gap_k, A_k) tau_k t: what the oracle loses and pays, with a minus."""
     assert inputs.penalties is not None
     least = optimal_loss(*(part[..., 0] for part in (inputs.gaps, inputs.quota_in_rounds, inputs.penalties)))
-    return paid - least[..., None]
+    return -least[..., None]
 
 
 def r_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -133,8 +138,12 @@ def r_regret(counts: Array, inputs: MetricInputs) -> Array:
     With one play, the regret minus that of the best policy that gives every arm its quota and all other rounds to the
     best arm; negative while arms are below their quotas. With several plays, the gaps are still those to the best arm.
     """
-    guaranteed = _sum_arms(lambda arm: _product(arm.gaps, arm.quota_in_rounds, arm), counts.shape[1], inputs)
-    return lost_reward(counts, inputs) - guaranteed
+    return lost_reward(counts, inputs) + _shared("r_regret", inputs)
+
+
+def _r_regret_of_no_plays(inputs: MetricInputs) -> Array:
+    """-sum_k gap_k tau_k t."""
+    return -_sum_arms(lambda arm: _product(arm.gaps, arm.quota_in_rounds, arm), inputs)
 
 
 def c_regret(counts: Array, inputs: MetricInputs) -> Array:
@@ -143,17 +152,34 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
     mu_(L) is the L-th largest mean. Rounds in which a better arm was not played count, and so do rounds in which a
     worse arm was played beyond its quota.
     """
+    # sum_k (mu_(L) - mu_k) N_k is the lost reward less mu_(1) - mu_(L) per play
+    made = lost_reward(counts, inputs) + _shared("c_regret", inputs)
+    if inputs.plays == 1:
+        return made
+    return made - _product(jnp.max(inputs.means, axis=0) - inputs.last_best, _plays(counts, inputs), inputs)
 
-    def constant(arm: MetricInputs) -> Array:
+
+def _c_regret_of_no_plays(inputs: MetricInputs) -> Array:
+    """sum_k ((mu_k - mu_(L))+ t - (mu_(L) - mu_k)+ floor(tau_k t))."""
+
+    def term(arm: MetricInputs) -> Array:
         assert arm.quota is not None
         lead = arm.means - inputs.last_best
         return _product(lead, jnp.where(lead > 0, arm.t, arm.quota.floor), arm)
 
-    # sum_k (mu_(L) - mu_k) N_k is the lost reward less mu_(1) - mu_(L) per play
-    made = lost_reward(counts, inputs) + _sum_arms(constant, counts.shape[1], inputs)
-    if inputs.plays == 1:
-        return made
-    return made - _product(jnp.max(inputs.means, axis=0) - inputs.last_best, _plays(counts, inputs), inputs)
+    return _sum_arms(term, inputs)
+
+
+SHARED: dict[str, Callable[[MetricInputs], Array]] = {
+    "penalized_regret": _minus_least_paid,
+    "r_regret": _r_regret_of_no_plays,
+    "c_regret": _c_regret_of_no_plays,
+}
+"""By the name of a metric, the term of it that is the same in all runs, `[R, C or 1, 1]`."""
+
+
+def _shared(name: str, inputs: MetricInputs) -> Array:
+    return inputs.shared[name] if name in inputs.shared else SHARED[name](inputs)
 
 
 def unfairness(counts: Array, inputs: MetricInputs) -> Array:

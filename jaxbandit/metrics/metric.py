@@ -62,6 +62,8 @@ class MetricInputs:
             round 1 until `at_round` picks a stop.
         deficits: tau_k t - N_k, `[R, K, C, S]`, where it is known already; else None.
         lost: the lost reward sum_k gap_k N_k, `[R, C, S]`, where it is known already; else None.
+        shared: the term of some metrics that is the same in all runs (`formulas.SHARED`), by name, `[R, C or 1, 1]`,
+            where it is known already.
         plays: L.
         groups: the arms of each group that is guaranteed plays.
     """
@@ -82,6 +84,7 @@ class MetricInputs:
     span: Span | None
     deficits: Array | None
     lost: Array | None
+    shared: Mapping[str, Array]
     plays: int = static(1)
     groups: tuple[tuple[int, ...], ...] = static(())
 
@@ -93,7 +96,7 @@ class MetricInputs:
 
         rows = {
             name: row(getattr(self, name))
-            for name in ("t", "quota", "group_quota", "optimal_utility", "sums", "totals", "span")
+            for name in ("t", "quota", "group_quota", "optimal_utility", "sums", "totals", "span", "shared")
         }
         made = dataclasses.replace(self, **rows)
         return made if made.span is None else made.with_means(made.span.means[0])

@@ -23,37 +23,52 @@ _SUM_EXPONENTS = (0, -40)  # the weights of the integer parts of a value, as pow
 _SQUARE_EXPONENTS = (40, 0, -40, -80)  # the weights of those of its square
 
 
-def integer_parts(values: Array, counted: Array | np.ndarray, segments: int = 1, below: float = LARGEST) -> Array:
+def integer_parts(
+    values: Sequence[Array], counted: Array | np.ndarray, segments: int = 1, below: float = LARGEST
+) -> Array:
     """The integer parts of values and of their squares, summed over runs: what `Moments.add` takes. Traceable.
 
     Args:
-        values: float64 `[..., runs]`; 64-bit types must be enabled.
+        values: the values of each of n metrics, float64 `[..., runs]`; 64-bit types must be enabled.
         counted: whether a run counts (others are padding), bool `[runs]`.
         segments: how many equal segments of the runs to sum separately.
         below: `LARGEST`, `NARROW` or `SHORT`: values must be smaller in magnitude. Code for `NARROW` is three times as
             fast as that for `LARGEST`, and code for `SHORT` is faster again.
 
     Returns:
-        int64 `[7, ..., segments]`: the two parts of the sum, the four parts of the sum of squares, and the number of
+        int64 `[7, n, ..., segments]`: the two parts of the sum, the four parts of the sum of squares, and the number of
         values that are not finite or not below `below`. The sums mean nothing where this number is not 0.
     """
-    values = jnp.where(counted[(None,) * (values.ndim - 1)], values, 0.0)
-    outside = ~(jnp.abs(values) < below)  # True for NaN
-    values, outside = (part.reshape(*part.shape[:-1], segments, -1) for part in (values, outside))
-    short = below == SHORT and values.shape[-1] <= _MOST_SHORT
-    if not short:
-        values = jnp.where(outside, 0.0, values)
+    count = values[0].shape[-1] // segments
+    short = below == SHORT and count <= _MOST_SHORT
     of_values = _short_parts if short else _narrow_parts if below < LARGEST else _wide_parts
-    parts = of_values(values)
-    zeros = (jnp.zeros((), jnp.int64),) * (len(parts) + 1)
-    # One pass over the values for all sums, which a compiler can vectorise because they are integers (9 times faster)
-    terms = (*parts, outside.astype(jnp.int64))
-    *sums, outside = lax.reduce(terms, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,))
+    summed = [_sums(of_values, of_one, counted, segments, below) for of_one in values]
+    *sums, outside = map(jnp.stack, zip(*summed, strict=True))  # the code from here on is there once for all metrics
     if short:
-        sums = _sums_of_short(values.shape[-1], sums)
+        sums = _sums_of_short(count, sums)
     elif below < LARGEST:
         sums = _sums_of_narrow(sums)
     return jnp.stack([*sums, outside])
+
+
+def _sums(
+    of_values: Callable[[Array], tuple[Array, ...]],
+    values: Array,
+    counted: Array | np.ndarray,
+    segments: int,
+    below: float,
+) -> Sequence[Array]:
+    """The sums of the parts of values over runs, and the number of values out of range, int64 `[..., segments]`."""
+    values = jnp.where(counted[(None,) * (values.ndim - 1)], values, 0.0)
+    values = values.reshape(*values.shape[:-1], segments, -1)
+    outside = ~(jnp.abs(values) < below)  # True for NaN
+    if of_values is not _short_parts:
+        values = jnp.where(outside, 0.0, values)
+    # One pass over the values for all sums, which a compiler can vectorise because they are integers (9 times faster)
+    terms = (*of_values(values), outside.astype(jnp.int64))
+    zeros = (jnp.zeros((), jnp.int64),) * len(terms)
+    summed: Sequence[Array] = lax.reduce(terms, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (values.ndim - 1,))
+    return summed
 
 
 def _wide_parts(values: Array) -> tuple[Array, ...]:
@@ -287,7 +302,7 @@ class Moments:
     Example:
         >>> import jax
         >>> with jax.enable_x64(True):
-        ...     parts = integer_parts(jnp.array([[1.0, 2.0, 6.0]]), jnp.ones(3, bool))
+        ...     parts = integer_parts([jnp.array([1.0, 2.0, 6.0])], jnp.ones(3, bool))
         >>> moments = Moments((1,))
         >>> moments.add((slice(None),), np.asarray(parts)[..., 0])
         >>> moments.mean(3).item(), round(moments.stderr(3).item(), 3)

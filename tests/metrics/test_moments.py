@@ -1,5 +1,6 @@
 """Means and standard errors over runs: right, and the same in every order."""
 
+import functools
 import math
 from fractions import Fraction
 
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from jaxbandit.metrics.moments import LARGEST, NARROW, SHORT, Moments, count_bits, count_parts, integer_parts
 
-_integer_parts = jax.jit(integer_parts, static_argnames=("segments", "below"))
+
+@functools.partial(jax.jit, static_argnames=("segments", "below"))
+def _integer_parts(values, counted, segments=1, below=LARGEST):
+    """The integer parts of one metric."""
+    return integer_parts([values], counted, segments, below)[:, 0]
+
+
 _count_parts = jax.jit(count_parts, static_argnames=("segments", "bits"))
 
 

@@ -68,6 +68,9 @@ def in_tiles(
     @functools.wraps(play_on)
     def play(policy: Any, world: Any, key: Any, quotas: Any, *rounds: Any) -> Any:
         *numbers, stops, recording, state = rounds
+        if recording is not None:
+            recording = recording.prepared()
+            rounds = (*numbers, stops, recording, state)
         cells, lanes = state.pulls.shape[-2:]
         # Fewer runs leave out a costly index more often, and the redraws of refused random numbers end earlier.
         weight = _COSTLY if _has_costly_index(policy) else 1

@@ -259,11 +259,12 @@ def _records(
 
         return wanted.add(records, row, *one_stop(), counted)
 
-    return lax.fori_loop(0, recorded, add, wanted.empty(*counts.shape))
+    inputs = wanted.prepared(inputs)
+    return lax.fori_loop(0, recorded, add, wanted.empty(inputs, *counts.shape[1:]))
 
 
-def _no_records(wanted: Wanted, counts: Array, *_: Any) -> Records:
-    return wanted.empty(*counts.shape)
+def _no_records(wanted: Wanted, counts: Array, places: np.ndarray, inputs: MetricInputs, *_: Any) -> Records:
+    return wanted.empty(wanted.prepared(inputs), *counts.shape[1:])
 
 
 _records_at = Kept("records", jax.jit(_records), lambda: _records, _no_records)

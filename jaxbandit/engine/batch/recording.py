@@ -31,8 +31,8 @@ class Records:
     Attributes:
         sums: the `integer_parts` at each stop of what is summed, int64 `[7, summed, stops, cells, parts]`: the lost
             reward, if a metric is made from it, and the other metrics.
-        shifts: what the metrics `from_lost` are beside the lost reward, float64 `[from_lost, stops, cells, 1]`;
-            None for none.
+        shifts: what the metrics `from_lost` are beside the lost reward, at all stops of the chunk, float64
+            `[from_lost, stops, cells, 1]`; None for none.
         values: the metrics at the last stop so far, float64 `[metrics, cells, lanes]`.
         deficits_ever: the largest deficits at the stops so far, by the name of the metric, float64 `[cells, lanes]`.
         curves: the metrics `kept` for every run at each stop, float64 `[kept, stops, cells, lanes]`; None for none.
@@ -74,11 +74,24 @@ class Wanted:
         """How many numbers per run are summed at a stop."""
         return len(self.names) - len(self.from_lost) + bool(self.from_lost)
 
-    def empty(self, stops: int, arms: int, cells: int, lanes: int) -> Records:
-        """The records of no stops, with room for some."""
+    def prepared(self, inputs: MetricInputs) -> MetricInputs:
+        """The inputs at the stops of a chunk, with the terms of metrics that are the same in all runs."""
+        if inputs.span is not None:  # means change, and the metrics with such terms are among `inputs.totals`
+            return inputs
+        numbers = dataclasses.replace(inputs, sums={}, totals={})
+        numbers = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), numbers)
+        return dataclasses.replace(inputs, shared=definitions.shared_terms(self.names, numbers))
+
+    def empty(self, inputs: MetricInputs, arms: int, cells: int, lanes: int) -> Records:
+        """The records of no stops, with room for those of the inputs, which are `prepared`."""
+        stops, shifts = len(inputs.t), None
+        if self.from_lost:
+            none = jnp.zeros((), jnp.float64)  # the regret of one play per round is the lost reward
+            shared = [inputs.shared.get(name, none) for name in self.from_lost]
+            shifts = jnp.stack([jnp.broadcast_to(part, (stops, cells, 1)) for part in shared])
         return Records(
             sums=jnp.zeros((7, self.summed, stops, cells, self.parts), jnp.int64),
-            shifts=jnp.zeros((len(self.from_lost), stops, cells, 1), jnp.float64) if self.from_lost else None,
+            shifts=shifts,
             values=jnp.zeros((len(self.names), cells, lanes), jnp.float64),
             deficits_ever={name: jnp.full((1, cells, lanes), -jnp.inf, jnp.float64) for name in self.deficits},
             curves=jnp.zeros((len(self.kept), stops, cells, lanes), jnp.float64) if self.kept else None,
@@ -96,7 +109,7 @@ class Wanted:
             now: the inputs of the metrics there.
             counted: whether a run counts, as for `integer_parts`.
         """
-        sums, shifts, values = records.sums, records.shifts, records.values
+        sums, values = records.sums, records.values
         deficits_ever, curves = dict(records.deficits_ever), records.curves
         # Not fused into the metrics: LLVM does not vectorise loops that look up where a slice begins (5 times slower).
         now = without_fusion(lambda: jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), now), place)
@@ -107,46 +120,32 @@ class Wanted:
         if self.from_lost or len(formulas.WITH_LOST_REWARD.intersection(self.names)) > 1:
             with jax.numpy_rank_promotion("allow"):  # as in all formulas
                 now = dataclasses.replace(now, lost=without_fusion(lambda: formulas.lost_reward(counts, now), place))
-        if shifts is not None:
+        summed = []
+        if self.from_lost:
             assert now.lost is not None
-            part = integer_parts(now.lost, counted, self.parts, self.below)
-            sums = _written(sums, part[:, None], 0, 0, place)
-        others = self.summed - len(self.names) + len(self.from_lost)  # the place of the next metric among the sums
+            summed.append(now.lost)
         for number, name in enumerate(self.names):
-            if shifts is not None and name in self.from_lost:
+            if name in self.from_lost:
                 assert now.lost is not None
-                shift = _beside_lost(name, counts, now)
-                shifts = _written(shifts, shift[None], self.from_lost.index(name), place)
-                value = now.lost + shift
+                assert records.shifts is not None
+                shift = records.shifts[self.from_lost.index(name)]
+                value = now.lost + lax.dynamic_slice_in_dim(shift, place, 1)
             else:
                 value = without_fusion(functools.partial(definitions.compute_metric, name, counts, now), place)
-                part = integer_parts(value, counted, self.parts, self.below)
-                sums = _written(sums, part[:, None], 0, others, place)
-                others += 1
+                summed.append(value)
             values = _written(values, value, number)
             if curves is not None and name in self.kept:
                 curves = _written(curves, value[None], self.kept.index(name), place)
             if name in deficits_ever:
                 deficits_ever[name] = larger(deficits_ever[name], value)
+        if summed:
+            parts = integer_parts(summed, counted, self.parts, self.below)
+            sums = _written(sums, parts, 0, 0, place)
         pulls = records.pulls
         if pulls is not None and self.bits is not None:
             made = count_parts(counts, counted, self.parts, self.bits)
             pulls = _written(pulls, made, 0, place)
-        return Records(sums, shifts, values, deficits_ever, curves, pulls)
-
-
-def _beside_lost(name: str, counts: Array, now: MetricInputs) -> Array:
-    """What a metric of `LOST_REWARD_PLUS` is beside the lost reward, `[1, cells, 1]`.
-
-    It is the value of a run that has played the best arm only, which has lost nothing.
-    """
-    arms, cells = counts.shape[1:3]
-    means = jnp.broadcast_to(now.means, (arms, cells, 1))
-    t = now.t.reshape(()).astype(counts.dtype)
-    best = lax.broadcasted_iota(jnp.int32, means.shape, 0) == lax.argmax(means, 0, jnp.int32)[None]
-    never = dataclasses.replace(now, lost=jnp.zeros((1, cells, 1)))
-    value = definitions.compute_metric(name, jnp.where(best, t, jnp.zeros_like(t))[None], never)
-    return jnp.broadcast_to(value, (1, cells, 1))
+        return Records(sums, records.shifts, values, deficits_ever, curves, pulls)
 
 
 def _written(array: Array, part: Array, *where: int | Array) -> Array:
@@ -173,9 +172,14 @@ class Recording:
     stops: Array
     x64: bool = static(False)
 
+    def prepared(self) -> Recording:
+        """The recording with what all tiles of a block share."""
+        with jax.enable_x64(True):
+            return dataclasses.replace(self, inputs=self.wanted.prepared(self.inputs))
+
     def empty(self, shape: tuple[int, ...]) -> Records:
         """The records before the first stop, for counts of `shape`."""
-        return self.wanted.empty(len(self.inputs.t), *shape)
+        return self.wanted.empty(self.inputs, *shape)
 
     def at_stop(self, place: Array, state: State, records: Records) -> Records:
         """The records with the stop at a place."""

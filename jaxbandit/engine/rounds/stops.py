@@ -35,6 +35,9 @@ class Recording(Protocol):
     def x64(self) -> bool:
         """Whether 64-bit types are enabled in the rounds."""
 
+    def prepared(self) -> Recording:
+        """The recording with what all tiles of a block share; the other methods are called on it."""
+
     def empty(self, shape: tuple[int, ...]) -> Any:
         """The result before the first stop, for counts of `shape`."""
 
