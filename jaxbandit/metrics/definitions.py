@@ -164,10 +164,15 @@ def compute_metrics(names: Sequence[str], counts: Array, inputs: MetricInputs) -
     Returns:
         By name, float `[R, C, S]`.
     """
-    counts, inputs = jnp.asarray(counts), jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), inputs)
+    counts, inputs = jnp.asarray(counts), _floats(inputs)
     with jax.numpy_rank_promotion("allow"):  # metrics broadcast as NumPy does
         known = inputs.totals
         return {name: known[name] if name in known else METRICS[name].compute(counts, inputs) for name in names}
+
+
+def _floats(inputs: MetricInputs) -> MetricInputs:
+    floats: MetricInputs = jax.tree.map(lambda part: jnp.asarray(part, jnp.result_type(float)), inputs)
+    return floats
 
 
 def compute_metric(name: str, counts: Array, inputs: MetricInputs) -> Array:
@@ -177,6 +182,7 @@ def compute_metric(name: str, counts: Array, inputs: MetricInputs) -> Array:
 
 def shared_terms(names: Sequence[str], inputs: MetricInputs) -> dict[str, Array]:
     """The terms of some metrics that are the same in all runs, by name, for constant means: see `formulas.SHARED`."""
+    inputs = _floats(inputs)
     with jax.numpy_rank_promotion("allow"):  # as in `compute_metrics`
         return {name: compute(inputs) for name, compute in formulas.SHARED.items() if name in names}
 

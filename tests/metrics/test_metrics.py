@@ -7,6 +7,7 @@ import operator
 import re
 from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
 from exact_metrics import ALL, exact, exact_of, quota_at
@@ -16,7 +17,15 @@ from judging import judge
 
 import jaxbandit as jb
 from jaxbandit.environment.ground_truth import ground_truth_of, instance_columns
-from jaxbandit.metrics.definitions import METRICS, defined_metrics, required_sums, resolve_metrics
+from jaxbandit.metrics.definitions import (
+    METRICS,
+    defined_metrics,
+    metric_inputs,
+    required_sums,
+    resolve_metrics,
+    shared_terms,
+)
+from jaxbandit.metrics.formulas import SHARED
 
 
 def test_every_metric_has_an_exact_reference():
@@ -112,6 +121,23 @@ def test_every_operation_is_rounded_by_itself(shape):
     }
     for name in ALL:
         np.testing.assert_array_equal(values[name], expected[name], err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plays", [1, 2])
+def test_terms_that_all_runs_share_keep_their_bits_where_they_are_computed_once(plays):
+    rng, rounds, arms = np.random.default_rng(2), np.array([17, 901, 4000]), 5
+    means, rates = rng.uniform(0, 1, (2, 4, arms))
+    problem = jb.Problem(means, fractions=[0.013 * k for k in range(arms)], penalties=rates, plays=plays)
+    counts = rng.integers(0, 900, (3, arms, 4, 16)).astype(np.int32)
+    given = ground_truth_of(problem, 10), quota_at(problem.fractions, rounds)
+    inputs = metric_inputs(ALL, rounds, *given)
+    with jax.enable_x64(True):
+        shared = jax.jit(functools.partial(shared_terms, ALL))(inputs)
+    assert set(shared) == set(SHARED)
+    once = judge(ALL, counts, rounds, *given, shared=shared)
+    for name, values in judge(ALL, counts, rounds, *given).items():
+        np.testing.assert_array_equal(once[name], values, err_msg=name)
 
 
 def test_metrics_of_many_arms_are_those_of_exact_arithmetic():

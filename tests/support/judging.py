@@ -1,5 +1,6 @@
 """Metrics of counts as the library computes them: in float64, compiled."""
 
+import dataclasses
 import functools
 
 import jax
@@ -13,9 +14,13 @@ def _metrics_at(names, counts, truth):
     return definitions.compute_metrics(names, counts, truth)
 
 
-def judge(names, counts, rounds, facts, quota=None, sums=None, p_mean=None):
-    """The metrics of counts `[R, K, C, S]` by name, float64 `[R, C, S]`. See `definitions.metric_inputs`."""
+def judge(names, counts, rounds, facts, quota=None, sums=None, p_mean=None, shared=None):
+    """The metrics of counts `[R, K, C, S]` by name, float64 `[R, C, S]`. See `definitions.metric_inputs`.
+
+    `shared` are their terms that all runs share, where they are known.
+    """
     truth = definitions.metric_inputs(names, rounds, facts, quota, sums, p_mean=p_mean)
+    truth = dataclasses.replace(truth, shared=shared or {})
     with jax.enable_x64(True):
         judged = _metrics_at(tuple(names), counts, truth)
     return {name: np.asarray(values) for name, values in judged.items()}

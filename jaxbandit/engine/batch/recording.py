@@ -78,9 +78,8 @@ class Wanted:
         """The inputs at the stops of a chunk, with the terms of metrics that are the same in all runs."""
         if inputs.span is not None:  # means change, and the metrics with such terms are among `inputs.totals`
             return inputs
-        numbers = dataclasses.replace(inputs, sums={}, totals={})
-        numbers = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), numbers)
-        return dataclasses.replace(inputs, shared=definitions.shared_terms(self.names, numbers))
+        of_all_runs = dataclasses.replace(inputs, sums={}, totals={})
+        return dataclasses.replace(inputs, shared=definitions.shared_terms(self.names, of_all_runs))
 
     def empty(self, inputs: MetricInputs, arms: int, cells: int, lanes: int) -> Records:
         """The records of no stops, with room for those of the inputs, which are `prepared`."""
