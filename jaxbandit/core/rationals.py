@@ -18,7 +18,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -254,20 +253,14 @@ def rounded_product(weight: Any, value: Any) -> Any:
     """weight * value of NumPy or JAX arrays, rounded before anything is added: the same bits in every compilation.
 
     A compiler may fuse a product and a following sum into one operation without rounding, for some arms and not for
-    others (LLVM does so where it packs a few arms into one vector). It does not fuse across `jnp.where`.
+    others (LLVM does so where it packs a few arms into one vector). Fused with a 0 that the compiler does not know, a
+    product is rounded all the same. Across `jnp.where`, LLVM may fuse.
+
+    Args:
+        weight: finite numbers.
+        value: finite floats.
     """
-    return weight * value if isinstance(value, np.ndarray) else _rounded(weight, value)
-
-
-@jax.custom_jvp
-def _rounded(weight: Array, value: Array) -> Array:
-    return jnp.where(value == 0, 0.0, weight * value)
-
-
-@_rounded.defjvp
-def _rounded_derivative(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    (weight, value), (weight_dot, value_dot) = primals, tangents
-    return _rounded(weight, value), weight_dot * value + weight * value_dot
+    return weight * value + (value - value)
 
 
 @functools.lru_cache(maxsize=1 << 12)

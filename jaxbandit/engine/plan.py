@@ -114,10 +114,9 @@ class Plan:
         )
 
     def _from_lost(self, stack: Stack) -> tuple[str, ...]:
-        """The metrics that are the lost reward plus a number per round: where one arm is played in every round."""
+        """The metrics that are the lost reward plus a number per row and round: where each round plays one arm."""
         world = stack.world
-        always = world.plays == 1 and world.availability is None and world.availability_table is None
-        if not always or stack.ground_truth.path is not None:
+        if world.plays > 1 or world.sleeping or stack.ground_truth.path is not None:
             return ()
         return tuple(name for name in self.metrics if name in formulas.LOST_REWARD_PLUS and not is_users(METRICS[name]))
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from jaxbandit.metrics.moments import Moments
 
-LOST_REWARD = "lost_reward"  # no metric, but a part of several
+LOST_REWARD = "lost-reward"  # a part of several metrics; no metric has such a name, with a hyphen
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ResultShape:
         traced: the number of rounds whose selections are kept: T or 0.
         plays: L.
         p_mean: the exponent of `p_mean_regret`; None if it is not among the metrics.
-        from_lost: those of the metrics that are the lost reward plus a number per round, the same in all runs.
+        from_lost: those of the metrics that are the lost reward plus a number per row and round.
     """
 
     arms: int

@@ -16,7 +16,7 @@ from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import formulas
-from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span, best_means
+from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span, best_means, is_users
 from jaxbandit.metrics.optimal_allocations import optimal_utility
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS, WELFARE, number_refusal
 
@@ -181,10 +181,14 @@ def compute_metric(name: str, counts: Array, inputs: MetricInputs) -> Array:
 
 
 def shared_terms(names: Sequence[str], inputs: MetricInputs) -> dict[str, Array]:
-    """The terms of some metrics that are the same in all runs, by name, for constant means: see `formulas.SHARED`."""
+    """The terms of metrics that do not depend on the counts (`formulas.SHARED`), by name, for constant means."""
     inputs = _floats(inputs)
     with jax.numpy_rank_promotion("allow"):  # as in `compute_metrics`
-        return {name: compute(inputs) for name, compute in formulas.SHARED.items() if name in names}
+        return {
+            name: formulas.SHARED[name](inputs)
+            for name in names
+            if name in formulas.SHARED and not is_users(METRICS[name])
+        }
 
 
 def metric_inputs(

@@ -28,7 +28,7 @@ WITH_LOST_REWARD = frozenset({"regret", "penalized_regret", "r_regret", "c_regre
 """The metrics that contain `lost_reward`."""
 
 LOST_REWARD_PLUS = frozenset({"regret", "r_regret", "c_regret"})
-"""The metrics that are `lost_reward` plus a number that is the same in all runs, where every round plays one arm."""
+"""The metrics that are `lost_reward` plus a number per instance and round, where every round plays one arm."""
 
 
 def _combine_arms(
@@ -141,7 +141,7 @@ def r_regret(counts: Array, inputs: MetricInputs) -> Array:
     return lost_reward(counts, inputs) + _shared("r_regret", inputs)
 
 
-def _r_regret_of_no_plays(inputs: MetricInputs) -> Array:
+def _r_regret_without_counts(inputs: MetricInputs) -> Array:
     """-sum_k gap_k tau_k t."""
     return -_sum_arms(lambda arm: _product(arm.gaps, arm.quota_in_rounds, arm), inputs)
 
@@ -159,7 +159,7 @@ def c_regret(counts: Array, inputs: MetricInputs) -> Array:
     return made - _product(jnp.max(inputs.means, axis=0) - inputs.last_best, _plays(counts, inputs), inputs)
 
 
-def _c_regret_of_no_plays(inputs: MetricInputs) -> Array:
+def _c_regret_without_counts(inputs: MetricInputs) -> Array:
     """sum_k ((mu_k - mu_(L))+ t - (mu_(L) - mu_k)+ floor(tau_k t))."""
 
     def term(arm: MetricInputs) -> Array:
@@ -172,10 +172,10 @@ def _c_regret_of_no_plays(inputs: MetricInputs) -> Array:
 
 SHARED: dict[str, Callable[[MetricInputs], Array]] = {
     "penalized_regret": _minus_least_paid,
-    "r_regret": _r_regret_of_no_plays,
-    "c_regret": _c_regret_of_no_plays,
+    "r_regret": _r_regret_without_counts,
+    "c_regret": _c_regret_without_counts,
 }
-"""By the name of a metric, the term of it that is the same in all runs, `[R, C or 1, 1]`."""
+"""By the name of a metric, its term that does not depend on the counts, `[R, C or 1, 1]`."""
 
 
 def _shared(name: str, inputs: MetricInputs) -> Array:

@@ -62,8 +62,8 @@ class MetricInputs:
             round 1 until `at_round` picks a stop.
         deficits: tau_k t - N_k, `[R, K, C, S]`, where it is known already; else None.
         lost: the lost reward sum_k gap_k N_k, `[R, C, S]`, where it is known already; else None.
-        shared: the term of some metrics that is the same in all runs (`formulas.SHARED`), by name, `[R, C or 1, 1]`,
-            where it is known already.
+        shared: the term of some metrics that does not depend on the counts (`formulas.SHARED`), by name,
+            `[R, C or 1, 1]`, where it is known already.
         plays: L.
         groups: the arms of each group that is guaranteed plays.
     """

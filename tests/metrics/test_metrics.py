@@ -125,7 +125,7 @@ def test_every_operation_is_rounded_by_itself(shape):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plays", [1, 2])
-def test_terms_that_all_runs_share_keep_their_bits_where_they_are_computed_once(plays):
+def test_terms_without_counts_keep_their_bits_where_they_are_computed_once(plays):
     rng, rounds, arms = np.random.default_rng(2), np.array([17, 901, 4000]), 5
     means, rates = rng.uniform(0, 1, (2, 4, arms))
     problem = jb.Problem(means, fractions=[0.013 * k for k in range(arms)], penalties=rates, plays=plays)

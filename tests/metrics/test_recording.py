@@ -32,10 +32,19 @@ CASES = {
         {"kind": "lfg", "eta": [0.5, 2.0]},
         {},
     ),
+    "rates of instances": (
+        jb.Problem(
+            [[0.8, 0.64, 0.9], [0.5, 0.6, 0.96], [0.72, 0.62, 0.54], [0.55, 0.92, 0.28], [0.8, 0.66, 0.01]],
+            fractions=[0.12, 0.26, 0.17],
+            penalties=[0.04, 0.75, 0.72],
+        ),
+        "ucb1",
+        {"runs": ["penalized_regret"]},
+    ),
     "several plays": (jb.Problem(MEANS, fractions=0.5, plays=2), "lfg", {"metrics": ["c_regret"], "pulls_mean": False}),
 }
 REGRET = {"metrics": ["regret"]}
-SLOW = ("instances and a grid", "all metrics of fractions", "drawn rewards")
+SLOW = ("instances and a grid", "rates of instances", "all metrics of fractions", "drawn rewards")
 
 
 def both_ways(problem, policy, monkeypatch, **settings):

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from sweeps import partly_fast
 
 import jaxbandit as jb
 from jaxbandit.experiments import dataset
@@ -154,13 +155,29 @@ def test_parameters_are_refused():
     assert "capped" not in METRICS
 
 
-def test_a_name_may_be_given_over_on_purpose():
-    class Mine(jb.Metric, name="regret", override=True):
+@pytest.mark.parametrize("name", partly_fast(["regret", "r_regret", "penalized_regret"], ["regret"]))
+def test_a_name_may_be_given_over_on_purpose(name):
+    """Also one that stands for a metric which needs fractions and penalties, which the problem does not have."""
+
+    class Mine(jb.Metric, name=name, override=True):
         def value(self, now):
             return 2.0 * now.t
 
-    results = jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=["regret"], **SETTINGS)
-    assert np.all(results.regret_final == 120)
+    results = jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=[name], **SETTINGS)
+    assert np.all(results[f"{name}_final"] == 120)
+
+
+@pytest.mark.slow
+def test_a_part_of_built_in_metrics_may_be_a_metric():
+    """The engine sums the lost reward for several metrics, under a name that no metric has."""
+
+    class Lost(jb.Metric, name="lost_reward"):
+        def value(self, now):
+            return ((now.means.max(axis=0) - now.means) * now.pulls).sum(axis=0)
+
+    results = jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=["regret", "lost_reward"], **SETTINGS)
+    np.testing.assert_allclose(results.lost_reward, results.regret, rtol=1e-12)
+    np.testing.assert_allclose(results.regret[..., -1], results.regret_final.mean("seed"), rtol=1e-12)
 
 
 def divided(value):

@@ -17,7 +17,7 @@ def _metrics_at(names, counts, truth):
 def judge(names, counts, rounds, facts, quota=None, sums=None, p_mean=None, shared=None):
     """The metrics of counts `[R, K, C, S]` by name, float64 `[R, C, S]`. See `definitions.metric_inputs`.
 
-    `shared` are their terms that all runs share, where they are known.
+    `shared` are their terms without counts, where they are known.
     """
     truth = definitions.metric_inputs(names, rounds, facts, quota, sums, p_mean=p_mean)
     truth = dataclasses.replace(truth, shared=shared or {})

@@ -59,7 +59,7 @@ def in_tiles(
         play_on: that function.
         nothing: a function of its arguments `recording`, `stops` and `state` that returns what it has at the stops, of
             no round. Results without an axis of runs are added over the tiles if they are integers; floats are those
-            of the last tile.
+            of the last tile, since all tiles have the same.
         faults: how many fault numbers it returns; the result has the largest over all tiles.
         own_calendar: a function of its arguments `policy`, `world` and `state` that returns the shapes of the calendar
             of feedback that it keeps beside the state, or None.

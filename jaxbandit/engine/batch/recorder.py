@@ -160,7 +160,7 @@ class Recorder:
         self._made.runs["delays"][:, :, rounds] = np.where((arms < 0) | (delays >= NEVER), -1, delays)
 
     def _check(self, outside: np.ndarray, rounds: np.ndarray) -> None:
-        """Refuse metrics with values that have no exact mean; `outside` counts these, `[metrics, rounds, rows]`."""
+        """Refuse metrics with values that have no exact mean; `outside` counts these, `[summed, rounds, rows]`."""
         if not outside.any():
             return
         place, number, row = (int(found[0]) for found in np.nonzero(outside.transpose(1, 0, 2)))

@@ -55,7 +55,7 @@ class Wanted:
         names: of the metrics.
         kept: the names of those whose values are returned at every stop.
         deficits: the names of those whose largest value over all stops is kept.
-        below: all metrics are smaller in magnitude, as for `integer_parts`.
+        below: all metrics, and the lost reward, are smaller in magnitude, as for `integer_parts`.
         bits: of a count, as for `count_parts`; None where means of counts are not kept.
         parts: as `segments` of `integer_parts`.
         from_lost: those of the names that are the lost reward plus a number per round.
@@ -75,14 +75,14 @@ class Wanted:
         return len(self.names) - len(self.from_lost) + bool(self.from_lost)
 
     def prepared(self, inputs: MetricInputs) -> MetricInputs:
-        """The inputs at the stops of a chunk, with the terms of metrics that are the same in all runs."""
-        if inputs.span is not None:  # means change, and the metrics with such terms are among `inputs.totals`
+        """The inputs at the stops of a chunk, with the terms of metrics that do not depend on the counts."""
+        if inputs.span is not None:  # means change: r-regret is in `inputs.totals`, the others are not defined
             return inputs
         of_all_runs = dataclasses.replace(inputs, sums={}, totals={})
         return dataclasses.replace(inputs, shared=definitions.shared_terms(self.names, of_all_runs))
 
     def empty(self, inputs: MetricInputs, arms: int, cells: int, lanes: int) -> Records:
-        """The records of no stops, with room for those of the inputs, which are `prepared`."""
+        """The records of no stops, with room for one per round of the inputs, which are `prepared`."""
         stops, shifts = len(inputs.t), None
         if self.from_lost:
             none = jnp.zeros((), jnp.float64)  # the regret of one play per round is the lost reward
@@ -126,9 +126,7 @@ class Wanted:
         for number, name in enumerate(self.names):
             if name in self.from_lost:
                 assert now.lost is not None
-                assert records.shifts is not None
-                shift = records.shifts[self.from_lost.index(name)]
-                value = now.lost + lax.dynamic_slice_in_dim(shift, place, 1)
+                value = now.lost + now.shared[name] if name in now.shared else now.lost
             else:
                 value = without_fusion(functools.partial(definitions.compute_metric, name, counts, now), place)
                 summed.append(value)
