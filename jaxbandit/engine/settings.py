@@ -14,7 +14,7 @@ from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError, short_repr
 from jaxbandit.core.input_values import boolean, finite_numbers, is_whole_number, to_python
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics.metric import Metric
+from jaxbandit.metrics.metric import METRICS, Metric, is_users
 from jaxbandit.metrics.moments import MOST_RUNS
 from jaxbandit.policies.base import Policy
 
@@ -134,7 +134,8 @@ class SimulationSettings:
             boolean(self.gpu_kernel, "simulation.gpu_kernel")
         if self.p_mean is not None and finite_numbers(self.p_mean, "simulation.p_mean", "a number").ndim:
             raise InputError("simulation.p_mean", self.p_mean, "a number")
-        if "p_mean_regret" in [*(self.metrics or []), *self.runs] and self.p_mean is None:
+        named = "p_mean_regret" in [*(self.metrics or []), *self.runs]
+        if named and self.p_mean is None and not is_users(METRICS["p_mean_regret"]):
             raise InputError("simulation.p_mean", None, "given for p_mean_regret, as its exponent (0 is Nash regret)")
         if self.pulls_mean is not None:
             boolean(self.pulls_mean, "simulation.pulls_mean")

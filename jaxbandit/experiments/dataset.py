@@ -79,6 +79,7 @@ from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.metrics.metric import kept_ever
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import kind_of
 
@@ -146,9 +147,9 @@ def _metric_variables(plan: Plan, result: SimulationResult) -> dict[str, Variabl
         if name in plan.runs:
             curves = _of_runs(result, f"curve {name}")
             variables[f"{name}_runs"] = ((*_RUNS, "round"), curves, about)
-    for name, words in _DEFICITS.items():
-        if name in result.metrics:
-            variables[f"{name}_ever"] = (_RUNS, _of_runs(result, f"{name}_ever"), {"long_name": words})
+    for name in kept_ever(result.metrics):
+        words = {"long_name": _DEFICITS[name]}
+        variables[f"{name}_ever"] = (_RUNS, _of_runs(result, f"{name}_ever"), words)
     return variables
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import DTypeLike
 
+from jaxbandit.metrics.metric import kept_ever
 from jaxbandit.metrics.moments import Moments
 
 LOST_REWARD = "lost-reward"  # a part of several metrics; no metric has such a name, with a hyphen
@@ -51,7 +52,7 @@ class ResultShape:
     @property
     def deficits(self) -> tuple[str, ...]:
         """The metrics whose maximum over all rounds is kept, too."""
-        return tuple(name for name in ("max_deficit", "group_max_deficit") if name in self.metrics)
+        return kept_ever(self.metrics)
 
     @property
     def summed(self) -> tuple[str, ...]:

@@ -115,7 +115,8 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "s
     defined = defined_metrics(problem)
     if names is None:
         return defined
-    names = [name.removesuffix("_ever") if name.endswith("max_deficit_ever") else name for name in names]
+    comes_with = {f"{name}_ever": name for name in ("max_deficit", "group_max_deficit")}
+    names = [comes_with.get(name, name) for name in names]
     for name in names:
         if name in INSTANCE_NUMBERS and key == "simulation.metrics":
             if words := number_refusal(name, problem):
@@ -141,11 +142,6 @@ def caveats(names: Sequence[str], problem: Problem) -> list[str]:
         f"and of the worse arms sum to {float(max(sums)):g}; c_regret measures regret only if they sum to less than 1 "
         "(plays paper, Theorem 3.3)"
     ]
-
-
-def keeps_deficits(names: Sequence[str]) -> bool:
-    """Whether the engine must keep the largest deficits over all rounds for some metrics."""
-    return "max_deficit" in names or "group_max_deficit" in names
 
 
 def required_sums(names: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from sweeps import partly_fast
 import jaxbandit as jb
 from jaxbandit.experiments import dataset
 from jaxbandit.metrics.metric import METRICS
+from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 
 PROBLEM = {"means": [[0.9, 0.5, 0.2], [0.3, 0.4, 0.8]], "fractions": 0.2, "penalties": 0.3, "opportunity": "softmax"}
 SETTINGS = {"horizon": 60, "seeds": 6, "record": 12, "key": 2}
@@ -155,7 +156,10 @@ def test_parameters_are_refused():
     assert "capped" not in METRICS
 
 
-@pytest.mark.parametrize("name", partly_fast(["regret", "r_regret", "penalized_regret"], ["regret"]))
+STANDING_IN = ["regret", "r_regret", "penalized_regret", "max_deficit", "group_max_deficit", "p_mean_regret"]
+
+
+@pytest.mark.parametrize("name", partly_fast(STANDING_IN, ["regret"]))
 def test_a_name_may_be_given_over_on_purpose(name):
     """Also one that stands for a metric which needs fractions and penalties, which the problem does not have."""
 
@@ -165,6 +169,27 @@ def test_a_name_may_be_given_over_on_purpose(name):
 
     results = jb.simulate(jb.Problem([0.5, 0.4]), "ucb1", metrics=[name], **SETTINGS)
     assert np.all(results[f"{name}_final"] == 120)
+    assert f"{name}_ever" not in results
+
+
+@pytest.mark.slow
+def test_the_largest_deficit_over_all_rounds_is_that_of_the_built_in_metric():
+    class Mine(jb.Metric, name="max_deficit", override=True):
+        def value(self, now):
+            return -100.0 * now.t
+
+    results = jb.simulate(jb.Problem([0.5, 0.4], fractions=0.2), "ucb1", metrics=["max_deficit"], **SETTINGS)
+    assert np.all(results.max_deficit_final == -6000)
+    assert "max_deficit_ever" not in results
+
+
+@pytest.mark.parametrize("name", [*INSTANCE_NUMBERS, "max_deficit_ever", "group_max_deficit_ever"])
+def test_names_that_results_use_otherwise_are_refused(name):
+    with pytest.raises(jb.InputError, match=rf"Mine\.name = '{name}'"):
+
+        class Mine(jb.Metric, name=name, override=True):
+            def value(self, now):
+                return now.t
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.environment.ground_truth import instance_columns
 from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
+from jaxbandit.metrics.metric import kept_ever
 from jaxbandit.policies.base import ChancePolicy, Policy
 
 
@@ -129,7 +130,7 @@ def chunks_of(
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
-        kept = definitions.keeps_deficits(names), definitions.required_sums(names)
+        kept = bool(kept_ever(names)), definitions.required_sums(names)
         state = rollout.start(policy, world, shape, *kept, traced, calendar=whole is None)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)

@@ -31,7 +31,7 @@ from jaxbandit.engine.batch.stacking import Stack
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
-from jaxbandit.metrics.metric import METRICS, is_users
+from jaxbandit.metrics.metric import METRICS, is_users, kept_ever
 from jaxbandit.policies.base import Policy
 
 # Programs with users' code are cached under the digest of what that code computes. `jax.jit` identifies a function by
@@ -99,7 +99,7 @@ def digest_of(stack: Stack, names: list[str]) -> str:
 def _shape(stack: Stack, names: list[str]) -> tuple[int, int | None, bool, tuple[str, ...]]:
     guarantees = stack.ground_truth.guarantees
     columns = None if guarantees is None else guarantees.shape[1]
-    return stack.arms, columns, definitions.keeps_deficits(names), definitions.required_sums(names)
+    return stack.arms, columns, bool(kept_ever(names)), definitions.required_sums(names)
 
 
 def kept_by(policy: Policy, world: World, arms: int, columns: int | None, *kept: Any) -> Hashable:

@@ -101,7 +101,8 @@ class Simulator:
     """A policy on a problem, round by round: pure functions for your own `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
     The run of `init(key, instance=j, seed=i)` is run i of instance j of `jb.simulate(..., key=key)`, selection by
-    selection.
+    selection. The last digit of an index or of a reward can differ, since the programs are not the same; a selection
+    differs only where two indices are equal up to that digit.
 
     A selection is not a smooth function of numbers such as penalty rates. With `relaxed`, each arm gets a share of the
     plays instead, so that `jax.grad` can differentiate a run. `info` is then a `RelaxedStepInfo`, whose `chances` are
