@@ -134,8 +134,8 @@ class SimulationSettings:
             boolean(self.gpu_kernel, "simulation.gpu_kernel")
         if self.p_mean is not None and finite_numbers(self.p_mean, "simulation.p_mean", "a number").ndim:
             raise InputError("simulation.p_mean", self.p_mean, "a number")
-        named = "p_mean_regret" in [*(self.metrics or []), *self.runs]
-        if named and self.p_mean is None and not is_users(METRICS["p_mean_regret"]):
+        named, metric = [*(self.metrics or []), *self.runs], METRICS.get("p_mean_regret")
+        if self.p_mean is None and "p_mean_regret" in named and metric is not None and not is_users(metric):
             raise InputError("simulation.p_mean", None, "given for p_mean_regret, as its exponent (0 is Nash regret)")
         if self.pulls_mean is not None:
             boolean(self.pulls_mean, "simulation.pulls_mean")
