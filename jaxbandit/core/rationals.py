@@ -257,10 +257,10 @@ def rounded_product(weight: Any, value: Any) -> Any:
     product is rounded all the same. Across `jnp.where`, LLVM may fuse.
 
     Args:
-        weight: finite numbers.
-        value: finite floats.
+        weight: finite floats; arguments of the program, since a compiler knows the 0 of a constant.
+        value: numbers, also infinite ones.
     """
-    return weight * value + (value - value)
+    return weight * value + (weight - weight)
 
 
 @functools.lru_cache(maxsize=1 << 12)

@@ -16,7 +16,7 @@ from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.means.changing import MeanPath
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics import formulas
-from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span, best_means, is_users
+from jaxbandit.metrics.metric import METRICS, Formula, MetricInputs, Span, best_means, is_users, kept_ever
 from jaxbandit.metrics.optimal_allocations import optimal_utility
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS, WELFARE, number_refusal
 
@@ -115,7 +115,7 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "s
     defined = defined_metrics(problem)
     if names is None:
         return defined
-    comes_with = {f"{name}_ever": name for name in ("max_deficit", "group_max_deficit")}
+    comes_with = {f"{name}_ever": name for name in kept_ever(METRICS)}
     names = [comes_with.get(name, name) for name in names]
     for name in names:
         if name in INSTANCE_NUMBERS and key == "simulation.metrics":

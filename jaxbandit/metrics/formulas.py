@@ -24,11 +24,11 @@ from jaxbandit.core.xla.reductions import larger
 from jaxbandit.metrics.metric import MetricInputs
 from jaxbandit.metrics.optimal_allocations import optimal_loss
 
-WITH_LOST_REWARD = frozenset({"regret", "penalized_regret", "r_regret", "c_regret"})
-"""The metrics that contain `lost_reward`."""
-
 LOST_REWARD_PLUS = frozenset({"regret", "r_regret", "c_regret"})
 """The metrics that are `lost_reward` plus a number per instance and round, where every round plays one arm."""
+
+WITH_LOST_REWARD = LOST_REWARD_PLUS | {"penalized_regret"}
+"""The metrics that contain `lost_reward`."""
 
 
 def _combine_arms(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import jax
@@ -352,7 +352,7 @@ def is_users(metric: Metric) -> bool:
     return any(is_user_defined(kind) for kind in type(metric).__mro__ if kind is not object)
 
 
-def kept_ever(names: Sequence[str]) -> tuple[str, ...]:
+def kept_ever(names: Collection[str]) -> tuple[str, ...]:
     """Those metrics, built-in ones, whose largest value over all rounds is kept, too."""
     possible = ("max_deficit", "group_max_deficit")
     return tuple(name for name in possible if name in names and not is_users(METRICS[name]))

@@ -82,6 +82,11 @@ def test_floor_and_fraction_add_up(value):
     assert 0 <= value - floor - Fraction(fraction) < 1e-15
 
 
+def test_a_rounded_product_of_an_infinite_number_is_infinite():
+    """As the index of an arm that a user's index never selects."""
+    np.testing.assert_array_equal(rounded_product(jnp.float32(2.0), jnp.array([-jnp.inf, jnp.inf])), [-np.inf, np.inf])
+
+
 @pytest.mark.parametrize("value", [0.0, 4.0])
 def test_a_rounded_product_has_the_derivatives_of_a_product(value):
     product, slopes = jax.value_and_grad(rounded_product, argnums=(0, 1))(jnp.float32(3.0), jnp.float32(value))
