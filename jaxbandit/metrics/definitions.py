@@ -193,7 +193,7 @@ def metric_inputs(
     ground_truth: GroundTruth,
     quota: Quota | None,
     sums: Mapping[str, np.ndarray] | None = None,
-    before: tuple[int, Quota | None] | None = None,
+    before: Quota | None = None,
     p_mean: float | None = None,
 ) -> MetricInputs:
     """The `MetricInputs` of some metrics, on the host.
@@ -205,8 +205,8 @@ def metric_inputs(
         quota: tau_k t of the arms, then phi_g L t of the groups in those rounds, arrays `[R, n, C or 1]`; None where
             nothing is guaranteed.
         sums: the running sums that the metrics need (`required_sums`), by name, float `[R, C, S]`.
-        before: where means change, the stop before the first of the rounds, and the quota there, arrays `[n, C or 1]`;
-            None for round 0. Means must be constant between two stops.
+        before: where means change, the quota in the last round before the means of each round (`MeanPath.starts`), as
+            `quota`; None without fractions, or where no metric adds up spans.
         p_mean: the exponent of `p_mean_regret`; None if no metric needs it.
     """
     means, penalties, opportunities = ground_truth.means, ground_truth.penalties, ground_truth.opportunities
@@ -244,18 +244,12 @@ def _quota_rows(quota: Quota | None, start: int, stop: int | None) -> Quota:
     return Quota(quota.floor[:, start:stop, :, None], quota.fraction[:, start:stop, :, None], None)
 
 
-def _span(
-    rounds: np.ndarray, path: MeanPath, quota: Quota | None, before: tuple[int, Quota | None] | None, arms: int
-) -> Span:
-    """The spans of rounds that end with each of some rounds."""
-    first, owed = (0, None) if before is None else before
-    lengths = np.diff(rounds, prepend=first).astype(np.float64).reshape(-1, 1, 1, 1)
+def _span(rounds: np.ndarray, path: MeanPath, quota: Quota | None, before: Quota | None, arms: int) -> Span:
+    """The spans of constant means that end with each of some rounds."""
+    lengths: Any = (rounds - path.starts(rounds)).astype(np.float64).reshape(-1, 1, 1, 1)
     growth: Any = None
-    if quota is not None and arms:
-        old = Quota(np.zeros_like(quota.floor[0]), np.zeros_like(quota.fraction[0]), None) if owed is None else owed
-        floor = np.diff(quota.floor, axis=0, prepend=old.floor[None])
-        fraction = np.diff(quota.fraction, axis=0, prepend=old.fraction[None])
-        growth = _quota_rows(Quota(floor, fraction, None), 0, arms)
+    if quota is not None and before is not None and arms:
+        grown = Quota(quota.floor - before.floor, quota.fraction - before.fraction, None)
+        growth = _quota_rows(grown, 0, arms)
     means: Any = path.at(rounds)[..., None]
-    spans: Any = lengths
-    return Span(spans, means, growth)
+    return Span(lengths, means, growth)

@@ -24,12 +24,13 @@ Tree = TypeVar("Tree")
 
 @struct
 class Span:
-    """The rounds after one stop up to the next, in which means are constant: for metrics that add up spans.
+    """The rounds from the last change of means up to a stop: for metrics that add up spans of constant means.
 
     Attributes:
         t: the number of rounds, `[R, 1, 1, 1]`.
         means: mu_k in these rounds, `[R, K, C, 1]`.
-        quota: the growth of tau_k t, arrays `[R, K, C or 1, 1]`; its fraction lies in (-1, 1). None without fractions.
+        quota: the growth of tau_k t, arrays `[R, K, C or 1, 1]`; its fraction lies in (-1, 1). None without fractions,
+            or where no metric adds up spans.
     """
 
     t: Array
@@ -58,7 +59,7 @@ class MetricInputs:
         sums: the running sums that the engine keeps for the metrics, by name, `[R, C, S]` for S runs.
         p_mean: the exponent of `p_mean_regret`, `[1, 1, 1, 1]`; None if no metric needs it.
         totals: where means change, the metrics that add up spans, by name, `[R, C, S]`.
-        span: the rounds since the stop before, where means change; else None. `means` and `gaps` are then those of
+        span: the rounds since the last change, where means change; else None. `means` and `gaps` are then those of
             round 1 until `at_round` picks a stop.
         deficits: tau_k t - N_k, `[R, K, C, S]`, where it is known already; else None.
         lost: the lost reward sum_k gap_k N_k, `[R, C, S]`, where it is known already; else None.
@@ -108,7 +109,7 @@ class MetricInputs:
         return dataclasses.replace(self, means=means, gaps=gaps, best_rewards=best, last_best=last)
 
     def of_span(self) -> MetricInputs:
-        """The inputs of the rounds since the stop before alone, of one recorded round."""
+        """The inputs of the rounds since the last change alone, of one recorded round."""
         assert self.span is not None
         return dataclasses.replace(self, t=self.span.t, quota=self.span.quota, span=None)
 

@@ -70,6 +70,22 @@ def test_metrics_of_a_walk_add_up_the_rounds_and_do_not_depend_on_blocks():
             np.testing.assert_allclose(whole[f"{name}_runs"].values[0, instance], sums, atol=1e-9, rtol=0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("means", [{"changes": CHANGES}, WALK], ids=["changes", "walk"])
+def test_the_recorded_rounds_change_no_bit(means):
+    """With all rounds recorded, a change lies in another chunk of rounds than the stops after it."""
+    given = {"horizon": 2000, "seeds": 40, "metrics": CURVES[:2], "runs": CURVES[:2]}
+    every, *others = (
+        jb.simulate(problem(means=means), "fair-learn", record=record, **given)
+        for record in ("all", 7, [36, 37, 150, 2000], [2000])
+    )
+    for few in others:
+        for name in CURVES[:2]:
+            same = every.sel(round=few["round"].values)
+            np.testing.assert_array_equal(few[f"{name}_runs"], same[f"{name}_runs"])
+            np.testing.assert_array_equal(few[name], same[name])
+
+
 def test_fair_chances_are_those_of_the_round():
     """reward_regret and fairness_regret of a policy that selects at random."""
     played = problem(merit="power")

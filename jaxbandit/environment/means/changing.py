@@ -34,6 +34,12 @@ class MeanPath:
         """The means in some rounds, integers `[n]` from 1; float64 `[n, K, J]`."""
         return self.means[np.searchsorted(self.rounds, rounds, side="right") - 1]
 
+    def starts(self, rounds: np.ndarray) -> np.ndarray:
+        """The last round before the means of some rounds began to hold, integers `[n]`; 0 for those of round 1."""
+        before = self.rounds - 1
+        started: np.ndarray = before[np.maximum(np.searchsorted(before, rounds) - 1, 0)]
+        return started
+
     def average(self, horizon: int) -> np.ndarray:
         """The average over the rounds 1 to `horizon`, float64 `[K, J]`."""
         lengths = np.diff(self.rounds, append=horizon + 1)
