@@ -51,6 +51,7 @@ Attributes:
     seeds: the number of seeds that means are over. A selection of seeds keeps it: its means are still over all seeds.
     plays: L, the number of arms selected per round; if a grid varies it, the coordinate `problem.plays` instead.
     jaxbandit_version, jax_version, device: the versions and the device that computed the results.
+    dtype: the type of the policies' numbers, "float32", or "float64" with `jax_enable_x64`.
     compile_seconds, run_seconds: the time spent on compilation and on simulation.
     rounds_per_second: the number of rounds of all runs and policies, divided by `run_seconds`.
     imports: the files that `--import` has named, each with the SHA-256 of its content, in JSON.
@@ -65,6 +66,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import tomli_w
 import xarray as xr
@@ -311,6 +313,7 @@ def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, objec
         **({"ties": "random"} if plan.settings.ties == "random" else {}),
         "jaxbandit_version": version(),
         "jax_version": jax.__version__,
+        "dtype": jnp.result_type(float).name,
         "device": device_name(),
         "compile_seconds": result.compile_seconds,
         "run_seconds": result.run_seconds,

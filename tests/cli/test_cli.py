@@ -134,6 +134,7 @@ def test_results_nc_is_what_the_interface_says(done):
         "config",
         "jaxbandit_version",
         "jax_version",
+        "dtype",
         "device",
         "compile_seconds",
         "run_seconds",
@@ -144,6 +145,7 @@ def test_results_nc_is_what_the_interface_says(done):
     assert tomllib.loads(about["config"]) == tomllib.loads(TOML)
     assert about["jaxbandit_version"] == metadata.version("jaxbandit")
     assert about["jax_version"] == jax.__version__
+    assert about["dtype"] == "float32"
     assert jax.devices()[0].platform in about["device"]
     assert sorted(about["files"].split()) == names(done[0])
     assert about["run_seconds"] > 0

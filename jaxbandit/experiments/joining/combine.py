@@ -16,6 +16,7 @@ from jaxbandit.experiments.joining.runs import KEY, NUMBER, Runs, Seed, read_run
 Held = TypeVar("Held", str, Seed)
 
 _VERSIONS = ("jaxbandit_version", "jax_version")
+_MACHINES = ("dtype", "device")  # what computed the results, beside versions
 _SECONDS = ("compile_seconds", "run_seconds")
 
 
@@ -26,7 +27,7 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     Both are of one problem, horizon and selection of rounds. Either
 
     - `more` has other policies, and the same seeds of the same key. The result is, bit for bit, that of one simulation
-      of all policies; or
+      of all policies on the same kind of device, with the same versions and dtype (a warning tells of others); or
     - `more` has the same policies, and other seeds: of another key, or seeds of the same key that `results` does not
       have (`first_seed` of `simulate`). The means and standard errors are those of all runs together. They can differ
       from those of one simulation in the last bits; all that is kept per run is equal.
@@ -60,7 +61,7 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     first, second = read_runs(results, "results"), read_runs(more, "more")
     joined_configs.check_same_problem(first.configs[0], second.configs[0])
     variables.check_same_problem(first.data, second.data)
-    _warn_of_versions(first.data, second.data)
+    _warn_of_other_bits(first.data, second.data)
     metrics = [metric for metric in first.metrics if metric in second.metrics]
     if set(first.labels).isdisjoint(second.labels):
         _check_same_seeds(first.seeds, second.seeds)
@@ -131,12 +132,25 @@ def _numbered(joined: xr.Dataset, seeds: list[Seed]) -> xr.Dataset:
     )
 
 
-def _warn_of_versions(first: xr.Dataset, second: xr.Dataset) -> None:
+def _warn_of_other_bits(first: xr.Dataset, second: xr.Dataset) -> None:
+    """Warn about versions, dtypes and kinds of devices with which the same run may differ."""
     for name in _VERSIONS:
         one, two = first.attrs.get(name), second.attrs.get(name)
         if one != two:
             words = f"the results are of different versions ({name}: {one} and {two}), which may simulate differently"
             warn(words)
+    for name in _MACHINES:
+        held, kinds = [data.attrs.get(name) for data in (first, second)], [_kinds(data, name) for data in (first, second)]
+        if all(kinds) and kinds[0] != kinds[1]:
+            what = "dtypes" if name == "dtype" else "kinds of devices"
+            words = f"the results are of different {what} ({held[0]} and {held[1]}): the same run may differ between them"
+            warn(words)
+
+
+def _kinds(data: xr.Dataset, name: str) -> set[str]:
+    """The dtypes, or the kinds of devices, that computed results; empty where they do not say."""
+    parts = str(data.attrs.get(name, "")).split(", ")
+    return {part.partition(" x ")[2] if name == "device" else part for part in parts} - {""}
 
 
 def _warn_of_variables(first: xr.Dataset, second: xr.Dataset, joined: xr.Dataset) -> None:
@@ -154,7 +168,7 @@ def _attributes(first: Mapping[str, object], second: Mapping[str, object]) -> di
     made = {name: value for name, value in first.items() if second.get(name) == value and name != "files"}
     if "imports" in first or "imports" in second:
         made["imports"] = imported_files.joined(first.get("imports"), second.get("imports"))
-    for name in (*_VERSIONS, "device"):
+    for name in (*_VERSIONS, *_MACHINES):
         texts = [str(held[name]) for held in (first, second) if name in held]
         if texts:
             made[name] = ", ".join(dict.fromkeys(part for text in texts for part in text.split(", ")))

@@ -213,6 +213,19 @@ def test_other_refusals():
     assert data.attrs["jax_version"].endswith(", 0.1")
 
 
+def test_results_of_other_dtypes_and_devices_are_told():
+    results, more = simulate(seeds=4), simulate("moss", seeds=4)
+    with pytest.warns(UserWarning, match=r"different dtypes \(float32 and float64\): the same run may differ"):
+        both = jb.combine(results, more.assign_attrs(dtype="float64"))
+    assert both.attrs["dtype"] == "float32, float64"
+    one, many, other = (results.assign_attrs(device=name) for name in ("1 x cpu (cpu)", "8 x cpu (cpu)", "1 x A (gpu)"))
+    with pytest.warns(UserWarning, match=r"kinds of devices \(1 x A \(gpu\) and 1 x cpu \(cpu\)\)"):
+        jb.combine(other, more.assign_attrs(device="1 x cpu (cpu)"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jb.combine(one, more.assign_attrs(device=many.device)).attrs["device"] == "1 x cpu (cpu), 8 x cpu (cpu)"
+
+
 def test_results_of_classes_without_a_name():
     class Mine(jb.Index):
         """The mean."""
