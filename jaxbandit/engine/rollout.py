@@ -357,7 +357,7 @@ def play_on(
         carry = first, state, recording.empty(state.pulls.shape)
         _, state, found = lax.fori_loop(jnp.int32(0), recording.stops, to_recorded, carry)
     state = dataclasses.replace(state, under_way=None if given is None else state.under_way)
-    return state, found, _faults(state, world, stops[-1])
+    return state, found, faults(state, world, stops[-1])
 
 
 # The faults that `play_on` reports: plays missed although arms were available (a score that is NaN selects no arm); the
@@ -365,7 +365,8 @@ def play_on(
 FAULTS = ("missed", "too_many", "too_few", "too_long", "below_0")
 
 
-def _faults(state: State, world: World, t: Array) -> Array:
+def faults(state: State, world: World, t: Array) -> Array:
+    """What went wrong in any of the runs in rounds 1 to t, `FAULTS`, int32, 0 where nothing did."""
     offered = t * world.plays if state.offered is None else state.offered
     missed = jnp.max(offered - jnp.sum(state.pulls, axis=0, keepdims=True, dtype=jnp.int32))
     none = jnp.zeros((), jnp.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit.core import compensated_sums
+from jaxbandit.core.compensated_sums import CompensatedSum
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.core.prng import BINARISE, POLICY, Stream
@@ -18,11 +21,11 @@ from jaxbandit.engine.advice.faults import about_policy
 from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.rollout import FAULTS
 from jaxbandit.engine.settings import TIES
-from jaxbandit.engine.stepping.agent_chances import chances_of_rewards
-from jaxbandit.engine.stepping.agent_identity import differences, identity
+from jaxbandit.engine.stepping.agent_rewards import chances_of_rewards, check_shapes, check_values, padded_pieces
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
 from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
+from jaxbandit.engine.stepping.state_owner import check_single, differences, identity
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies import make_policy
@@ -43,8 +46,8 @@ class AgentState:
         key: the two words of the key, uint32 `[2]`.
         counts: the selections of each arm, int32 `[K, 1]`.
         received_counts: the rewards of each arm that came back, int32 `[K, 1]`.
-        sums, squares: the sums of these rewards and of their squares, float `[K, 1]`; `squares` is None where the
-            policy does not use it.
+        sums, squares: the sums of these rewards and of their squares, with compensations, float `[K, 1]`; `squares` is
+            None where the policy does not use it.
         selected, available: the arms that were selected and available in round t, bool `[K, 1]`.
         arrived: the rewards that came back since round t was selected; None where the policy does not use them.
         chances: the chance of the last selection of each arm, float `[K, 1]`; None where the policy does not use it.
@@ -56,8 +59,8 @@ class AgentState:
     key: Array
     counts: Array
     received_counts: Array
-    sums: Array
-    squares: Array | None
+    sums: CompensatedSum
+    squares: CompensatedSum | None
     selected: Array
     available: Array
     arrived: Arrived | None
@@ -78,7 +81,7 @@ class AgentState:
     @property
     def total(self) -> Array:
         """The sum of these rewards, float `[K]`."""
-        return self.sums[..., 0]
+        return self.sums.value[..., 0]
 
 
 class Agent:
@@ -141,6 +144,8 @@ class Agent:
             make_policy.policy(policy),
             None if horizon is None else whole_number(horizon, "horizon"),
         )
+        if isinstance(penalties, Mapping):
+            raise InputError("penalties", dict(penalties), "numbers >= 0 (an agent knows no means, so it has no gaps)")
         rounds = _NO_HORIZON if self.horizon is None else self.horizon
         try:
             # No policy sees the means, which are not known. With a delay, received rewards have their own count.
@@ -184,9 +189,9 @@ class Agent:
             InputError: another key.
         """
         zero, shape = jnp.zeros((), jnp.int32), (self.arms, 1)
-        counts, sums = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
+        counts, sums = jnp.zeros(shape, jnp.int32), compensated_sums.zeros(shape)
         everywhere = jnp.ones(shape, bool)
-        weighted = sums if self._policy.wants_losses else None
+        weighted = sums.value if self._policy.wants_losses else None
         state = AgentState(
             t=zero,
             key=jnp.stack(run_keys(key, zero, zero)),
@@ -196,7 +201,7 @@ class Agent:
             squares=sums if self._policy.wants_squares else None,
             selected=~everywhere,
             available=everywhere,
-            arrived=Arrived(counts, sums, weighted) if self._policy.wants_arrived else None,
+            arrived=Arrived(counts, sums.value, weighted) if self._policy.wants_arrived else None,
             chances=weighted,
             policy=checked_init(self._policy, self._world, shape),
             agent=self._identity,
@@ -260,10 +265,16 @@ class Agent:
         self._check_owner(state)
         if is_traced((arms, rewards)):
             arms, rewards = jnp.atleast_1d(arms), jnp.atleast_1d(rewards)
-            self._check_shapes(arms, rewards)
-        else:
-            arms, rewards = self._checked(np.atleast_1d(arms), np.atleast_1d(rewards))
-        return self._observe(state, arms, rewards, chances_of_rewards(chances, state.chances, arms, self.arms))
+            check_shapes(arms, rewards, self.arms)
+            return self._observe(state, arms, rewards, chances_of_rewards(chances, state.chances, arms, self.arms))
+        arms, rewards = np.atleast_1d(arms), np.atleast_1d(rewards)
+        check_shapes(arms, rewards, self.arms)
+        check_values(arms, rewards, self.arms, self._problem.reward, self._in_unit_interval)
+        arms = arms.astype(np.int32)
+        weights = chances_of_rewards(chances, state.chances, arms, self.arms)
+        for piece in padded_pieces(arms, rewards):
+            state = self._observe(state, *piece, weights)
+        return state
 
     def _check_owner(self, state: AgentState) -> None:
         """Refuse the state of an agent with another policy, other parameters or other requirements.
@@ -274,38 +285,10 @@ class Agent:
         if not isinstance(state, AgentState):
             words = "a state of this agent; `select` returns (state, arms, chances), and `observe` returns a state"
             raise InputError("state", type(state).__name__, words)
+        check_single(state.t, "agent")
         if state.agent != self._identity:
             words = f"the state of this agent; of its agent, {differences(state.agent, self._identity)}"
             raise InputError("state", "AgentState(...)", words)
-
-    @property
-    def _allowed_arms(self) -> str:
-        return f"whole numbers from 0 to {self.arms - 1}, or -1 for none"
-
-    def _check_shapes(self, arms: Any, rewards: Any) -> None:
-        """Refuse arms that are no whole numbers, and rewards that are not one per arm; values are not looked at."""
-        if arms.ndim != 1 or not (jnp.issubdtype(arms.dtype, jnp.integer) or not arms.size):
-            raise InputError("arms", arms, self._allowed_arms)
-        if rewards.shape != arms.shape:
-            raise InputError("rewards", rewards, f"{len(arms)} numbers, one per arm observed")
-
-    def _checked(self, arms: np.ndarray, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Arms and rewards, padded to a power of 2: so few lengths are compiled."""
-        self._check_shapes(arms, rewards)
-        if ((arms < -1) | (arms >= self.arms)).any():
-            raise InputError("arms", arms, self._allowed_arms)
-        most = float(jnp.finfo(jnp.result_type(float)).max)
-        if rewards.dtype.kind not in "biuf" or not (np.abs(rewards.astype(float)) <= most).all():
-            raise InputError("rewards", rewards, f"finite numbers of at most {most:.2g}")
-        kind = self._problem.reward
-        if kind.zero_one and ((rewards != 0) & (rewards != 1)).any():
-            raise InputError("rewards", rewards, f"0 or 1, as rewards of kind {kind.name!r} are")
-        if self._in_unit_interval and ((rewards < 0) | (rewards > 1)).any():
-            raise InputError("rewards", rewards, f"numbers from 0 to 1, as rewards of kind {kind.name!r} are")
-        length = 1 << max(len(arms) - 1, 0).bit_length()
-        padded = np.full(length, -1, np.int32), np.zeros(length)
-        padded[0][: len(arms)], padded[1][: len(arms)] = arms, rewards
-        return padded
 
     def _view(self, state: AgentState, t: Array, available: Array) -> RoundView:
         before = now = None
@@ -317,8 +300,8 @@ class Agent:
             horizon=jnp.asarray(self._rounds),
             pulls=state.counts,
             received=state.received_counts,
-            deviation=state.sums,
-            squares=state.squares,
+            deviation=state.sums.value,
+            squares=None if state.squares is None else state.squares.value,
             centre=None,
             available=available,
             fractions=self._world.fractions,
@@ -352,7 +335,7 @@ class Agent:
         return state, selected_arms(mask, self.plays)[:, 0], chances[:, 0]
 
     def _observed(self, state: AgentState, arms: Array, rewards: Array, chances: Array) -> AgentState:
-        real = state.sums.dtype
+        real = state.sums.value.dtype
         arm, reward = jnp.asarray(arms, jnp.int32), jnp.asarray(rewards).astype(real)
         if self._world.binarised:  # Agrawal & Goyal 2012, Alg. 2
             earlier = jnp.tril(arm[:, None] == arm[None, :], -1).sum(axis=1, dtype=jnp.int32)
@@ -365,6 +348,9 @@ class Agent:
         def add(total: Array, values: Array) -> Array:
             return total.at[place, 0].add(values, mode="drop")
 
+        def add_exactly(total: CompensatedSum, values: Array) -> CompensatedSum:  # no reward is too small to count
+            return compensated_sums.add(total, add(jnp.zeros_like(total.value), values))
+
         ones, arrived = jnp.ones(len(arm), jnp.int32), state.arrived
         if arrived is not None:
             losses = arrived.losses
@@ -374,8 +360,8 @@ class Agent:
         return dataclasses.replace(
             state,
             received_counts=add(state.received_counts, ones),
-            sums=add(state.sums, reward),
-            squares=None if state.squares is None else add(state.squares, reward**2),
+            sums=add_exactly(state.sums, reward),
+            squares=None if state.squares is None else add_exactly(state.squares, reward**2),
             arrived=arrived,
         )
 

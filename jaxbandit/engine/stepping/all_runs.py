@@ -57,9 +57,7 @@ def final_states(
         with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
             state = rollout.start(own, played, block, False)
             final, _, faults = rollout.advance(own, played, key_words, quotas, *numbers, None, state)
-        found = dict(zip(rollout.FAULTS, np.asarray(faults).tolist(), strict=True))
-        if any(found.values()):
-            raise about_policy(failure(f"policy {policy.name!r}", found, horizon, world, policy), policy)
+        raise_faults(faults, policy, world, horizon)
     return jnp.stack(words, axis=-1)[:, :seeds], _per_run(final, instances, lanes, seeds)
 
 
@@ -86,9 +84,29 @@ def final_relaxed_states(
     else:
         with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
             final = _relaxed(own, inputs, shape, horizon)
-        if not np.isfinite(final.partial_play).all():
-            raise FloatingPointError(f"policy {policy.name!r}: a share was not a number, in round {horizon} or before")
+        raise_if_not_shares(final, policy, horizon)
     return jnp.stack(words, axis=-1), _per_run(final, instances, seeds, seeds)
+
+
+def raise_faults(faults: Array, policy: Policy, world: World, last: int) -> None:
+    """Raise an error about `rollout.FAULTS` in the rounds up to `last`, if there are any.
+
+    Raises:
+        ReturnedError, FloatingPointError: as `jb.simulate`.
+    """
+    found = dict(zip(rollout.FAULTS, np.asarray(faults).tolist(), strict=True))
+    if any(found.values()):
+        raise about_policy(failure(f"policy {policy.name!r}", found, last, world, policy), policy)
+
+
+def raise_if_not_shares(state: ShareState, policy: Policy, last: int) -> None:
+    """Raise an error if a share of the rounds up to `last` was not a number.
+
+    Raises:
+        FloatingPointError: it was not.
+    """
+    if not np.isfinite(state.partial_play).all():
+        raise FloatingPointError(f"policy {policy.name!r}: a share was not a number, in round {last} or before")
 
 
 _relaxed = jax.jit(relaxed_runs.final_state, static_argnums=(2, 3))

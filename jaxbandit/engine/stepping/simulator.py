@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import jax
@@ -17,7 +18,12 @@ from jaxbandit.core.struct import struct
 from jaxbandit.engine import rollout
 from jaxbandit.engine.rounds.feedback import selections
 from jaxbandit.engine.settings import SimulationSettings
-from jaxbandit.engine.stepping.all_runs import final_relaxed_states, final_states
+from jaxbandit.engine.stepping.all_runs import (
+    final_relaxed_states,
+    final_states,
+    raise_faults,
+    raise_if_not_shares,
+)
 from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.engine.stepping.relaxed import relaxed_round
@@ -25,6 +31,7 @@ from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
 from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
 from jaxbandit.engine.stepping.relaxed.softness import softness_of
 from jaxbandit.engine.stepping.replacement import check_names, rows_of_means, with_numbers, with_parameters
+from jaxbandit.engine.stepping.state_owner import arrays_in_words, check_arrays, check_single
 from jaxbandit.environment.problem import Problem, problem_of
 from jaxbandit.environment.world import World, world_of
 from jaxbandit.metrics.exact_range import check_exact_range
@@ -175,6 +182,8 @@ class Simulator:
 
     def _relax(self, relaxed: Mapping[str, Any] | None) -> None:
         """Set the softness of the runs, None for runs that select arms."""
+        for made in ("_arrays", "_compiled_next"):  # of another softness, and of other numbers
+            self.__dict__.pop(made, None)
         self.relaxed, self._softness = relaxed, None if relaxed is None else softness_of(relaxed)
         if relaxed is not None:
             if self.ties != "lowest":
@@ -211,10 +220,11 @@ class Simulator:
         return own_buffers(SimulatorState(jnp.zeros((), jnp.int32), which, words, run))
 
     def step(self, state: SimulatorState) -> tuple[SimulatorState, Any]:  # with a union, users would have to narrow it
-        """Play the next round of a run.
+        """Play the next round of a run. The first call compiles it, if nothing is traced.
 
         Args:
-            state: the state before the round, of fewer than `horizon` rounds.
+            state: the state before the round, of fewer than `horizon` rounds. It may come from a simulator with other
+                numbers, if its arrays are those of this one's states.
 
         Returns:
             The state after the round, and what happened in it: a `StepInfo`; a `RelaxedStepInfo` in a relaxed run.
@@ -222,13 +232,41 @@ class Simulator:
             state of the policy. `info` has `arms`, `rewards`, `delays`, `chances`, `arrived.count` and `arrived.total`.
 
         Raises:
-            InputError: the state is not one of this simulator's.
+            InputError: the state is not one of this simulator's, or, where it is not traced, has played `horizon`
+                rounds.
+            FloatingPointError: an index, a chance or a share was not a number; only where nothing is traced.
+            ReturnedError: a class of yours returned arms or delays that cannot be; only where nothing is traced.
         """
         if not isinstance(state, SimulatorState):
             words = "a state of this simulator; `init` returns a state, and `step` returns (state, info)"
             raise InputError("state", type(state).__name__, words)
+        check_single(state.t, "run")
         if len(state.pulls) != self.problem.arms:
             raise InputError("state", f"a state with {len(state.pulls)} arms", f"one with {self.problem.arms} arms")
+        if isinstance(state.run, ShareState) == (self._softness is None):
+            raise InputError("state", state, f"a state that `init` returned with relaxed = {self.relaxed}")
+        check_arrays(state, self._arrays)
+        if is_traced((state, self._policy, self._world, self._softness)):
+            return self._next(state)[:2]
+        self._check_place(state)
+        after, info, faults = self._compiled_next(state)
+        if isinstance(after.run, ShareState):
+            raise_if_not_shares(after.run, self._policy, int(after.t))
+        else:
+            raise_faults(faults, self._policy, self._world, int(after.t))
+        return after, info
+
+    @functools.cached_property
+    def _arrays(self) -> dict[str, str]:
+        """The arrays of a state, as `check_arrays` takes them."""
+        return arrays_in_words(jax.eval_shape(self.init, 0))
+
+    @functools.cached_property
+    def _compiled_next(self) -> Callable[[SimulatorState], tuple[SimulatorState, Any, Array]]:
+        return jax.jit(self._next)
+
+    def _next(self, state: SimulatorState) -> tuple[SimulatorState, Any, Array]:
+        """The state after the next round, what happened in it, and `rollout.faults`."""
         t = state.t + 1
         policy, world = columns_of((self._policy, self._world), state.instance)
         quota_before = quota_now = None
@@ -241,13 +279,12 @@ class Simulator:
         info: StepInfo | RelaxedStepInfo
         if isinstance(state.run, ShareState) and self._softness is not None:
             run, shared = relaxed_round.play(policy, world, state.run, *round_inputs, self._softness)
-            info = RelaxedStepInfo(shared.shares, shared.rewards)
-        elif isinstance(state.run, rollout.State) and self._softness is None:
-            run, events = rollout.play(policy, world.in_round(t), state.run, *round_inputs, True)
-            info = _info(world, events)
+            info, faults = RelaxedStepInfo(shared.shares, shared.rewards), jnp.zeros(len(rollout.FAULTS), jnp.int32)
         else:
-            raise InputError("state", state, f"a state that `init` returned with relaxed = {self.relaxed}")
-        return SimulatorState(t, state.instance, state.key, run), jax.tree.map(lambda leaf: leaf[:, 0], info)
+            assert not isinstance(state.run, ShareState)
+            run, events = rollout.play(policy, world.in_round(t), state.run, *round_inputs, True)
+            info, faults = _info(world, events), rollout.faults(run, world, t)
+        return SimulatorState(t, state.instance, state.key, run), jax.tree.map(lambda leaf: leaf[:, 0], info), faults
 
     def rollout(self, key: Any, seeds: int) -> SimulatorState:
         """The states of all runs after `horizon` rounds, played by the compiled rounds that `jb.simulate` uses.
@@ -306,6 +343,15 @@ class Simulator:
             own["means"] = rows_of_means(own["means"], self.problem)
         problem = self.problem.replace(**own) if own else self.problem
         return type(self)(problem, with_parameters(self.policy, values), self.horizon, relaxed)
+
+    def _check_place(self, state: SimulatorState) -> None:
+        """Refuse a state that has played all rounds, or that is of an instance which the problem does not have."""
+        if state.t >= self.horizon:
+            words = f"one of fewer than horizon = {self.horizon} rounds"
+            raise InputError("state", f"a state of {state.t} rounds", words)
+        if state.instance >= self.problem.instances:
+            words = f"one of an instance from 0 to {self.problem.instances - 1}"
+            raise InputError("state", f"a state of instance {state.instance}", words)
 
     def _check_index(self, name: str, index: Any, count: int) -> None:
         if is_traced(index):

@@ -15,7 +15,7 @@ from jaxbandit.core.errors import InputError, UnreadableError, warn
 from jaxbandit.core.files.atomic_write import write_atomically
 from jaxbandit.core.input_values import is_key
 from jaxbandit.engine.stepping.agent import AgentState
-from jaxbandit.engine.stepping.agent_identity import differences
+from jaxbandit.engine.stepping.state_owner import differences
 
 Tree = TypeVar("Tree")
 

@@ -140,11 +140,11 @@ def _warn_of_other_bits(first: xr.Dataset, second: xr.Dataset) -> None:
             words = f"the results are of different versions ({name}: {one} and {two}), which may simulate differently"
             warn(words)
     for name in _MACHINES:
-        held, kinds = [data.attrs.get(name) for data in (first, second)], [_kinds(data, name) for data in (first, second)]
+        kinds = [_kinds(data, name) for data in (first, second)]
         if all(kinds) and kinds[0] != kinds[1]:
             what = "dtypes" if name == "dtype" else "kinds of devices"
-            words = f"the results are of different {what} ({held[0]} and {held[1]}): the same run may differ between them"
-            warn(words)
+            both = f"{first.attrs[name]} and {second.attrs[name]}"
+            warn(f"the results are of different {what} ({both}): the same run may differ between them")
 
 
 def _kinds(data: xr.Dataset, name: str) -> set[str]:

@@ -255,3 +255,44 @@ def test_numbers_that_are_none_are_said():
     gaussian = jb.Agent("ucb1", arms=2, reward="gaussian")
     with pytest.raises(jb.InputError, match=r"^rewards = .*: must be finite numbers of at most 3\.4e\+38"):
         gaussian.observe(gaussian.init(0), [0], [1e39])
+
+
+def test_states_of_several_agents_are_refused():
+    agent = jb.Agent("ucb1", arms=3)
+    several = jax.vmap(agent.init)(jnp.arange(4))
+    for call in (lambda: agent.select(several), lambda: agent.observe(several, [1], [1.0])):
+        with pytest.raises(
+            jb.InputError, match=r"^state = 'states of shape \(4,\)': must be the state of one agent; map"
+        ):
+            call()
+    one_each = jax.vmap(lambda state: agent.observe(state, [1], [1.0]))(several)
+    np.testing.assert_array_equal(one_each.total, [[0, 1, 0]] * 4)
+
+
+def test_penalties_that_need_gaps_are_refused():
+    with pytest.raises(jb.InputError, match=r"^penalties = \{'gap_fraction': 0.5\}: must be numbers >= 0 \(an agent"):
+        jb.Agent("hard-threshold-ucb", arms=3, fractions=0.3, penalties={"gap_fraction": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("ucb1", 2**13), pytest.param("ucb1", 2**24, marks=pytest.mark.slow), ("thompson", 2**13)]
+)
+def test_long_logs_are_summed_without_loss(kind, most):
+    """float32 holds all whole numbers up to 2^24 only: a plain sum of ones would end there."""
+    agent = jb.Agent(kind, arms=2, reward="bernoulli" if kind == "ucb1" else "uniform")
+    state, count = agent.init(0), most + 1001
+    rewards = np.ones(count) if kind == "ucb1" else np.linspace(0, 1, count)
+    arms = np.zeros(count, int)
+    whole = agent.observe(state, arms, rewards)
+    if kind == "ucb1":
+        for some in (arms[:-1], arms[-1:]):
+            state = agent.observe(state, some, np.ones(len(some)))
+        for _ in range(3):
+            state, whole = (agent.observe(told, 0, 1.0) for told in (state, whole))
+        assert whole.total.tolist() == [float(jnp.asarray(count + 3, jnp.float32)), 0]
+    else:  # rewards are turned into 0 or 1 by coins that depend on how many came before
+        for some in np.array_split(np.arange(count), 3):
+            state = agent.observe(state, arms[some], rewards[some])
+        assert 0.4 * count < float(whole.total[0]) < 0.6 * count
+    assert state.total.tolist() == whole.total.tolist()
+    assert state.received.tolist() == whole.received.tolist()

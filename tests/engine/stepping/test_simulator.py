@@ -216,3 +216,50 @@ def test_what_is_no_state_of_the_simulator_is_refused():
         simulator.step(simulator.step(simulator.init(0)))
     with pytest.raises(jb.InputError, match=r"^state = 'a state with 2 arms': must be one with 3 arms$"):
         simulator.step(other.init(0))
+    simulator.step(jb.Simulator(jb.Problem([0.5, 0.6, 0.7]), "ucb1", 30).init(0))  # other numbers
+    prompt, late = (jb.Simulator(problem_for(delay=DELAYS[delay]), "ucb1", 20) for delay in ("none", "geometric"))
+    phases = jb.Simulator(problem_for(), "fairness-aware-etc", 20)
+    for one, state, words in [
+        (
+            late,
+            prompt.init(0),
+            r"a state of this simulator; in it \.run\.received is missing, not int32 of shape \(4, 1\)$",
+        ),
+        (prompt, late.init(0), r"a state of this simulator; in it \.run\.received is int32 of shape .*, not missing$"),
+        (prompt, phases.init(0), r"a state of this simulator; in it \.run\.policy.* is .*, not missing$"),
+        (prompt, prompt.rollout(0, 3), r"the state of one run; map over the states of several with `jax.vmap`$"),
+    ]:
+        with pytest.raises(jb.InputError, match=rf"^state = .*: must be {words}"):
+            one.step(state)
+
+
+def test_a_state_of_all_rounds_is_refused_where_it_is_not_traced():
+    simulator = jb.Simulator(jb.Problem([0.1, 0.9]), "ucb1", 2)
+    state, _ = simulator.step(simulator.step(simulator.init(0))[0])
+    with pytest.raises(jb.InputError, match=r"^state = 'a state of 2 rounds': must be one of fewer than horizon = 2"):
+        simulator.step(state)
+    second = jb.Simulator(jb.Problem([[0.1, 0.9], [0.2, 0.3]]), "ucb1", 2).init(0, instance=1)
+    with pytest.raises(
+        jb.InputError, match=r"^state = 'a state of instance 1': must be one of an instance from 0 to 0"
+    ):
+        simulator.step(second)
+
+
+def test_a_step_says_what_a_class_of_the_users_did_wrong():
+    class TooLong(jb.Delay):
+        def draw(self, reward, random):
+            return jnp.full(reward.shape, 9, jnp.int32)
+
+        def longest(self):
+            return 5
+
+    class Undefined(jb.Index):
+        def value(self, state, now):
+            return jnp.where(now.pulls > 1, jnp.nan, now.mean)
+
+    problem = jb.Problem([0.9, 0.5], delay=TooLong())
+    with pytest.raises(jb.ReturnedError, match=r"'TooLong': draw returned a delay of 9 rounds, in round 1 or before"):
+        jb.Simulator(problem, "ucb1", 20).step(jb.Simulator(problem, "ucb1", 20).init(0))
+    simulator = jb.Simulator(jb.Problem([0.9, 0.5]), Undefined, 20)
+    with pytest.raises(FloatingPointError, match=r"'Undefined': an index was not a number, in round [3-6] or before"):
+        functools.reduce(lambda state, _: simulator.step(state)[0], range(8), simulator.init(0))
