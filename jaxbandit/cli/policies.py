@@ -10,7 +10,7 @@ from jaxbandit.cli.imports import import_files
 from jaxbandit.core.component import Component
 from jaxbandit.core.errors import unknown_name
 from jaxbandit.core.files.streams import print_lines
-from jaxbandit.core.input_values import range_in_words
+from jaxbandit.core.input_values import values_in_words
 from jaxbandit.policies.base import Alias, Policy
 
 _SECTION = re.compile(r"\n\n(?:Source|Raises|Example):\s")  # of a docstring
@@ -47,7 +47,7 @@ def parameter_lines(component: type[Component]) -> list[str]:
     for name, field in component.parameters().items():
         held: object = field.default
         default = f" = {_default_text(held)}" if isinstance(held, Component | int | float) else ""
-        ends = range_in_words(field)
+        ends = values_in_words(field)
         lines.append(f"    {name}{default}{f' ({ends})' if ends else ''}: {field.metadata.get('doc', '')}")
     return lines
 

@@ -29,10 +29,11 @@ from jaxbandit.core.input_values import (
     allowed,
     check_range,
     is_any,
+    is_whole,
     range_ends,
-    range_in_words,
     static_value,
     to_python,
+    values_in_words,
 )
 from jaxbandit.core.rationals import exact_fraction, shortest_decimals
 from jaxbandit.core.struct import register
@@ -52,7 +53,8 @@ def parameter(
 
     Args:
         default: the default value; None for a parameter that is optional or has to be computed.
-        low, high: the range, ends included; None for no limit. Numbers out of range raise an `InputError`.
+        low, high: the range, ends included; None for no limit. Numbers out of range raise an `InputError`, and so do
+            numbers that are not whole if the field is annotated as `int`.
         doc: what the parameter means, in a few words; `help` and `jaxbandit policies` print it.
         static: the value is a constant of compiled programs, such as the length of a window: methods get it as the
             Python value that it is (an int, float, bool or string, or a tuple of these), so that it can set a shape or
@@ -241,7 +243,8 @@ class Component:
         for name, field in _static(type(self)).items():  # type: ignore[arg-type]
             value, exact = getattr(self, name), field.metadata.get("exact")
             if value is not None:
-                read = exact_fraction if exact else functools.partial(static_value, default=field.default)
+                static = functools.partial(static_value, default=field.default, whole=is_whole(field))
+                read = exact_fraction if exact else static
                 changes[name] = value if exact and not hasattr(value, "dtype") else read(value, f"{key}.{name}")
         return self.replace(**changes)
 
@@ -271,7 +274,7 @@ def _with_parameters(docstring: str, parameters: Mapping[str, dataclasses.Field[
 def _parameter_line(name: str, field: dataclasses.Field[Any]) -> str:
     """`    name (range, default): meaning.`"""
     default = None if field.default in (None, dataclasses.MISSING) else _default_in_words(field.default)
-    about = [part for part in (range_in_words(field), default and f"default {default}") if part]
+    about = [part for part in (values_in_words(field), default and f"default {default}") if part]
     meaning = str(field.metadata.get("doc") or "")
     end = "." if meaning and not meaning.endswith(".") else ""
     return f"    {name}{' (' + ', '.join(about) + ')' if about else ''}: {meaning}{end}".rstrip()
@@ -351,7 +354,7 @@ def _limits(cls: type[Component]) -> list[tuple[str, dataclasses.Field[Any], flo
     The range is empty where more than the range decides.
     """
     return [
-        (name, field, math.inf, -math.inf) if is_any(field) else (name, field, *range_ends(field, LARGEST))
+        (name, field, *((math.inf, -math.inf) if is_any(field) or is_whole(field) else range_ends(field, LARGEST)))
         for name, field in cls.parameters().items()
     ]
 

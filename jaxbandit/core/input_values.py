@@ -91,20 +91,21 @@ def number_or_numbers(value: object, condition: str) -> str:
     return f"{'numbers' if several else 'a number'} {condition}"
 
 
-def static_value(value: Any, key: str, default: object) -> Any:
+def static_value(value: Any, key: str, default: object, whole: bool = False) -> Any:
     """A constant of a program as a Python value that can be hashed: a string, a boolean, a number, or a tuple of these.
 
     Args:
         value: such a value, of Python, NumPy or JAX. Lists and arrays become tuples.
         key: the config key or argument, for errors.
         default: a value of the type that is allowed, where this is a string, a boolean or a number.
+        whole: whether a number must be whole; it is then an int.
 
     Raises:
-        InputError: anything else, or a number that is not finite.
+        InputError: anything else, or a number that is not finite, or not whole where it must be.
     """
     converted = to_python(value)
     if isinstance(converted, list) and not isinstance(default, str | int | float):
-        return tuple(static_value(part, key, None) for part in converted)
+        return tuple(static_value(part, key, None, whole) for part in converted)
     if isinstance(default, bool):
         return boolean(converted, key)
     if isinstance(default, str) and not isinstance(converted, str):
@@ -113,6 +114,10 @@ def static_value(value: Any, key: str, default: object) -> Any:
         allowed = "a finite number" if isinstance(default, int | float) else "a finite number, a string or a boolean"
         if finite_numbers(converted, key, allowed).ndim:
             raise InputError(key, value, allowed)
+    if whole and not (isinstance(converted, int | float) and converted == int(converted)):
+        raise InputError(key, value, "a whole number")
+    if whole:
+        return int(converted)
     return float(converted) if isinstance(converted, float) else converted  # NumPy's float64 is a float, too
 
 
@@ -195,12 +200,17 @@ def range_ends(field: dataclasses.Field[Any], most: float) -> tuple[float, float
 
 
 def is_any(field: dataclasses.Field[Any]) -> bool:
-    """Whether a parameter is any Python value: a static one without a range."""
-    return bool(field.metadata.get("static")) and range_in_words(field) == ""
+    """Whether a parameter is any Python value: a static one without a range that is not annotated as `int`."""
+    return bool(field.metadata.get("static")) and range_in_words(field) == "" and not is_whole(field)
+
+
+def is_whole(field: dataclasses.Field[Any]) -> bool:
+    """Whether a parameter must be a whole number: one annotated as `int`."""
+    return field.type in (int, "int")
 
 
 def check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
-    """Refuse the value of a parameter that is not finite numbers, or out of range.
+    """Refuse the value of a parameter that is not finite numbers, not whole where it must be, or out of range.
 
     Raises:
         InputError: naming the key, the value and the allowed values.
@@ -208,15 +218,23 @@ def check_range(value: Any, field: dataclasses.Field[Any], key: str) -> None:
     if is_any(field):
         static_value(value, key, field.default)
     else:
-        finite_numbers(value, key, allowed(value, field), *range_ends(field, math.inf))
+        numbers = finite_numbers(value, key, allowed(value, field), *range_ends(field, math.inf))
+        if is_whole(field) and (numbers != np.floor(numbers)).any():
+            raise InputError(key, value, allowed(value, field))
 
 
 def allowed(value: object, field: dataclasses.Field[Any]) -> str:
     """The allowed values of a parameter, in the words of an error about `value`."""
     condition = range_in_words(field)
-    if condition:
-        return number_or_numbers(value, condition)
-    return number_or_numbers(value, "").strip().replace("number", "finite number")
+    words = number_or_numbers(value, condition).strip()
+    if is_whole(field):
+        return words.replace("number", "whole number", 1)
+    return words if condition else words.replace("number", "finite number", 1)
+
+
+def values_in_words(field: dataclasses.Field[Any]) -> str:
+    """The values that a parameter may have: "whole numbers >= 1", "from 0 to 1", or "" where any number may be."""
+    return f"{'whole numbers' if is_whole(field) else ''} {range_in_words(field)}".strip()
 
 
 def range_in_words(field: dataclasses.Field[Any]) -> str:

@@ -173,7 +173,8 @@ def short(value: object) -> str:
 
 def _short(value: object) -> str:
     if isinstance(value, Mapping):
-        return "x".join(f"{part:g}" if isinstance(part, int | float) else str(part) for part in value.values())
+        text = " ".join(_short(part) if name == "kind" else f"{name}={_short(part)}" for name, part in value.items())
+        return text if "kind" in value else f"{{{text}}}"
     return _short_float(value) if isinstance(value, float) else str(value)
 
 

@@ -373,11 +373,15 @@ def _whole_numbers(value: Any, arms: int, key: str, allowed: str) -> list[np.nda
 
 
 def _is_row(row: Any) -> bool:
-    """Whether a value is a list of integers from 0 to 2^63 - 1, at least one."""
-    is_list = isinstance(row, Sequence | np.ndarray) and len(row) > 0
-    return is_list and all(
-        isinstance(n, int | np.integer) and not isinstance(n, bool) and 0 <= n < 1 << 63 for n in row
-    )
+    """Whether a value is a list of whole numbers from 0 to 2^63 - 1, at least one."""
+    return isinstance(row, Sequence | np.ndarray) and len(row) > 0 and all(map(_is_whole, row))
+
+
+def _is_whole(n: Any) -> bool:
+    """Whether a value is a whole number from 0 to 2^63 - 1, as an integer or as a float."""
+    if not isinstance(n, int | float | np.integer | np.floating) or isinstance(n, bool):
+        return False
+    return 0 <= n < 1 << 63 and n == int(n)
 
 
 _LARGEST_EXPONENTIAL = 65 * math.log(2)  # the largest number that `_exponential` draws

@@ -293,13 +293,18 @@ def _grid_coordinates(plan: Plan) -> dict[str, Variable]:
     coordinates: dict[str, Variable] = {}
     for key in dict.fromkeys(key for point in points for key in point):
         values = [point.get(key) for point in points]
-        if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+        if all(value is None or _is_number(value) for value in values):
             numbers = np.array([np.nan if value is None else value for value in values], float)
             coordinates[key] = ("policy", numbers, {"key": key})
         else:
             words = ["" if value is None else short(value) for value in values]
             coordinates[key] = ("policy", words, {"key": key})
     return coordinates
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a number that float64 holds: not a key of more than 53 bits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and float(value) == value
 
 
 def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, object]) -> dict[str, object]:

@@ -252,7 +252,8 @@ def test_chances_are_those_of_closed_forms():
     assert chances({"kind": "geometric", "p": 1.0}, [0]) == [[1.0]]
     assert chances({"kind": "pareto", "alpha": 1.0}, [0, 1, 3]) == [[0.0, 0.5, 0.75]]
     assert chances({"kind": "packet-loss", "p": 0.75}, [0, 10**6]) == [[0.75, 0.75]]
-    assert chances({"kind": "empirical", "table": [5, 1, 5, 9]}, [0, 1, 5, 8, 9]) == [[0.0, 0.25, 0.75, 0.75, 1.0]]
+    for table in ([5, 1, 5, 9], np.array([5.0, 1.0, 5.0, 9.0])):
+        assert chances({"kind": "empirical", "table": table}, [0, 1, 5, 8, 9]) == [[0.0, 0.25, 0.75, 0.75, 1.0]]
     biased = {"kind": "reward-dependent", "one": {"kind": "fixed", "d": 4}, "zero": {"kind": "packet-loss", "p": 0.5}}
     assert chances(biased, [3, 4]) == [[0.375, 0.625]]
 

@@ -1,5 +1,6 @@
 """Problems: how they are shown, and their tables."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -114,3 +115,15 @@ def test_the_table_describes_the_same_problem():
         np.testing.assert_array_equal(getattr(problem, name), getattr(again, name))
     assert repr(problem) == repr(again)
     np.testing.assert_allclose(problem.penalties, 0.5 * problem.gaps.max(axis=0) * np.ones((3, 1)))
+
+
+def test_penalties_of_gaps_follow_new_means():
+    problem = jb.Problem([0.9, 0.5, 0.3], fractions=0.1, penalties={"gap_fraction": 0.5})
+    np.testing.assert_allclose(problem.replace(means=[0.6, 0.7, 0.2]).penalties, 0.25)
+    np.testing.assert_array_equal(problem.replace(plays=2).penalties, problem.penalties)
+    np.testing.assert_array_equal(problem.replace(means=[0.6, 0.7, 0.2], penalties=0.1).penalties, 0.1)
+    simulator = jb.Simulator(problem, "hard-threshold-ucb", 20)
+    with pytest.raises(
+        jb.InputError, match=r"^means = .*: must be given with `penalties` where they are traced: the pen"
+    ):
+        jax.make_jaxpr(lambda means: simulator.replace(means=means).init(0))(np.ones(3))

@@ -39,7 +39,16 @@ def check_names(policy: Policy, problem: Problem, names: Mapping[str, Any]) -> N
 
 
 def with_numbers(policy: Policy, world: World, problem: Problem, values: Mapping[str, Any]) -> tuple[Policy, World]:
-    """A prepared policy and world, on the device, with other numbers, which may be traced."""
+    """A prepared policy and world, on the device, with other numbers, which may be traced.
+
+    Raises:
+        InputError: other means without other penalty rates, where the rates are a fraction of the gaps.
+    """
+    if "means" in values and "penalties" not in values:
+        rates = problem.as_given_table().get("penalties")
+        if isinstance(rates, Mapping):
+            words = f"given with `penalties` where they are traced: the penalty rates are {dict(rates)} of other means"
+            raise InputError("means", values["means"], words)
     for name, value in values.items():
         numbers = _columns(name, value, problem)
         if name == "means":

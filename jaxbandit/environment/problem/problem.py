@@ -231,13 +231,15 @@ class Problem(ProblemDisplay):
         """A problem with other values of some arguments.
 
         Args:
-            **values: arguments of `Problem`. Means that were drawn or read from a log are kept as numbers.
+            **values: arguments of `Problem`. Means that were drawn or read from a log are kept as numbers; penalty rates
+                that were given as `gap_fraction` follow new means.
 
         Example:
             >>> jb.Problem([0.9, 0.5], fractions=0.1).replace(plays=2).plays
             2
         """
-        return type(self)(**(self.as_table() | self._given | values))
+        of_gaps = {name: given for name, given in self._tables.items() if name == "penalties"}
+        return type(self)(**(self.as_table() | of_gaps | self._given | values))
 
     @property
     def gaps(self) -> np.ndarray:

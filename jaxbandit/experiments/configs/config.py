@@ -266,7 +266,8 @@ def check_labels(configurations: list[Configuration]) -> list[Configuration]:
     """
     for label, times in Counter(configuration.label for configuration in configurations).items():
         if times > 1:
-            raise InputError("policies.label", label, f"must be unique ({times} policies have this label)")
+            words = f"must be unique ({times} policies have this label): give one of them another `label`"
+            raise InputError("policies.label", label, f"{words}, or leave out what stands twice in a grid")
     return configurations
 
 

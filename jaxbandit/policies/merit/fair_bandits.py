@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.component import parameter
-from jaxbandit.core.input_values import Number, check_positive, number_or_numbers
+from jaxbandit.core.input_values import Number
 from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
@@ -56,11 +56,7 @@ class FairBandits(ChancePolicy, name="fair-bandits"):
     """
 
     source: ClassVar[str] = "Joseph et al. 2016, Alg. 1"
-    delta: Number = parameter(0.05, low=0, high=1, doc="the probability with which the intervals may be wrong; above 0")
-
-    def check(self, key: str) -> None:
-        super().check(key)
-        check_positive(self.delta, f"{key}.delta", number_or_numbers(self.delta, "above 0 and at most 1"))
+    delta: Number = parameter(0.05, low=1e-30, high=1, doc="the probability with which the intervals may be wrong")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.rewards_in_unit_interval(problem, self.name)
@@ -76,7 +72,8 @@ class FairBandits(ChancePolicy, name="fair-bandits"):
     def update(self, state: Chain, after: RoundView, selected: Array) -> Chain:
         linked = state.linked & (_chain(state, after.available) | ~after.available)
         t = after.t.astype(after.deviation.dtype) + 1.0  # Joseph et al. 2016, Alg. 1: the intervals of round t + 1
-        width = jnp.sqrt(jnp.log((jnp.pi * t) ** 2 / (3.0 * self.delta)) / (2.0 * after.samples))
+        log = 2.0 * jnp.log(jnp.pi * t) - jnp.log(3.0 * self.delta)  # of a ratio that can exceed all float32 numbers
+        width = jnp.sqrt(log / (2.0 * after.samples))
         renewed = after.arrived.count > 0
         low = jnp.where(renewed, after.mean - width, state.low)
         return Chain(low, jnp.where(renewed, after.mean + width, state.high), linked)

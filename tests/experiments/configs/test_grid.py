@@ -171,7 +171,7 @@ def test_a_parameter_may_have_the_name_of_a_dimension(monkeypatch):
 
 def test_values_that_are_not_numbers_become_words():
     data = unsimulated(grid={"problem": {"reward": ["bernoulli", {"kind": "beta", "concentration": 2.0}]}})
-    assert data["problem.reward"].values.tolist() == ["bernoulli", "betax2"]
+    assert data["problem.reward"].values.tolist() == ["bernoulli", "beta concentration=2"]
 
 
 @pytest.mark.slow
@@ -340,3 +340,23 @@ def test_labels_leave_out_the_rounding_of_floats():
         f"{HARD['kind']} (penalties={text})" for text in ("0.3", "0.3333333333333333")
     ]
     np.testing.assert_array_equal(data["policies.penalties"], [0.1 + 0.2, 1 / 3])
+
+
+def test_labels_tell_tables_apart():
+    bases = ["kl-ucb", {"kind": "kl-ucb", "a": 3.0}, {"kind": "kl-ucb", "log_offset": 3.0}]
+    rates = [{"gap_fraction": 0.5}, 0.5]
+    given = {"problem": {"means": [0.9, 0.5], "fractions": 0.1}, "grid": {"problem": {"penalties": rates}}}
+    data = unsimulated(policies={"kind": "fair-learn", "base": bases}, **given)
+    assert data.policy.values[:2].tolist() == [
+        "fair-learn (base=kl-ucb, problem.penalties={gap_fraction=0.5})",
+        "fair-learn (base=kl-ucb, problem.penalties=0.5)",
+    ]
+    assert data.policy.values[2].item().startswith("fair-learn (base=kl-ucb a=3, ")
+    with pytest.raises(jb.InputError, match=r"must be unique \(2 .*\): .*, or leave out what stands twice in a grid"):
+        unsimulated(policies={"kind": "lfg", "eta": [1.0, 1]})
+
+
+def test_keys_that_no_float_holds_stay_apart():
+    drawn = {"means": {"random": "uniform", "arms": 3, "instances": 1}}
+    data = unsimulated(problem=drawn, policies="ucb1", grid={"problem": {"key": [2**53, 2**53 + 1]}})
+    assert data["problem.key"].values.tolist() == ["9007199254740992", "9007199254740993"]

@@ -57,7 +57,7 @@ def test_one_seed_has_no_intervals(results):
 
 
 def test_words_stand_side_by_side():
-    kinds = ["none", "fixedx3", "geometricx0.5"]
+    kinds = ["none", "fixed d=3", "geometric p=0.5"]
     results = made_up([{**one(kind, "ucb1", "ucb1"), "point": {"problem.delay": kind}} for kind in kinds])
     axis = figures.sweep(results, "problem.delay").axes[0]
     assert [label.get_text() for label in axis.get_xticklabels()] == kinds

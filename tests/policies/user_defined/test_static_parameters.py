@@ -208,5 +208,17 @@ def test_a_grid_over_strings(named):
 def test_other_values_are_refused(given, words):
     with pytest.raises(jb.InputError, match=words):
         jb.policy(Words, **given)
-    with pytest.raises(jb.InputError, match=r"^policies\.window = 0: must be a number >= 1$"):
+    with pytest.raises(jb.InputError, match=r"^policies\.window = 0: must be a whole number >= 1$"):
         jb.policy(Recent, window=0)
+
+
+@pytest.mark.parametrize("whole", [5.0, np.float64(5), jnp.int32(5)])
+def test_whole_numbers_are_ints_whatever_type_they_have(whole):
+    made = jb.policy("sliding-window-ucb", window=whole).prepare(jb.Problem(MEANS), 10)
+    assert (type(made.window), made.window) == (int, 5)
+
+
+@pytest.mark.parametrize("window", [20.5, [10, 20.5]])
+def test_numbers_that_are_not_whole_are_refused(window):
+    with pytest.raises(jb.InputError, match=r"\.window = 20\.5: must be a whole number from 1 to 1e\+07$"):
+        jb.simulate({"means": MEANS}, {"kind": "sliding-window-ucb", "window": window}, **SMALL)
