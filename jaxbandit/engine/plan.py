@@ -249,10 +249,10 @@ def make_plan(
     settings.check()
     problems = [problem if one.problem is None else one.problem for one in configurations]
     different = list(_different(problems))
-    metrics, runs = metrics_and_runs(settings, problem)
-    for one in different:
-        own = metrics_and_runs(settings, one)[0]  # refuses metrics that this problem does not define
-        metrics = [name for name in metrics if name in own]
+    runs = metrics_and_runs(settings, problem)[1]
+    own = [metrics_and_runs(settings, one)[0] for one in different]  # refuses metrics that a problem does not define
+    metrics = [name for name in own[0] if all(name in names for names in own)]
+    left_out = list(dict.fromkeys(name for names in own for name in names if name not in metrics))
     for one in different:
         exact_range.check_exact_range(one, settings.horizon, "reward" in definitions.required_sums(metrics))
     prepared = [_prepared(one, own, settings.horizon) for one, own in zip(configurations, problems, strict=True)]
@@ -269,6 +269,10 @@ def make_plan(
         mesh=sharding.mesh(),
     )
     made = _with_blocks(made, stacked_configurations(prepared, problems, settings.horizon, settings.ties))
+    if warns and left_out:
+        name = left_out[0]
+        why = next(words for one in different if (words := METRICS[name].refusal(one)))
+        warn(f"the results have no {', '.join(left_out)}: at some points of the grid, {name} {why}")
     if warns:
         _warn(made, different)
     return made

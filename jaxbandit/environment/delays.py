@@ -381,7 +381,7 @@ def _is_whole(n: Any) -> bool:
     """Whether a value is a whole number from 0 to 2^63 - 1, as an integer or as a float."""
     if not isinstance(n, int | float | np.integer | np.floating) or isinstance(n, bool):
         return False
-    return 0 <= n < 1 << 63 and n == int(n)
+    return bool(0 <= n < 1 << 63 and n == int(n))
 
 
 _LARGEST_EXPONENTIAL = 65 * math.log(2)  # the largest number that `_exponential` draws

@@ -235,7 +235,8 @@ class Metric:
             return "is not defined where means change"
         if all(map(problem.has, self.needs)):
             return ""
-        return f"needs {' and '.join(f'problem.{key}' for key in self.needs)}"
+        keys = [f"problem.{key}{' below 1' if key == 'availability' else ''}" for key in self.needs]
+        return f"needs {' and '.join(keys)}"
 
     @property
     def sums(self) -> tuple[str, ...]:

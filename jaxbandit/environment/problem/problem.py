@@ -231,8 +231,8 @@ class Problem(ProblemDisplay):
         """A problem with other values of some arguments.
 
         Args:
-            **values: arguments of `Problem`. Means that were drawn or read from a log are kept as numbers; penalty rates
-                that were given as `gap_fraction` follow new means.
+            **values: arguments of `Problem`. Means that were drawn or read from a log are kept as numbers. Penalty
+                rates that were given as `gap_fraction` follow new means.
 
         Example:
             >>> jb.Problem([0.9, 0.5], fractions=0.1).replace(plays=2).plays

@@ -360,3 +360,12 @@ def test_keys_that_no_float_holds_stay_apart():
     drawn = {"means": {"random": "uniform", "arms": 3, "instances": 1}}
     data = unsimulated(problem=drawn, policies="ucb1", grid={"problem": {"key": [2**53, 2**53 + 1]}})
     assert data["problem.key"].values.tolist() == ["9007199254740992", "9007199254740993"]
+
+
+def test_metrics_of_some_points_of_a_grid_only_are_left_out_with_a_warning():
+    problem, grid = {"means": [0.9, 0.5]}, {"problem": {"availability": [1.0, 0.5]}}
+    words = r"no awake_regret: at some points of the grid, awake_regret needs problem\.availability below 1$"
+    with pytest.warns(UserWarning, match=words):
+        data = unsimulated(problem, "ucb1", grid)
+    assert "regret" in data
+    assert "awake_regret" not in data
