@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -25,8 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 2 for bad input, with one message on standard error; 1 for a failed or incomplete run; 130
         after an interruption.
     """
-    with streams.usable_streams():
-        return _main(arguments)
+    with streams.usable_streams(), _interruptions_repeated():
+        try:
+            return _main(arguments)
+        except KeyboardInterrupt:
+            print_error("interrupted")
+            return 130
 
 
 def _main(arguments: Sequence[str] | None) -> int:
@@ -47,9 +53,27 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (FloatingPointError, WriteError, ConnectionError) as error:
         print_error(str(error))
         return 1
-    except KeyboardInterrupt:
-        print_error("interrupted")
-        return 130
+
+
+@contextlib.contextmanager
+def _interruptions_repeated() -> Iterator[None]:
+    """Within this context, an interruption that Python ignores comes again: one during JAX's garbage collection."""
+    before = sys.unraisablehook
+
+    def hook(ignored: sys.UnraisableHookArgs) -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            threading.Timer(_AFTER_COLLECTION, _thread.interrupt_main).start()
+        else:
+            before(ignored)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+_AFTER_COLLECTION = 0.05  # seconds
 
 
 def _import_hint(error: InputError, parsed: object) -> str:

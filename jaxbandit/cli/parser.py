@@ -146,7 +146,7 @@ def make_parser() -> _Parser:
     reproduce.add_argument("paper", nargs="?", metavar="PAPER", help=f"{', '.join(PAPERS)} (default: all)")
     reproduce.add_argument("--quick", action="store_true", help="run smaller problems and fewer seeds")
     reproduce.add_argument(
-        "--out", type=Path, metavar="DIR", help="the output directory (default: results/reproduction[-quick])"
+        "--out", type=_folder, metavar="DIR", help="the output directory (default: results/reproduction[-quick])"
     )
     reproduce.add_argument(
         "--figure",
@@ -162,6 +162,13 @@ def make_parser() -> _Parser:
     return parser
 
 
+def _folder(text: str) -> Path:
+    """The path of a folder; a variable of the shell that is not set gives an empty one."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"must be the path of a folder, not {text!r}")
+    return Path(text)
+
+
 def _add_config_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the commands that read a config."""
     command.add_argument(
@@ -171,7 +178,7 @@ def _add_config_arguments(command: argparse.ArgumentParser) -> None:
         help="the config: a TOML file, results.nc, or a name of `jaxbandit list configs`",
     )
     command.add_argument(
-        "--out", type=Path, metavar="DIR", help="the output directory (default: results/<config name>)"
+        "--out", type=_folder, metavar="DIR", help="the output directory (default: results/<config name>)"
     )
     command.add_argument(
         "--set",

@@ -77,6 +77,7 @@ def test_help_has_a_description_and_examples(command, capsys):
     ("arguments", "message"),
     [
         (["rum", "x.toml"], "unknown command 'rum' (did you mean 'run'?)"),
+        (["run", "x.toml", "--out", ""], "argument --out: must be the path of a folder, not ''"),
         (["run", "x.toml", "--sets", "a=1"], "unknown option '--sets' (did you mean '--set'?)"),
         (["run", "x.toml", "--no-figure-s"], "unknown option '--no-figure-s' (did you mean '--no-figures'?)"),
         (["reproduce", "--quik"], "unknown option '--quik' (did you mean '--quick'?)"),
