@@ -80,8 +80,10 @@ def finite_numbers(value: Any, key: str, allowed: str, low: float = -math.inf, h
     if np.any(np.abs(numbers) > LARGEST) and np.all(np.isfinite(numbers)):
         raise InputError(key, value, f"{allowed}, at most {LARGEST:g} in magnitude")
     not_numbers = any(isinstance(part, str | bool | np.bool_) for part in parts.flat) or parts.size == 0
-    if not_numbers or not np.all((low <= numbers) & (numbers <= high) & np.isfinite(numbers)):
-        raise InputError(key, value, allowed)
+    in_range, finite = (low <= numbers) & (numbers <= high), np.isfinite(numbers)
+    if not_numbers or not np.all(in_range & finite):
+        only_finite = not not_numbers and "finite" not in allowed and np.all(in_range | ~finite)
+        raise InputError(key, value, f"finite, and {allowed}" if only_finite else allowed)
     return numbers
 
 

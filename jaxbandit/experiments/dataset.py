@@ -27,7 +27,8 @@ Variables:
         reward that never arrives; only with `trace`.
     means(instance, arm): the mean rewards, float64; where means change, their averages over rounds 1 to T.
     means_of_round(instance, round, arm): the mean rewards in the recorded rounds, float64; only where means change.
-    fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, if the problem has them.
+    fractions, penalties, opportunities (instance, arm): tau, A and f(mu), float64, if the problem has them. What a grid
+        varies, means among them, is (policy, instance, arm).
 
     price_of_fairness(instance): the share of the best reward that the fractions cost, float64; only if it is named in
         `metrics`.

@@ -127,8 +127,9 @@ def simulate(
         - `max_deficit_ever(policy, instance, seed)`, if `max_deficit` is a metric: its maximum over rounds 1 to T;
         - `phase_rounds(policy, instance, seed, phase)`, if policies have phases: the number of rounds in each phase, -1
           for a phase that the policy does not have;
-        - `means`, and `fractions`, `penalties`, `opportunities` if the problem has them, `(instance, arm)`.
-          Where means change, `means` are averages, and `means_of_round` has them in the recorded rounds.
+        - `means`, and `fractions`, `penalties`, `opportunities` if the problem has them, `(instance, arm)`, or
+          `(policy, instance, arm)` if a grid varies them. Where means change, `means` are averages, and
+          `means_of_round` has them in the recorded rounds.
 
         The coordinate `policy` holds the labels, and `round` the recorded rounds. Each parameter that a grid varies is
         a coordinate along `policy`, named by its config key, such as `policies.eta`. The attribute `config` is a config

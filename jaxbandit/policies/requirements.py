@@ -76,7 +76,8 @@ def number_per_arm(value: object, problem: Problem, name: str, held: object = No
     try:
         return per_arm(value, problem.arms, problem.instances, f"policies.{name}", held, exact)
     except InputError as error:
-        note = f"; in a table, {{{name} = [...]}} makes a grid of numbers, and {{{name} = [[...]]}} has one per arm"
+        grid, row = f"{{{name} = [...]}}", f"{{{name} = [[...]]}}"
+        note = f"; in a table that is not in a list, {grid} makes a grid of numbers, and {row} has one per arm"
         raise error.with_key(error.key, note) from None
 
 

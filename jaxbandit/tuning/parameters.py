@@ -142,6 +142,9 @@ def _starts(parameters: object) -> dict[str, Any]:
 
 
 def _tunable(prepared: Policy, name: str, start: object, known: Sequence[str], arms: int) -> Tunable:
+    if not known:
+        words = "left out: the policy has no parameter that is a number and can be tuned in this way"
+        raise InputError("parameters", name, words)
     if name not in known:
         raise unknown_name("parameters", name, known)
     path, owner = _path(prepared, name)

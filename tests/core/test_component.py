@@ -107,7 +107,7 @@ def test_every_component_explains_every_parameter():
         ({"weight": -1}, r"^part\.weight = -1: must be a number >= 0$"),
         ({"weight": [1, -1]}, r"^part\.weight = \[1, -1\]: must be numbers >= 0$"),
         ({"weight": "much"}, r"^part\.weight = 'much': must be a number >= 0$"),
-        ({"weight": float("nan")}, r"^part\.weight = nan: must be a number >= 0$"),
+        ({"weight": float("nan")}, r"^part\.weight = nan: must be finite, and a number >= 0$"),
         ({"weight": True}, r"^part\.weight = True: must be a number >= 0$"),
         ({"weight": 2e30}, r"^part\.weight = 2e\+30: must be a number >= 0, at most 1e\+30 in magnitude$"),
         ({"weight": None}, r"^part\.weight is missing: must be a number >= 0$"),

@@ -70,7 +70,9 @@ def _grid_axes(grid: object) -> dict[str, Any]:
         if section == "simulation":
             words = "cannot be in [grid], which varies keys of [problem]; give one value in [simulation]"
             raise InputError(f"grid.{name}", values, words)
-        if section != "problem" or not key:
+        if name == "problem":
+            raise InputError("grid.problem", values, "a table of lists, such as { penalties = [0.1, 0.2] }")
+        if section != "problem":
             raise unknown_key(f"grid.{name}", values, ["problem"])
         axes[key] = values
     return axes

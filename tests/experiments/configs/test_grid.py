@@ -308,7 +308,9 @@ def test_a_list_in_a_nested_base_is_a_grid():
     "policies", [jb.policy(**HARD, penalties=[0.1, 0.2]), {**HARD, "penalties": [[0.1, 0.2]]}], ids=["policy", "table"]
 )
 def test_a_row_of_the_wrong_length_tells_of_grids_and_of_arms(policies):
-    words = r"must be a number or 3 numbers, one per arm; in a table, \{penalties = \[...\]\} makes a grid"
+    words = (
+        r"a number or 3 numbers, one per arm; in a table that is not in a list, \{penalties = \[...\]\} makes a grid"
+    )
     with pytest.raises(jb.InputError, match=words):
         unsimulated(policies=policies)
 
