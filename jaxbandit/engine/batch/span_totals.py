@@ -90,7 +90,9 @@ def _totals_at(
     stops: Array,
     places: np.ndarray,
 ) -> tuple[dict[str, Array], Array, dict[str, Array]]:
-    """The metrics at each recorded stop: those at the last change, plus those of the rounds since, for any other stops.
+    """The metrics at each recorded stop: those at the last change of means, plus those of the rounds since.
+
+    So they do not depend on the other stops.
 
     Args:
         names: of the metrics.
