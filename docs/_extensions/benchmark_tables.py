@@ -72,10 +72,14 @@ def _section(results, file, docs):
         cells.append(f"{speeds['jaxbandit'] / speeds['numba']:.2g}" if "numba" in speeds else "")
         cells.append(f"{row['compile_seconds']['jaxbandit']:.2g}")
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    for figure, about in ((file.with_suffix(".png"), "speed"), (file.with_name(f"{file.stem}-scaling.png"), "scaling")):
+    figures = {
+        file.with_suffix(".png"): "The speed of all policies",
+        file.with_name(f"{file.stem}-scaling.png"): "Speed and memory of some policies over runs, arms, plays and horizon",
+    }
+    for figure, about in figures.items():
         if figure.exists():
             shutil.copy(figure, docs / "reference" / "generated" / figure.name)
-            lines += ["", f"![The {about} of all policies](reference/generated/{figure.name})"]
+            lines += ["", f"![{about}](reference/generated/{figure.name})"]
     return lines
 
 
