@@ -74,7 +74,7 @@ def _section(results, file, docs):
         lines.append(f"| {' | '.join(map(str, cells))} |")
     figures = {
         file.with_suffix(".png"): "The speed of all policies",
-        file.with_name(f"{file.stem}-scaling.png"): "Speed and memory of some policies over runs, arms, plays and horizon",
+        file.with_name(f"{file.stem}-scaling.png"): "Speed and memory over runs, arms, plays and horizon",
     }
     for figure, about in figures.items():
         if figure.exists():
