@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import logging
+import signal
 import sys
 import threading
 import warnings
@@ -62,7 +63,7 @@ def _interruptions_repeated() -> Iterator[None]:
 
     def hook(ignored: sys.UnraisableHookArgs) -> None:
         if issubclass(ignored.exc_type, KeyboardInterrupt):
-            threading.Timer(_AFTER_COLLECTION, _thread.interrupt_main).start()
+            threading.Timer(_AFTER_COLLECTION, _interrupt).start()
         else:
             before(ignored)
 
@@ -74,6 +75,15 @@ def _interruptions_repeated() -> Iterator[None]:
 
 
 _AFTER_COLLECTION = 0.05  # seconds
+
+
+def _interrupt() -> None:
+    """Interrupt the main thread, also while it waits, where the system can."""
+    main_thread = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main_thread is not None:
+        signal.pthread_kill(main_thread, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _import_hint(error: InputError, parsed: object) -> str:
