@@ -342,7 +342,7 @@ class Simulator:
         if "means" in own:
             own["means"] = rows_of_means(own["means"], self.problem)
         problem = self.problem.replace(**own) if own else self.problem
-        return type(self)(problem, with_parameters(self.policy, values), self.horizon, relaxed)
+        return type(self)(problem, with_parameters(self.policy, values), self.horizon, relaxed, self.ties)
 
     def _check_place(self, state: SimulatorState) -> None:
         """Refuse a state that has played all rounds, or that is of an instance which the problem does not have."""

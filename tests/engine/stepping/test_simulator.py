@@ -263,3 +263,12 @@ def test_a_step_says_what_a_class_of_the_users_did_wrong():
     simulator = jb.Simulator(jb.Problem([0.9, 0.5]), Undefined, 20)
     with pytest.raises(FloatingPointError, match=r"'Undefined': an index was not a number, in round [3-6] or before"):
         functools.reduce(lambda state, _: simulator.step(state)[0], range(8), simulator.init(0))
+
+
+def test_a_simulator_with_other_numbers_keeps_its_ties():
+    """Arms 1 to 3 are equal, so that the order of the arms decides between them."""
+    problem = jb.Problem([0.9, 0.5, 0.5, 0.5], fractions=0.1, penalties=0.3)
+    simulator = jb.Simulator(problem, "hard-threshold-ucb", 40, ties="random").replace(penalties=0.0)
+    other = jb.Simulator(problem.replace(penalties=0.0), "hard-threshold-ucb", 40, ties="random")
+    assert simulator.ties == "random"
+    np.testing.assert_array_equal(simulator.rollout(0, 8).pulls, other.rollout(0, 8).pulls)
