@@ -250,6 +250,8 @@ class Simulator:
             return self._next(state)[:2]
         self._check_place(state)
         after, info, faults = self._compiled_next(state)
+        if is_traced(after):  # a state that is a constant of a program
+            return after, info
         if isinstance(after.run, ShareState):
             raise_if_not_shares(after.run, self._policy, int(after.t))
         else:
@@ -346,10 +348,10 @@ class Simulator:
 
     def _check_place(self, state: SimulatorState) -> None:
         """Refuse a state that has played all rounds, or that is of an instance which the problem does not have."""
-        if state.t >= self.horizon:
+        if int(state.t) >= self.horizon:
             words = f"one of fewer than horizon = {self.horizon} rounds"
             raise InputError("state", f"a state of {state.t} rounds", words)
-        if state.instance >= self.problem.instances:
+        if int(state.instance) >= self.problem.instances:
             words = f"one of an instance from 0 to {self.problem.instances - 1}"
             raise InputError("state", f"a state of instance {state.instance}", words)
 

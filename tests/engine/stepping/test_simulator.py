@@ -272,3 +272,10 @@ def test_a_simulator_with_other_numbers_keeps_its_ties():
     other = jb.Simulator(problem.replace(penalties=0.0), "hard-threshold-ucb", 40, ties="random")
     assert simulator.ties == "random"
     np.testing.assert_array_equal(simulator.rollout(0, 8).pulls, other.rollout(0, 8).pulls)
+
+
+def test_a_state_may_be_a_constant_of_a_program():
+    simulator = jb.Simulator(jb.Problem([0.9, 0.5]), "ucb1", 10)
+    state = simulator.init(0)
+    in_program = jax.jit(lambda: simulator.step(state)[0].pulls)()
+    np.testing.assert_array_equal(in_program, simulator.step(state)[0].pulls)
