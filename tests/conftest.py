@@ -50,6 +50,11 @@ def pytest_unconfigure(config):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cpu") and jax.default_backend() != "cpu":
+        pytest.skip("it is done on CPUs alone")
+
+
 @pytest.fixture(autouse=True)
 def metrics_end_with_their_test():
     """Metrics that a test or an example defines are not computed in other tests."""

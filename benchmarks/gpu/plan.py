@@ -32,6 +32,8 @@ STEPS = (
     Step("kernel", 1, shares=4),
     Step("agreement", 1, shares=2),
     Step("host", 1),
+    Step("few", 2, shares=4),
+    Step("instances", 2),
     Step("blocks", 2, 6.0, shares=3),
     Step("graphs", 2),
     Step("profile", 2),

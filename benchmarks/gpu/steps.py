@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import jax
@@ -166,6 +167,36 @@ def host(record: Record) -> None:
         for runs in _sizes(record, 8, 10, 12, 14, 16):
             _timed(record, kind, runs)
     beside.wait()
+
+
+def few(record: Record) -> None:
+    """Few runs, as a scan and as one kernel."""
+    for kind in record.own(_FEW[:1] if record.tiny else ["ucb1", "hard-threshold-ucb", "thompson", "fcucb-d"]):
+        for runs, wanted in itertools.product(_sizes(record, 16, 12, 8, 14, 10), (False, True)):
+            _timed(record, kind, runs, wanted)
+
+
+def instances(record: Record) -> None:
+    """Several instances, and a grid, as a scan and as one kernel: the largest differences of means over runs."""
+    draws = np.random.default_rng(1)
+    seeds, horizon, count = (64, 40, 3) if record.tiny else (4096, 500, 24)
+    options = {"horizon": horizon, "seeds": seeds, "record": 20, "metrics": ["regret", "r_regret", "max_deficit"]}
+    means, fractions = draws.uniform(0.1, 0.9, (count, 6)), draws.uniform(0.0, 0.15, (count, 6))
+    penalties = draws.uniform(0.1, 1.0, (count, 6))
+    own = jb.Problem(means=means.tolist(), fractions=fractions.tolist(), penalties=penalties.tolist())
+    late = jb.Problem(means=means[0].tolist(), fractions=0.1, penalties=0.3, delay={"kind": "fixed", "d": 2})
+    grid = {"kind": "ucb1", "exploration": [0.5, 1.0, 2.0, 4.0]}
+    for kind, of in itertools.product(("ucb1", "lfg", "hard-threshold-ucb", "thompson", grid), (own, late)):
+
+        def compared(kind: object = kind, of: jb.Problem = of) -> dict[str, object]:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                scan, one = (jb.simulate(of, kind, gpu_kernel=wanted, **options) for wanted in (False, True))
+            names = ("regret", "r_regret", "max_deficit", "pulls_mean")
+            off = {name: float(np.abs(scan[name] - one[name]).max()) for name in names}
+            return {"largest_difference": off, "warnings": [str(one.message)[:200] for one in said]}
+
+        record.attempt(compared, kind=str(kind), instances=count if of is own else 1, late=of is late, seeds=seeds)
 
 
 def rates_of_host(record: Record) -> None:

@@ -102,6 +102,7 @@ def test_the_memory_of_a_host_is_what_its_limits_leave():
     assert memory.device_bytes() <= memory.host_bytes() * 1.1
 
 
+@pytest.mark.cpu
 @pytest.mark.skipif(memory.resource is None, reason="no limits")
 def test_a_limit_on_the_address_space_is_heeded_and_named(monkeypatch):
     setting = {"horizon": 100, "seeds": 2 * 10**6, "record": 5}

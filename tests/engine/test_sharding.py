@@ -67,6 +67,7 @@ def test_blocks_of_few_vectors_give_the_same(name, blocks):
         xr.testing.assert_identical(simulate(name, block=block).drop_attrs(), whole)
 
 
+@pytest.mark.cpu
 def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch):
     """As on a TPU; here a CPU that is taken for one."""
     moved, expected = [], simulate("lanes")
@@ -76,6 +77,7 @@ def test_where_there_is_no_float64_metrics_are_computed_on_the_host(monkeypatch)
     assert {device.platform for device in moved} == {"cpu"}
 
 
+@pytest.mark.cpu
 def test_a_block_plays_on_each_core_that_the_process_may_use(monkeypatch):
     cores = {0: {0, 2, 3}, 1: {0, 1, 2, 3, 4}}
     monkeypatch.setattr(sharding.os, "sched_getaffinity", cores.get, raising=False)

@@ -61,6 +61,7 @@ def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
     xr.testing.assert_identical(simulated(), in_one_chunk)
 
 
+@pytest.mark.cpu
 def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
     problem = {"means": [0.9, 0.5, 0.3], "delay": {"kind": "geometric", "p": 0.05}}
     advance, played, results = sharding.advance, [], []

@@ -307,6 +307,7 @@ def test_results_under_any_delay_carry_a_config_that_gives_them_again(name, tmp_
 # Memory
 
 
+@pytest.mark.cpu
 def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
     def simulation(horizon, delay):
         world = jb.Problem(np.linspace(0.1, 0.9, 7), plays=3, delay=delay)

@@ -58,6 +58,7 @@ def both_ways(problem, policy, monkeypatch, **settings):
     return made, programs
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("case", swept(CASES, SLOW))
 def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     """In tiles of two vectors, the last of which overlaps the one before it; two chunks of recorded rounds."""
@@ -73,6 +74,32 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     assert programs[1] == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [*CASES, "a user's metric"])
+def test_all_stops_at_once_give_what_one_after_the_other_gives(case, monkeypatch):
+    """As on a GPU: 100 recorded rounds in chunks, the last of which is padded."""
+    problem, policy, settings = CASES.get(case, (jb.Problem(MEANS), "ucb1", {}))
+    made = []
+    if case not in CASES:
+
+        class RewardAndLeast(jb.Metric, name="reward_and_least"):
+            """The drawn rewards, plus the fewest plays of an arm."""
+
+            needs_rewards = True
+
+            def value(self, now):
+                return now.rewards + now.pulls.min(axis=0)
+
+    for at_once in (False, True):
+        monkeypatch.setattr(recorder, "on_cpu", lambda at_once=at_once: not at_once)
+        monkeypatch.setattr(plan, "_IN_ROUNDS", 1 << 62)
+        recorder._records_at.compiled.clear_cache()
+        made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, **settings).drop_attrs())
+    recorder._records_at.compiled.clear_cache()
+    xr.testing.assert_identical(*made)
+
+
+@pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.parametrize("x64", [False, True])
 def test_the_rounds_keep_their_types(x64, monkeypatch):
@@ -102,6 +129,7 @@ def test_what_needs_counts_is_recorded_from_counts(monkeypatch):
         jb.unregister("metrics", "spread_of_counts")
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize("kind", DISTINCT)

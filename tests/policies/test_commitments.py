@@ -58,6 +58,7 @@ def test_where_more_happens_rounds_are_played_one_by_one(other):
     assert not has_commitments(*prepared(jb.policy("explore-then-commit"), problem))
 
 
+@pytest.mark.cpu
 def test_rounds_of_other_policies_and_with_deficits_of_groups_are_played_one_by_one():
     class Mine(jb.indices.ExploreThenCommit):
         """A subclass may play other arms."""

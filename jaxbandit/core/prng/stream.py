@@ -12,7 +12,7 @@ from jaxbandit.core.prng.normal import normal
 from jaxbandit.core.prng.rejection import gamma_numbers, indices
 from jaxbandit.core.prng.threefry import threefry2x32, unit
 from jaxbandit.core.struct import static, struct
-from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 
 # The purpose of a draw. A policy draws with POLICY, the policy that it wraps with POLICY + 1, and so on.
 INSTANCE, REWARD, BINARISE, AVAILABILITY, DELAY, POLICY = range(6)
@@ -131,7 +131,7 @@ class Stream:
             Numbers in [0, 1], float `[slots, *runs]`.
         """
         x, y = jnp.split(gamma_numbers(self, jnp.concatenate([a, b])), 2)
-        return x / (x + y)
+        return _share(x, y)
 
     def small_beta(self, a: Array, b: Array) -> Array:
         """Beta(a, b) for any positive parameters; arguments and result as for `beta`.
@@ -145,4 +145,10 @@ class Stream:
         power_x, power_y = jnp.split(jnp.log(uniform) / shape, 2)
         larger = jnp.maximum(power_x, power_y)
         x, y = x * jnp.exp(power_x - larger), y * jnp.exp(power_y - larger)
-        return x / (x + y)
+        return _share(x, y)
+
+
+def _share(x: Array, y: Array) -> Array:
+    """x / (x + y), at most 1. The quotient of a GPU has an error of up to two units in the last place."""
+    share = x / (x + y)
+    return share if on_cpu() else jnp.minimum(share, 1.0)

@@ -52,6 +52,8 @@ def runs_a_block(
     state, calendar = _bytes_a_run(stack, bool(result_shape.deficits), sums, result_shape.traced > 0)
     # The state and its copies in a round; the records of this chunk and the next; the metrics
     need = 3 * state + 2 * 4 * STOPS * (stack.arms + len(sums)) + 16 * len(result_shape.metrics)
+    if jax.default_backend() != "cpu":  # which computes the metrics of all stops of a chunk at once
+        need += 8 * STOPS * (stack.arms + 4 * len(result_shape.metrics))
     room = device_bytes() * devices // (2 * at_once)
     if need * LANES > room:
         size = f"{LANES} runs take {need * LANES / 2**30:.3g} GiB"

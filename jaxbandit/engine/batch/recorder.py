@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
+from jaxbandit.core.xla.fusion import on_cpu
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.engine.batch.kept_programs import Kept
@@ -251,6 +252,12 @@ def _records(
         recorded: the number of places.
     """
 
+    inputs = wanted.prepared(inputs)
+    records = wanted.empty(inputs, *counts.shape[1:])
+    if not on_cpu() and inputs.span is None:  # one kernel for all stops: the host launches few
+        at_places = {name: at[places] for name, at in inputs.sums.items()}
+        return wanted.add(records, jnp.int32(0), counts[places], dataclasses.replace(inputs, sums=at_places), counted)
+
     def add(row: Array, records: Records) -> Records:
         def one_stop() -> tuple[Array, MetricInputs]:
             kept_sums = {name: lax.dynamic_slice_in_dim(at, places[row], 1) for name, at in inputs.sums.items()}
@@ -259,8 +266,7 @@ def _records(
 
         return wanted.add(records, row, *one_stop(), counted)
 
-    inputs = wanted.prepared(inputs)
-    return lax.fori_loop(0, recorded, add, wanted.empty(inputs, *counts.shape[1:]))
+    return lax.fori_loop(0, recorded, add, records)
 
 
 def _no_records(wanted: Wanted, counts: Array, places: np.ndarray, inputs: MetricInputs, *_: Any) -> Records:

@@ -100,11 +100,11 @@ class Wanted:
     def add(
         self, records: Records, place: Array, counts: Array, now: MetricInputs, counted: Array | np.ndarray
     ) -> Records:
-        """The records with one more stop.
+        """The records with one more stop, or with R consecutive ones where means do not change.
 
         Args:
-            place: of the stop.
-            counts: N_k there, int32 `[1, K, cells, lanes]`.
+            place: of the first of these stops.
+            counts: N_k there, int32 `[R, K, cells, lanes]`.
             now: the inputs of the metrics there.
             counted: whether a run counts, as for `integer_parts`.
         """
@@ -130,11 +130,11 @@ class Wanted:
             else:
                 value = without_fusion(functools.partial(definitions.compute_metric, name, counts, now), place)
                 summed.append(value)
-            values = _written(values, value, number)
+            values = _written(values, value[-1:], number)
             if curves is not None and name in self.kept:
                 curves = _written(curves, value[None], self.kept.index(name), place)
-            if name in deficits_ever:
-                deficits_ever[name] = larger(deficits_ever[name], value)
+            if (ever := deficits_ever.get(name)) is not None:
+                deficits_ever[name] = functools.reduce(larger, (value[n : n + 1] for n in range(len(value))), ever)
         if summed:
             parts = integer_parts(summed, counted, self.parts, self.below)
             sums = _written(sums, parts, 0, 0, place)

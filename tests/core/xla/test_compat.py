@@ -57,6 +57,7 @@ def test_a_version_that_was_not_tried_is_tried(unknown_version):
     assert compat.kernels_work()
 
 
+@pytest.mark.cpu
 def test_options_that_are_refused_mean_no_kernels(unknown_version, monkeypatch, caplog):
     monkeypatch.setattr(compat, "_OPTIONS", {"xla_no_such_option": 1})
     assert not compat.kernels_work()
@@ -83,6 +84,7 @@ print(selections())
     assert ended.stdout.strip() == selections()
 
 
+@pytest.mark.cpu
 def test_quick_options_that_are_refused_are_left_out(monkeypatch):
     compat.quick_options.cache_clear()
     monkeypatch.setattr(compat, "_QUICK", {"xla_backend_optimization_level": 0, "xla_no_such_option": 1})

@@ -13,6 +13,8 @@ from jaxbandit.core.xla.square_roots import SquareRoots
 from jaxbandit.engine import rollout
 from jaxbandit.policies.round_view import safe_sqrt
 
+pytestmark = pytest.mark.cpu
+
 LATE = {"kind": "geometric", "p": 0.3}
 MERIT = {"kind": "power", "scale": 1.0, "exponent": 2.0}
 

@@ -79,6 +79,7 @@ def played_in(cells, lanes, under_way=None):
     return in_parts, at_once, shapes[1:]
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(
     ("cells", "lanes", "tile"),
     [
@@ -97,6 +98,7 @@ def test_tiles_are_played_as_the_block_is(cells, lanes, tile, monkeypatch):
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
 
 
+@pytest.mark.cpu
 def test_tiles_with_a_calendar_of_feedback_have_more_runs(monkeypatch):
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 16)
     monkeypatch.setattr(tiling, "_LEAST_WITH_CALENDAR", 32)

@@ -23,6 +23,7 @@ def test_quotients_for_a_gpu(monkeypatch):
     monkeypatch.setattr(quotients, "on_cpu", lambda: False)
     a = jnp.asarray([0.0, -0.0, 5.0, jnp.inf, -jnp.inf, jnp.nan, 3e38, 1e-40])
     b = jnp.asarray([3.0, 7.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0])
-    np.testing.assert_array_equal(rounded_quotient(a, b), a / b)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(rounded_quotient(a, b), np.asarray(a) / np.asarray(b))
     slopes = jax.grad(rounded_quotient, argnums=(0, 1))(jnp.float32(3.0), jnp.float32(4.0))
     np.testing.assert_allclose(slopes, (0.25, -3.0 / 16.0))

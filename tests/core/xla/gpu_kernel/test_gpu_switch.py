@@ -21,6 +21,7 @@ CONFIG = {
 }
 
 
+@pytest.mark.cpu
 def test_a_cpu_says_once_that_it_has_no_effect(caplog):
     plain = jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=20, seeds=4)
     with caplog.at_level(logging.WARNING, "jaxbandit"):
@@ -85,6 +86,7 @@ def test_the_device_that_was_chosen_decides(monkeypatch):
             assert gpu_kernel.obstacle() == "cpu is no GPU"
 
 
+@pytest.mark.cpu
 def test_by_default_nothing_is_said_of_a_cpu(caplog):
     with caplog.at_level(logging.INFO, "jaxbandit"):
         assert not gpu_kernel.works(None)
@@ -128,6 +130,7 @@ def test_an_error_that_took_the_state_is_raised(monkeypatch):
         gpu_kernel.played(advance, None, jb.policy("ucb1"), state)
 
 
+@pytest.mark.cpu
 def test_the_fingerprint_covers_it_where_it_has_an_effect(monkeypatch):
     without = {**CONFIG, "simulation": {**CONFIG["simulation"], "gpu_kernel": False}}
     default = {**CONFIG, "simulation": {"horizon": 20, "seeds": 4}}
