@@ -74,8 +74,13 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     assert programs[1] == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [*CASES, "a user's metric"])
+@pytest.mark.parametrize(
+    "case",
+    swept(
+        [*CASES, "a user's metric"],
+        ["curves of all runs", "groups", "drawn rewards", "instances and a grid", "a user's metric"],
+    ),
+)
 def test_all_stops_at_once_give_what_one_after_the_other_gives(case, monkeypatch):
     """As on a GPU: 100 recorded rounds in chunks, the last of which is padded."""
     problem, policy, settings = CASES.get(case, (jb.Problem(MEANS), "ucb1", {}))

@@ -53,6 +53,7 @@ class Recorder:
     ):
         self._stack, self._result_shape, self._block, self._labels = stack, result_shape, block, labels
         self._ground_truth = stack.ground_truth.at_rows(block.numbers())
+        self._counted = block.counted()
         self._in_rounds = below is not None
         self._wanted = Wanted(
             names=result_shape.metrics,
@@ -86,7 +87,7 @@ class Recorder:
         return Recording(
             wanted=self._wanted,
             inputs=self._inputs(stops, quota),
-            counted=self._block.counted()[None, None],
+            counted=self._counted[None, None],
             stops=jnp.asarray(max(recorded, 1), jnp.int32),  # a chunk without a recorded round has one stop
             x64=config.jax_enable_x64,
         )
@@ -114,7 +115,7 @@ class Recorder:
         inputs = self._inputs(chunk.stops[places], quota)
         totals = {} if self._spans is None else self._spans.totals
         inputs = dataclasses.replace(inputs, sums=at_stops.sums, totals=totals)
-        given = at_stops.counts, places, inputs, self._block.counted(), np.int64(len(chunk.rounds))
+        given = at_stops.counts, places, inputs, self._counted, np.int64(len(chunk.rounds))
         with jax.enable_x64(True), PROGRAM(self._stack.recorder):
             records: Records = _records_at(self._wanted, *given)
             if self._wanted.below < LARGEST and self._summed(records.sums, chunk)[-1].any():  # large from here on
