@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import logging
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +12,7 @@ from jaxbandit.core.errors import InputError, WriteError
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.streams import Notes, print_error, print_note
 from jaxbandit.core.provenance import version
-from jaxbandit.engine.host import garbage_collection
+from jaxbandit.engine.host import garbage_collection, interruptions
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 2 for bad input, with one message on standard error; 1 for a failed or incomplete run; 130
         after an interruption.
     """
-    with streams.usable_streams(), _interruptions_repeated():
+    with streams.usable_streams(), interruptions.repeated():
         try:
             return _main(arguments)
         except KeyboardInterrupt:
@@ -41,7 +38,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     if given == ["--version"]:  # before the parser, which imports JAX for its lists of names
         print(f"jaxbandit {version()}")
         return 0
-    with garbage_collection.paused():  # modules stay
+    with garbage_collection.paused(), interruptions.postponed():  # modules stay
         from jaxbandit.cli.parser import parse
 
     parsed = parse(given)
@@ -54,36 +51,6 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (FloatingPointError, WriteError, ConnectionError) as error:
         print_error(str(error))
         return 1
-
-
-@contextlib.contextmanager
-def _interruptions_repeated() -> Iterator[None]:
-    """Within this context, an interruption that Python ignores comes again: one during JAX's garbage collection."""
-    before = sys.unraisablehook
-
-    def hook(ignored: sys.UnraisableHookArgs) -> None:
-        if issubclass(ignored.exc_type, KeyboardInterrupt):
-            threading.Timer(_AFTER_COLLECTION, _interrupt).start()
-        else:
-            before(ignored)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-
-
-_AFTER_COLLECTION = 0.05  # seconds
-
-
-def _interrupt() -> None:
-    """Interrupt the main thread, also while it waits, where the system can."""
-    main_thread = threading.main_thread().ident
-    if hasattr(signal, "pthread_kill") and main_thread is not None:
-        signal.pthread_kill(main_thread, signal.SIGINT)
-    else:
-        _thread.interrupt_main()
 
 
 def _import_hint(error: InputError, parsed: object) -> str:

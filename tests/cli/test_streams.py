@@ -5,7 +5,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -228,19 +227,3 @@ def test_a_memory_limit_below_that_of_jax_is_refused_before_work(there):
     assert err.startswith("jaxbandit: ulimit -v = 1500000: must be at least 2097152 KiB, or unlimited")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]
-
-
-def test_an_interruption_that_python_ignores_comes_again():
-    """One that arrives in a callback of the garbage collector, as JAX has, or in `__del__`."""
-
-    class Interrupted:
-        def __del__(self):
-            raise KeyboardInterrupt
-
-    def ignored_at_first():
-        held = Interrupted()
-        del held
-        time.sleep(20)
-
-    with cli._interruptions_repeated(), pytest.raises(KeyboardInterrupt):
-        ignored_at_first()
