@@ -18,7 +18,9 @@ refresh = importlib.util.module_from_spec(REFRESH)
 REFRESH.loader.exec_module(refresh)
 NUMBER = re.compile(r"-?\d[\d,_]*\.?\d*(?:e[+-]?\d+)?")
 MEASURED = r"0x[0-9a-f]+|JAX [\d.]+ on .*|[\d.]+ (s|million rounds per second)\b"  # addresses, the machine, times
-LARGEST = 400  # KiB of a notebook with its outputs
+LARGEST = 450  # KiB of a notebook with its outputs
+# Lines that begin a figure, which the cell has to show
+DRAWS = re.compile(r"^(?:[\w, ()]+ = )?(?:(?:jb\.)?plots\.(?!styles)\w+|plt\.subplots|\w+\.figure)\(", re.MULTILINE)
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -57,7 +59,10 @@ def test_it_opens_in_colab(request, notebook):
 def test_outputs_are_stored(request, notebook):
     cells = code(notebook)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell["outputs"])
+    drawn = [len(DRAWS.findall(source(cell))) for cell in cells]
+    shown = [sum("image/png" in output.get("data", {}) for output in cell["outputs"]) for cell in cells]
+    assert sum(shown) > 0
+    assert shown == drawn
     assert all(output["output_type"] != "error" for cell in cells for output in cell["outputs"])
     assert request.node.callspec.params["notebook"].stat().st_size <= LARGEST * 1024
 

@@ -36,11 +36,8 @@ def verdict(claim):
     """The verdict, with the settings for which it holds."""
     if not claim["range"]:
         return claim["verdict"]
-    return (
-        f"holds for {claim['range']}"
-        if claim["verdict"].startswith("holds")
-        else f"{claim['verdict']} ({claim['range']})"
-    )
+    holds = f"holds for {claim['range']}"
+    return holds if claim["verdict"].startswith("holds") else f"{claim['verdict']}; {holds}"
 
 
 def number(claim):

@@ -38,8 +38,14 @@ def _main(arguments: Sequence[str] | None) -> int:
     if given == ["--version"]:  # before the parser, which imports JAX for its lists of names
         print(f"jaxbandit {version()}")
         return 0
-    with garbage_collection.paused(), interruptions.postponed():  # modules stay
-        from jaxbandit.cli.parser import parse
+    try:
+        with garbage_collection.paused(), interruptions.postponed():  # modules stay
+            from jaxbandit.cli.parser import parse
+    except ValueError as error:  # of JAX, about a variable of the environment
+        if "environment" not in str(error):
+            raise
+        print_error(str(error))
+        return 2
 
     parsed = parse(given)
     try:

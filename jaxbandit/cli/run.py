@@ -44,6 +44,7 @@ def resume_command(parsed: argparse.Namespace) -> int:
     out = parsed.out
     try:
         if (out / RESULTS).is_file() and not (out / checkpoint.FOLDER).exists():
+            _check_readable(out)
             print_lines(f"nothing to resume: {out}/{RESULTS} is complete")
             return 0
         about = checkpoint.unfinished(out)
@@ -69,6 +70,20 @@ def resume_command(parsed: argparse.Namespace) -> int:
     if "add" in about:
         return add(config, out, parsed, imports, about)
     return _simulate(config, out, parsed, imports, about)
+
+
+def _check_readable(out: Path) -> None:
+    """Refuse a folder whose `results.nc` is damaged.
+
+    Raises:
+        InputError: naming the folder.
+    """
+    from jaxbandit.experiments.output.previous_run import read_previous
+
+    found = read_previous(out)
+    if found is None or found.config is None:
+        words = f"must hold an unfinished run or results; its {RESULTS} cannot be read"
+        raise InputError("DIR", str(out), f"{words}, and `jaxbandit run CONFIG --force` makes it anew")
 
 
 def _simulate(

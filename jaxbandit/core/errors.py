@@ -105,6 +105,7 @@ class WriteError(Exception):
         path: the file.
 
     Example:
+        >>> from pathlib import Path
         >>> print(jb.WriteError(Path("results.nc"), OSError(28, "No space left on device")))
         results.nc cannot be written: No space left on device
     """

@@ -19,6 +19,7 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.engine.advice import faults
+from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.batch.blocks import Size
 from jaxbandit.engine.batch.chunks import chunks_of, failure
 from jaxbandit.engine.host import distributed, fingerprint, freed_memory
@@ -48,13 +49,14 @@ def run(
         about: a table that is written to `unfinished`, for those who resume the run.
 
     Raises:
-        InputError: `keep` holds another unfinished run.
+        InputError: `keep` holds another unfinished run, or JAX is told to compile nothing.
         WriteError: a block cannot be written.
         ReturnedError: a method of a user's class returned what cannot be used.
         FloatingPointError: an index was not a number, a metric or a sum of rewards was not finite, or a metric was too
             large for an exact mean. Blocks that were finished before stay in `keep`.
     """
     begun = time.perf_counter()
+    sharding.check()
     if (need := plan.results_bytes()) > 1 << 30:
         LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
     with distributed.together():

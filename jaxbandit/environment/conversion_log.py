@@ -2,8 +2,8 @@
 
 Two formats can be read: the Criteo Sponsored Search Conversion Log, which has 23 columns and one click per line, and
 the extract of it that the merit paper uses (Fig. 3), which has 5 columns: Sale, time_delay_for_conversion,
-nb_clicks_1week, product_id, product_title. Both are UTF-8 text, separated by tabs, without a header; -1 marks a missing
-value. An arm is a product title.
+nb_clicks_1week, product_id, product_title. Both are UTF-8 text, separated by tabs; -1 marks a missing value. A first
+line with the names of the columns may be there. An arm is a product title.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from jaxbandit.core.rationals import exact_fraction
 _WEEK = 604_800  # seconds in the week over which nb_clicks_1week counts
 _PLACES = {5: (0, 1, 2, 4), 23: (0, 2, 4, 20)}  # columns of Sale, _NAMES and product_title, by the number of columns
 _NAMES = ("time_delay_for_conversion", "nb_clicks_1week")
+_HEADER = ("sale", *_NAMES, "product_title")  # of the columns at `_PLACES`
 _LONGEST_LINE = 1 << 20  # bytes; a file with longer lines is not a log, and could fill the memory
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,18}")  # fits into int64; unlike int(), without spaces and underscores
 
@@ -121,8 +122,8 @@ def read_log(path: str | os.PathLike[str], arms: int | None = None, key: str = "
     """Read a conversion log, line by line. It takes memory for the product titles and 32 bytes per conversion.
 
     Every line is a click. A click with Sale = 1 is a conversion, also if its delay is missing. Lines without a product
-    title (-1) are ignored. The number of columns of the first line determines the format; a first line with column
-    names is skipped.
+    title (-1) are ignored. The number of columns of the first line determines the format. A first line with the names
+    of the columns, the first of them "Sale", is skipped; the names of the columns that are read must be in their places.
 
     Args:
         path: the file.
@@ -185,7 +186,8 @@ def _lines(path: str, key: str) -> Iterator[tuple[int, str, str, str, str]]:
                 raise _invalid(key, path, f"line {number} has {columns} column(s) between tabs, not 5 or 23")
             pick = itemgetter(*_PLACES[columns])
             fields[0] = fields[0].removeprefix("\ufeff")  # the byte order mark that Windows writes
-            if fields[0].lower() == "sale":
+            if fields[0].strip().lower() == "sale":
+                _check_header(path, key, number, fields)
                 continue
         if len(fields) != columns:
             raise _invalid(key, path, f"line {number} has {len(fields)} column(s) where the first has {columns}")
@@ -206,6 +208,19 @@ def _lines(path: str, key: str) -> Iterator[tuple[int, str, str, str, str]]:
             yield number, sale, seconds, clicks, title
     if not products:
         raise _invalid(key, path, "it has no line with a product" if columns else "it is empty")
+
+
+def _check_header(path: str, key: str, number: int, fields: list[str]) -> None:
+    """Refuse names of columns in other places than those that are read.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    names = [field.strip().lower() for field in fields]
+    for name, place in zip(_HEADER, _PLACES[len(fields)], strict=True):
+        if name in names and names[place] != name:
+            found, wanted = names.index(name) + 1, place + 1
+            raise _invalid(key, path, f"line {number} names {name} in column {found}; it must be in column {wanted}")
 
 
 def _raw(path: str, key: str) -> Iterator[tuple[int, bytes]]:

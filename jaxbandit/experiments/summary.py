@@ -65,7 +65,8 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
     columns = _columns(results.isel(round=-1, policy=shown))
     header = ["policy", *columns]
     rows = [list(row) for row in zip(results.policy.values[shown].tolist(), *columns.values(), strict=True)]
-    note = f"at T = {int(results['round'][-1]):,}: mean ± 95 % confidence over {sample_size(results)}"
+    what = "mean ± 95 % confidence" if results.sizes["seed"] > 1 else "mean"
+    note = f"at T = {int(results['round'][-1]):,}: {what} over {sample_size(results)}"
     if "max deficit ever" in columns:
         note += "; max deficit ever is the largest of all runs"
     ends = notes_on_families(results, ranking_metric(results))

@@ -64,7 +64,7 @@ def about_problem(policy: Policy, problem: Problem, metrics: Sequence[str]) -> I
 
 def _flat(goal: Goal, swept: Sweep) -> Iterator[str]:
     for name in swept.flat:
-        metrics = " and ".join([goal.objective.label, *dict.fromkeys(limit.metric for limit in goal.limits)])
+        metrics = " and ".join(dict.fromkeys([goal.objective.label, *(limit.metric for limit in goal.limits)]))
         yield (
             f"{metrics} did not depend on {name} in a sweep of common values, up to {_MANY_ERRORS:g} standard errors: "
             "the parameter does not matter on this problem, or `seeds` are too few to see how"

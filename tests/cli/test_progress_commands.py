@@ -92,6 +92,10 @@ def test_resume_finishes_an_interrupted_run(there, regret, capsys):
     assert_same(opened(there / "made"), regret)
     assert cli.main(["resume", "made"]) == 0
     assert capsys.readouterr().out == "nothing to resume: made/results.nc is complete\n"
+    results = there / "made" / "results.nc"
+    results.write_bytes(results.read_bytes()[:1000])
+    assert cli.main(["resume", "made"]) == 2
+    assert "must hold an unfinished run or results; its results.nc cannot be read, and" in capsys.readouterr().err
 
 
 def test_a_run_without_finished_blocks_leaves_nothing(there, capsys):

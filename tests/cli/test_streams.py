@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 import tomli_w
 from interruption import names
@@ -227,3 +228,17 @@ def test_a_memory_limit_below_that_of_jax_is_refused_before_work(there):
     assert err.startswith("jaxbandit: ulimit -v = 1500000: must be at least 2097152 KiB, or unlimited")
     assert err.count("\n") == 1
     assert names(there) == ["small.toml"]
+
+
+def test_a_variable_that_jax_refuses_is_said(there):
+    code, out, err = shell("jaxbandit list metrics", JAX_ENABLE_X64="banana")
+    assert (code, out) == (2, "")
+    assert err == "jaxbandit: invalid truth value 'banana' for environment 'JAX_ENABLE_X64'\n"
+
+
+def test_programs_have_to_be_compiled(there, capsys):
+    with jax.disable_jit():
+        assert cli.main(["run", "small.toml", "--out", "made"]) == 2
+    assert error_line(capsys).startswith(
+        "jaxbandit: JAX_DISABLE_JIT = True: must be False: simulations are compiled programs"
+    )

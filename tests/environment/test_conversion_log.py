@@ -92,6 +92,16 @@ def test_line_ends_and_what_stands_before_the_first_line(log, line, end, last, f
     assert [part.tolist() for part in found.seconds] == [[5], [6]]
 
 
+def test_names_of_columns_in_other_places_are_refused(log):
+    names = "Sale\ttime_delay_for_conversion\tnb_clicks_1week\tproduct_id\tproduct_title"
+    assert read_log(log(names, short("a"))).products == ("a",)
+    words = "line 1 names product_title in column 4; it must be in column 5"
+    refused(log(names.replace("product_id\tproduct_title", "product_title\tproduct_id"), short("a")), words)
+    words = "line 1 names time_delay_for_conversion in column 3; it must be in column 2"
+    refused(log("SALE\tnb_clicks_1week\tTime_Delay_For_Conversion\tid\tname", short("a")), words)
+    assert read_log(log("Sale\tseconds\tclicks\tid\tname", short("a"))).products == ("a",)
+
+
 def test_lines_without_a_product_belong_to_no_arm(log):
     assert read_log(log(full("-1"), full("-1"), full("a"))).products == ("a",)
     refused(log(full("-1")), "no line with a product")

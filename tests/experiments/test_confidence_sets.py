@@ -54,8 +54,10 @@ def test_problems_are_never_compared_unasked(problems):
             call(problems, "regret", per=["policies.eta"])
         with pytest.raises(jb.InputError, match=r"did you mean 'problem\.penalties'"):
             call(problems, "regret", per=["penalties"])
-        with pytest.raises(jb.InputError, match="a list of parameters"):
-            call(problems, "regret", per="problem.penalties")
+        with pytest.raises(jb.InputError, match="a parameter or a list of parameters"):
+            call(problems, "regret", per=3)
+        by_name, by_list = (call(problems, "regret", per=per) for per in ("problem.penalties", ["problem.penalties"]))
+        assert by_name.equals(by_list)
     one = problems.isel(policy=problems["problem.penalties"].values == 0.1)
     assert jb.grids.best(one, "regret") == jb.grids.best(problems, "regret", per=["problem.penalties"]).policy[0]
     every = jb.grids.best(problems, "regret", per=[])

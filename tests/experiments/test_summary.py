@@ -51,7 +51,8 @@ def test_the_table_has_a_line_per_policy_and_a_column_per_metric(results):
     names |= {name: words for name, words in (("r_regret", joint), ("c_regret", "c-regret")) if name in names}
     columns = ["policy", *names.values()]
     ever = "max_deficit" in recorded
-    assert note.startswith("at T = 120: mean ± 95 % confidence over ")
+    several = results.sizes["seed"] > 1
+    assert note.startswith(f"at T = 120: mean{' ± 95 % confidence' * several} over ")
     assert note.endswith("; max deficit ever is the largest of all runs") == ever
     for i, row in enumerate(rows.values()):
         assert list(row) == columns + ["max deficit ever"] * ever

@@ -35,12 +35,14 @@ _WORKERS_OF_DEVICE = 4  # a sixth faster than 2 with the default metrics (measur
 
 
 def check() -> None:
-    """Refuse a choice of platforms for which JAX finds no devices.
+    """Refuse a choice of platforms for which JAX finds no devices, and to compile nothing.
 
     Raises:
         InputError: naming the variable of the environment.
     """
     config: Any = jax.config
+    if config.jax_disable_jit:
+        raise InputError("JAX_DISABLE_JIT", True, "False: simulations are compiled programs")
     try:
         jax.local_devices()
     except Exception as error:  # of several kinds, some without a word

@@ -161,7 +161,10 @@ class Agent:
             raise error.with_key(error.key.removeprefix("problem.")) from None
         self.plays = self._problem.plays
         world = world_of(self._problem, prepared.wants_binary_feedback, rounds, ties)
-        self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None)))
+        self._needs_all = any(one.needs_all_arms for one in self.policy.nested_policies())
+        # For policies it is a world where any arm may sleep
+        awake = None if self._needs_all else np.ones((self.arms, 1), np.float32)
+        self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None, availability=awake)))
         supports = {self._problem.reward.support(np.full((self.arms, 1), mean)) for mean in (0.25, 0.75)}
         self._in_unit_interval = self._world.binarised or supports == {(0.0, 1.0)}
         exact = self._problem.guarantees()
@@ -213,7 +216,8 @@ class Agent:
 
         Args:
             state: the state that `init`, `select` or `observe` returned.
-            available: K booleans, whether each arm can be selected. Default: all arms.
+            available: K booleans, whether each arm can be selected. Default: all arms, which some policies need in
+                every round.
 
         Returns:
             The state of the round, the selected arms in increasing order, int32 `[L]` (-1 where fewer than L arms are
@@ -232,6 +236,9 @@ class Agent:
             available = np.asarray(available)
             if available.shape != (self.arms,) or available.dtype != bool:
                 raise InputError("available", available, f"{self.arms} booleans, one per arm")
+        if self._needs_all and (is_traced(available) or not np.all(available)):
+            held = "a traced array" if is_traced(available) else available
+            raise InputError("available", held, f"left out: {self.policy.name} needs all arms in every round")
         state, arms, chances = self._select(state, available)
         if not is_traced(arms):
             missing = min(self.plays, np.sum(available)) - np.sum(np.asarray(arms) >= 0)
@@ -348,8 +355,15 @@ class Agent:
         def add(total: Array, values: Array) -> Array:
             return total.at[place, 0].add(values, mode="drop")
 
-        def add_exactly(total: CompensatedSum, values: Array) -> CompensatedSum:  # no reward is too small to count
-            return compensated_sums.add(total, add(jnp.zeros_like(total.value), values))
+        def add_exactly(total: CompensatedSum, values: Array) -> CompensatedSum:
+            """One after the other, so that no reward is too small to count, and sums do not depend on the calls."""
+
+            def add_one(total: CompensatedSum, pair: tuple[Array, Array]) -> tuple[CompensatedSum, None]:
+                row, value = pair
+                more = compensated_sums.add(jax.tree.map(lambda part: part[row], total), value)
+                return jax.tree.map(lambda part, new: part.at[row].set(new, mode="drop"), total, more), None
+
+            return jax.lax.scan(add_one, total, (place, values))[0]
 
         ones, arrived = jnp.ones(len(arm), jnp.int32), state.arrived
         if arrived is not None:

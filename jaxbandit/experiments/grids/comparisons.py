@@ -112,7 +112,7 @@ def _policy_position(results: xr.Dataset, key: str, label: str) -> int:
 
 @checked_results
 def best(
-    results: xr.Dataset, metric: str, family: str | None = None, per: Sequence[str] | None = None
+    results: xr.Dataset, metric: str, family: str | None = None, per: str | Sequence[str] | None = None
 ) -> str | pd.DataFrame:
     """The best policy by a metric at T, in the mean over instances; of equal ones, the first.
 
@@ -126,9 +126,9 @@ def best(
         results: as `simulate` returns them.
         metric: the name of a metric in the results.
         family: compare only the policies of this family; default: all policies.
-        per: parameters, such as `["problem.penalties"]`, or "instance": the best policy for each combination of their
-            values. An empty list compares all policies, whatever their problems. Default: one comparison of policies on
-            one problem, in the mean over instances.
+        per: a parameter or several, such as `["problem.penalties"]`, or "instance": the best policy for each
+            combination of their values. An empty list compares all policies, whatever their problems. Default: one
+            comparison of policies on one problem, in the mean over instances.
 
     Returns:
         The label of the best policy. With `per` a pandas DataFrame: one row per combination, with the columns `per`,

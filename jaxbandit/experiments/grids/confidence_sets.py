@@ -38,7 +38,7 @@ def confidence_set(
     results: xr.Dataset,
     metric: str,
     family: str | None = None,
-    per: Sequence[str] | None = None,
+    per: str | Sequence[str] | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """The policies that may be the best by a metric at T: a set that holds the truly best one with a given confidence.
@@ -62,8 +62,8 @@ def confidence_set(
         results: as `simulate` returns them, with at least two seeds.
         metric: the name of a metric in the results.
         family: compare only the policies of this family; default: all policies.
-        per: parameters, such as `["problem.penalties"]`, or "instance": a set for each combination of their values, as
-            in `best`.
+        per: a parameter or several, such as `["problem.penalties"]`, or "instance": a set for each combination of their
+            values, as in `best`.
         level: the confidence, between 0.5 and 1; default: 0.95.
 
     Returns:

@@ -166,8 +166,8 @@ def comparable_groups(
         InputError: a parameter that the results do not hold, or policies on different problems.
     """
     names = [] if per is None else to_python(per)
-    if isinstance(names, str) or not isinstance(names, list):
-        raise InputError("per", per, 'a list of parameters, such as ["problem.penalties"]')
+    if not isinstance(names, list):
+        raise InputError("per", per, 'a parameter or a list of parameters, such as ["problem.penalties"]')
     for name in names:
         if name not in parameters(results):
             raise unknown_parameter("per", name, [*parameters(results), *(["instance"] if parameters(results) else [])])
@@ -195,7 +195,7 @@ def comparable_groups(
 
 
 def comparisons(
-    results: xr.Dataset, family: str | None, per: Sequence[str] | None
+    results: xr.Dataset, family: str | None, per: str | Sequence[str] | None
 ) -> Iterator[tuple[dict[str, Value], xr.Dataset, np.ndarray]]:
     """The comparisons of a family's policies, or of all: `comparable_groups`, on each instance if `per` names it.
 
@@ -205,6 +205,7 @@ def comparisons(
     Raises:
         InputError: as `family_positions` and `comparable_groups` do.
     """
+    per = [per] if isinstance(per, str) else per
     positions, names = family_positions(results, family), to_python(per)
     if not isinstance(names, list) or "instance" not in names:
         yield from ((point, results, members) for point, members in comparable_groups(results, positions, per))

@@ -26,12 +26,19 @@ _OF_THE_SESSION = ("backend", "interactive", "toolbar", "webagg", "tk.", "keymap
 @contextlib.contextmanager
 def house_style() -> Iterator[None]:
     """Within this context matplotlib has its own defaults with `STYLE` over them, whatever the user has set."""
-    plt.get_backend()  # loads the backend: in the context, a notebook would stop showing later figures
+    plt.get_backend()  # chooses a backend where none is named; to load it makes a notebook interactive
     defaults = {
         name: value for name, value in matplotlib.rcParamsDefault.items() if not name.startswith(_OF_THE_SESSION)
     }
-    with matplotlib.rc_context({**defaults, **STYLE}):
-        yield
+    interactive = matplotlib.is_interactive()
+    try:
+        with matplotlib.rc_context({**defaults, **STYLE}):
+            try:
+                yield
+            finally:
+                interactive = matplotlib.is_interactive()  # a backend that the environment names is loaded here
+    finally:
+        matplotlib.interactive(interactive)
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:

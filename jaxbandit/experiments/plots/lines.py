@@ -82,7 +82,8 @@ def curves(
 
     Of a grid on one problem, each panel draws the best point by its own metric at T as a thicker line, and names it. If
     a group (a grid, or policies of one kind) has more than 24 policies, each panel shows its best, median and worst
-    policy only.
+    policy only. The dotted line in the panel of the max deficit is one round: below it every arm has its guaranteed
+    selections, rounded down.
 
     Args:
         results: as `simulate` returns them.

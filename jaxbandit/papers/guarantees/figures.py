@@ -60,7 +60,8 @@ FIGURES = (
         "section-6",
         "The three plots of section 6 of the guarantees paper, which have no number: regret without fairness, r-regret "
         "with fairness, and regret, r-regret and unfairness of η-FUCB per round against η. Shown are the first 20,000 "
-        "rounds; the claims are decided at more. UCB1 is dashed: at r = 0 FUCB makes its selections and lies on it.",
+        "rounds; the claims are decided at more. UCB1 is dashed. At r = 0 FUCB selects the arms that UCB1 selects, so "
+        "both curves coincide. In the second plot the curve of UCB1 is its r-regret, too.",
         (REGRET, R_REGRET, ETA),
         _three_plots,
         assumed=(

@@ -9,7 +9,10 @@ from jaxbandit.papers.merit.experiments import LOG, REGRETS, TIMED_ROUNDS, exper
 _ARMS = "K = 7, L = 3, Bernoulli rewards with means (0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4), f(μ) = 1 + 2 μ^c, 100 runs"
 _GEOMETRIC = f"{_ARMS}, c = 4; geometric delays with p = 0.05; T = 40,000 (stated for Fig. 1(a))"
 _INFINITE = f"{_ARMS}, c = 4; Pareto delays with tail indices from (0, 1], packet loss with p from (0.3, 0.8]"
-_BIASED = f"{_ARMS}, c = 4; delays of 6,000 rounds for reward 1 of arms 3, 4, 5 and for reward 0 of the others"
+_BIASED = (
+    f"{_ARMS}, c = 4; delays of 6,000 rounds for reward 1 of the three arms of highest mean and for reward 0 of the "
+    "others"
+)
 _LOG = "ten ads of a conversion log, L = 3, f(μ) = 1 + 3.5 μ^4, click rate 5 %, T = 50,000, 100 runs"
 _APP_B = f"{_ARMS}, c = 2, 4, 6, 8; five kinds of delays"
 _TIES = "how ties are broken: at random"

@@ -101,7 +101,8 @@ def mainly_three_arms(data: Data) -> Evidence:
         estimates.append(mean_over_runs(label, (pulls[:, three].sum(1) / pulls.sum(1))[None]))
 
     def decided(least: float) -> Evidence:
-        return decide(f"share of the selections that go to arms 3, 4 and 5; more than {least:g}", estimates, low=least)
+        statistic = f"share of the selections that go to the three arms of highest mean; more than {least:g}"
+        return decide(statistic, estimates, low=least)
 
     return decide_with_tolerances(0.5, (0.75, 0.9, 0.99), decided, "more than {:g}").explained(values_range(estimates))
 

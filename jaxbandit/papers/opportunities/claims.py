@@ -129,7 +129,8 @@ CLAIMS = (
     ),
     Claim(
         "opportunities-10",
-        "At λ = 0.4 opportunities of arms 1, 2 and 3 are withheld (phase 4 in the remaining rounds is not tested).",
+        "At λ = 0.4 opportunities of the three arms of lowest mean are withheld (phase 4 in the remaining rounds is "
+        "not tested).",
         "However, for λ = 0.4, it realizes that for arms 1,2, and 3 (with Δ_i > λ = 0.4) paying the transfer cost λ "
         "per each withheld opportunities, and hence the remaining rounds are devoted to phase 4.",
         "sec. 5, Fig. 2",

@@ -81,6 +81,27 @@ def test_arms_that_are_not_available_are_not_selected():
         assert len(chosen) == min(3, available.sum())
 
 
+def test_naive_draws_available_arms_after_its_exploration():
+    agent, rng = jb.Agent("naive", arms=4, fractions=0.1, horizon=100), np.random.default_rng(0)
+    state = agent.init(0)
+    for _ in range(60):
+        available = rng.random(4) < 0.6
+        state, arms, _ = agent.select(state, available)
+        assert arms[0] == -1 if not available.any() else available[arms[0]]
+        state = agent.observe(state, arms, [1.0])
+
+
+def test_a_policy_that_needs_all_arms_refuses_arms_that_sleep():
+    agent = jb.Agent({"kind": "min-probability", "floor": 0.1}, arms=3)
+    state = agent.init(0)
+    agent.select(state, [True, True, True])
+    jax.jit(agent.select)(state)
+    with pytest.raises(jb.InputError, match=r"available = .*must be left out: min-probability needs all arms"):
+        agent.select(state, [True, False, True])
+    with pytest.raises(jb.InputError, match=r"available = 'a traced array': must be left out: min-probability"):
+        jax.jit(agent.select)(state, np.ones(3, bool))
+
+
 def test_counts_and_sums_are_those_of_the_observed_rewards():
     agent = jb.Agent("ucb1", 3)
     state = agent.init(0)
@@ -296,3 +317,15 @@ def test_long_logs_are_summed_without_loss(kind, most):
         assert 0.4 * count < float(whole.total[0]) < 0.6 * count
     assert state.total.tolist() == whole.total.tolist()
     assert state.received.tolist() == whole.received.tolist()
+
+
+def test_sums_do_not_depend_on_the_calls():
+    agent, rewards = jb.Agent("ucb-v", arms=2, reward="uniform"), np.full(3000, 0.1)
+    arms = np.arange(3000) % 2
+    at_once = agent.observe(agent.init(0), arms, rewards)
+    state = agent.init(0)
+    for some in np.split(np.arange(3000), [1, 2, 70, 2000]):
+        state = agent.observe(state, arms[some], rewards[some])
+    for told in (at_once, state):
+        np.testing.assert_allclose(told.total, 1500 * float(np.float32(0.1)), rtol=2e-7)
+    jax.tree.map(np.testing.assert_array_equal, at_once, state)

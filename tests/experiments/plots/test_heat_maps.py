@@ -167,6 +167,11 @@ def test_unknown_metrics_parameters_and_families_are_refused(results, call, mess
         figures.heat_map(results, *call)
 
 
+def test_one_varied_parameter_is_drawn_by_sweep(results):
+    with pytest.raises(jb.InputError, match=r"other than x, and the grids vary no other; `jb.plots.sweep` draws one"):
+        figures.heat_map(results.drop_vars(Y), "regret", X, X)
+
+
 def test_the_family_must_be_unique(results):
     twice = results.assign_coords(family=("policy", np.where(results[Y] == 2, "two", results.family)))
     varied = r"\(two: policies.eta; lfg: policies.eta; short: policies.eta\)"
