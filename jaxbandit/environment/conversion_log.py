@@ -123,7 +123,7 @@ def read_log(path: str | os.PathLike[str], arms: int | None = None, key: str = "
 
     Every line is a click. A click with Sale = 1 is a conversion, also if its delay is missing. Lines without a product
     title (-1) are ignored. The number of columns of the first line determines the format. A first line with the names
-    of the columns, the first of them "Sale", is skipped; the names of the columns that are read must be in their places.
+    of the columns, the first of them "Sale", is skipped; those of the columns that are read must be in their places.
 
     Args:
         path: the file.

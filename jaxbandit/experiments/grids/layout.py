@@ -51,9 +51,9 @@ def layout(results: xr.Dataset, x: str, y: str, family: str | None = None) -> Gr
         if name not in known:
             raise unknown_parameter(key, name, known)
     if x == y:
-        others = ", ".join(name for name in known if name != x)
-        words = f"one of {others}" if others else "and the grids vary no other; `jb.plots.sweep` draws one parameter"
-        raise InputError("y", y, f"a parameter other than x, {words}")
+        left = ", ".join(name for name in known if name != x)
+        which = f"one of {left}" if left else "and the grids vary no other; `jb.plots.sweep` draws one parameter"
+        raise InputError("y", y, f"a parameter other than x, {which}")
     family = _only_family(results, x, y) if family is None else family
     positions = family_positions(results, family)
     columns_of = {name: results[name].values[positions] for name in known}
