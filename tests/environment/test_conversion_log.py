@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jaxbandit as jb
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.conversion_log import ConversionLog, page_visits, read_log
 
@@ -192,6 +193,16 @@ def test_means_are_the_counts_scaled(log):
     for equal in ("ab", "a"):
         with pytest.raises(InputError, match=r"problem\.means = \[1.*counts of conversions that are not all equal"):
             _ = read_log(log(*map(short, equal))).means
+
+
+def test_errors_of_problems_name_the_log(log):
+    path = str(log(short("a"), short("b")))
+    words = r"must be a conversion log of 3 products or more, one per arm \(at most 2, the number of products in"
+    with pytest.raises(InputError, match=rf"problem\.delay\.table = '{path}': {words}"):
+        jb.simulate(jb.Problem([0.1, 0.2, 0.3], delay={"kind": "empirical", "table": path}), "ucb1", horizon=9, seeds=1)
+    words = r"must be a log with counts of conversions that are not all equal, .*; they are \[1, 1\]"
+    with pytest.raises(InputError, match=rf"problem\.means\.conversions = '{path}': {words}"):
+        jb.Problem({"conversions": path})
 
 
 def test_the_log_is_frozen_and_delays_take_a_click_rate():

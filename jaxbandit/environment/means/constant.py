@@ -47,6 +47,9 @@ def _from_log(table: Mapping[str, Any]) -> np.ndarray:
     try:
         return conversion_log.read_log(table["conversions"], table.get("arms"), key).means[:, None]
     except InputError as error:
+        if error.key == "problem.means":  # of the counts, which the user has not written
+            words = f"a log with {error.allowed}; they are {error.held}"
+            raise InputError(key, str(table["conversions"]), words) from None
         raise error.with_key(error.key.replace(f"{key}.arms", "problem.means.arms")) from None
 
 
