@@ -58,11 +58,12 @@ def _power_mean_regret(counts: Array, inputs: MetricInputs, p: Array) -> Array:
     zeros = sum_in_order(jnp.where(played & ~jnp.isfinite(log), share, 0.0), axis=1)
     idle = (inputs.t - jnp.sum(counts, axis=1, keepdims=True))[:, 0]  # rounds in which no arm was available
     zeros = zeros + idle / inputs.t[:, 0]  # the share of rounds of reward 0
+    rewarded = jnp.any(played & jnp.isfinite(log), axis=1)  # else the mean is 0, which shares that are rounded miss
     safe = jnp.where(p == 0, 1.0, p)
-    mean = jnp.exp(pivot + jnp.log1p(jnp.where(p > 0, power - zeros, power)) / safe)
+    mean = jnp.exp(pivot + jnp.log1p(jnp.where(rewarded, jnp.where(p > 0, power - zeros, power), 0.0)) / safe)
     geometric = jnp.exp(sum_in_order(share * jnp.where(played & jnp.isfinite(log), log, 0.0), axis=1))
     mean = jnp.where(p == 0, geometric, mean)
-    return best - jnp.where((zeros > 0) & (p <= 0), 0.0, mean)
+    return best - jnp.where(~rewarded | ((zeros > 0) & (p <= 0)), 0.0, mean)
 
 
 class WelfareFormula(Formula):

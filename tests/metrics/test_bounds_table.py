@@ -144,6 +144,44 @@ def test_the_bounds_for_a_problem_are_those_whose_conditions_hold(name, metric, 
         assert not np.isnan(value).any()
 
 
+TWO = jb.Problem([0.9, 0.5], fractions=0.1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "metric", "theorems"),
+    [
+        ("fair-learn", "max_deficit", ["Theorem 4"]),
+        ({"kind": "fair-learn", "alpha": 0.0}, "max_deficit", ["Theorem 4"]),
+        ({"kind": "fair-learn", "alpha": 30}, "max_deficit", []),
+        ({"kind": "fair-learn", "base": {"kind": "ucb1", "exploration": 3.0}}, "max_deficit", ["Theorem 4"]),
+        ({"kind": "fair-learn", "base": {"kind": "ucb1", "exploration": 3.0}}, "r_regret", ["Theorem 5"]),
+        ({"kind": "fair-learn", "base": "thompson"}, "r_regret", ["Theorem 5"]),
+        ({"kind": "ucb1", "exploration": 0.5}, "regret", []),
+    ],
+    ids=str,
+)
+def test_theorems_are_about_default_parameters(policy, metric, theorems):
+    """Of a base only where a theorem is about one index; those of any base or policy take any parameters."""
+    for given in (policy, jb.policy(policy)):
+        assert [bound.theorem for bound in bounds_for(TWO, given, metric)] == theorems
+
+
+def test_theorems_about_any_policy_are_for_any_parameters():
+    problem = jb.Problem([0.9, 0.5], fractions=0.1, penalties=0.3, reward={"kind": "gaussian", "sd": 1.0})
+    (bound,) = bounds_for(problem, {"kind": "ucb1", "exploration": 0.5}, "penalized_regret")
+    assert bound.theorem == "Theorem 7"
+
+
+def test_groups_are_obeyed_beyond_the_theorems():
+    """Half of the rounds go to the worst arm, so the r-regret grows with t."""
+    groups = {"groups": [[1]], "group_fractions": [0.5]}
+    problem = TWO.replace(**groups)
+    assert bounds_for(problem, "fair-learn", "r_regret") == bounds_for(problem, "f-ts", "max_deficit") == []
+    assert [bound.theorem for bound in bounds_for(problem, "t-fucb", "r_regret")] == ["Theorem 2"]
+    with pytest.raises(jb.InputError, match=r"problem\.groups = .*: must be left out: the theorem assumes"):
+        bounds_for(TWO, "fair-learn", "r_regret")[0].value(problem, 100, [100])
+
+
 @pytest.mark.parametrize(
     ("kind", "metric", "message"),
     [
@@ -174,7 +212,7 @@ GIVEN = {"fractions": 0.1, "penalties": 0.3, "merit": "power", "opportunity": "l
     [
         ("penalties paper, Theorem 2, eq. 13", {"penalties": None}, "problem.penalties"),
         ("penalties paper, Theorem 2, eq. 13", {"fractions": None}, "problem.fractions"),
-        ("penalties paper, Theorem 4, eq. 15", {"fractions": 0.25}, "fractions"),
+        ("penalties paper, Theorem 4, eq. 15", {"fractions": 0.25}, "problem.fractions"),
         ("penalties paper, Theorem 7", {}, "problem.reward"),
         ("penalties paper, Theorem 7", {"plays": 2, "reward": "gaussian", "merit": None}, "problem.plays"),
         ("guarantees paper, Theorem 3", {"plays": 2, "merit": None}, "problem.plays"),
@@ -192,6 +230,11 @@ GIVEN = {"fractions": 0.1, "penalties": 0.3, "merit": "power", "opportunity": "l
         ("opportunities paper, Theorem 1", {"opportunity": None}, "problem.opportunity"),
         ("opportunities paper, Theorem 2", {"opportunity": {"kind": "power", "c": 0.5}}, "problem.opportunity"),
         ("opportunities paper, Theorem 3", {}, "problem.opportunity"),
+        (
+            "opportunities paper, Theorem 3",
+            {"opportunity": {"kind": "piecewise-linear", "scale": 2.0, "eps": 0.1}},
+            "problem.penalties",
+        ),
     ],
 )
 def test_a_theorem_that_does_not_apply_raises_an_error(source, changes, key):

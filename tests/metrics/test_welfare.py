@@ -57,6 +57,17 @@ def test_an_arm_of_mean_0_that_was_played(p, value):
     assert got["p_mean_regret"].item() == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize("p", [-1, 0, 0.5, 1, 20, 50])
+@pytest.mark.parametrize("t", [3, 6, 7, 9, 41])
+def test_no_reward_at_all_has_the_mean_0(p, t):
+    """Arms of mean 0 alone were played, or none; the shares of the rounds do not sum to 1 exactly."""
+    problem = jb.Problem([0.0] * 6 + [0.9])
+    played = np.append(np.bincount(np.arange(t) % 6, minlength=6), 0).reshape(1, 7, 1, 1)
+    for counts in (played, 0 * played):
+        got = judge(["p_mean_regret"], counts, np.array([t]), ground_truth_of(problem, t), None, p_mean=p)
+        assert got["p_mean_regret"].item() == 0.9
+
+
 def best_allocation(means, tau, plays):
     """The largest reward of amounts from tau to 1 that sum to L: the best vertex of this polytope."""
     best = -math.inf

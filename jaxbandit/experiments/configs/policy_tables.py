@@ -79,6 +79,13 @@ def labels_of_policy(given: Mapping[str, Any], points: Sequence[Point]) -> list[
     return [label_at(label, {**point, **at}) for point in own for at in points]
 
 
+def tables_of_policy(given: Mapping[str, Any]) -> Iterator[Table]:
+    """The tables of the policies that a table with lists makes, in the order of `labels_of_policy`; without a label."""
+    axes, rest = lists(given), {name: value for name, value in given.items() if name != "label"}
+    for chosen in itertools.product(*axes.values()):
+        yield with_values(rest, dict(zip(axes, chosen, strict=True)))
+
+
 def labels_by_difference(name: str, policies: Sequence[Policy]) -> list[str]:
     """A label for each of several policies of one name that shows the parameters in which they differ.
 

@@ -11,10 +11,11 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.configs.grid import expanded
-from jaxbandit.experiments.configs.policy_tables import labels_of_policy
+from jaxbandit.experiments.configs.policy_tables import labels_of_policy, tables_of_policy
 from jaxbandit.experiments.statistics import recorded_metrics
 from jaxbandit.metrics.bounds.table import Bound, bounds_for
 from jaxbandit.metrics.definitions import METRICS
+from jaxbandit.policies.make_policy import policy
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,36 +51,37 @@ def theorems(results: xr.Dataset, positions: Sequence[int]) -> tuple[list[Theore
     metrics = [name for name in recorded_metrics(results) if name in METRICS]
     found = []
     for position in positions:
-        problem = problems.get(str(results.policy.values[position]))
+        problem, table = problems.get(str(results.policy.values[position]), (None, {}))
         if problem is None or problem.instances != results.sizes["instance"]:
             continue
         for metric in metrics:
-            for bound in _bounds(problem, str(results.kind.values[position]), metric):
+            for bound in _bounds(problem, table, metric):
                 values = bound.value(problem, horizon, rounds).T
                 found.append(Theorem(position, metric, bound.source, repr(bound).strip("<>"), values))
     return found, "" if found else "No theorem of the five papers applies to these policies on this problem."
 
 
-def _bounds(problem: Problem, kind: str, metric: str) -> list[Bound]:
-    """The bounds on a metric; none for a policy whose class is not defined here."""
+def _bounds(problem: Problem, table: Mapping[str, Any], metric: str) -> list[Bound]:
+    """The bounds on a metric of the policy of a table; none where its class or a parameter is not defined here."""
     try:
-        return bounds_for(problem, kind, metric)
+        return bounds_for(problem, policy(table), metric)
     except InputError:
         return []
 
 
-def _problems(config: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Problem]:
-    """The problem that each of some policies was simulated on, by label."""
+def _problems(config: Mapping[str, Any], labels: Sequence[str]) -> dict[str, tuple[Problem, Mapping[str, Any]]]:
+    """The problem that each of some policies was simulated on, and the table of the policy, by label."""
     points, tables = zip(*expanded(config["problem"], config.get("grid")), strict=True)
     wanted = set(labels)
     key = int(config["simulation"].get("key", 0))
     made: dict[int, Problem] = {}
-    found = {}
+    found: dict[str, tuple[Problem, Mapping[str, Any]]] = {}
     for given in config["policies"]:
+        own = list(tables_of_policy(given))
         for number, label in enumerate(labels_of_policy(given, points)):
             if label in wanted:
-                at = number % len(points)  # the points of the problem change fastest
+                place, at = divmod(number, len(points))  # the points of the problem change fastest
                 if at not in made:
                     made[at] = Problem.from_table(tables[at], key)
-                found[label] = made[at]
+                found[label] = made[at], own[place]
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from jaxbandit.core.errors import InputError
@@ -48,7 +50,7 @@ def several_plays(subject: Subject) -> None:
     if not subject.policy.many_plays:
         raise NotApplicableError("the policy selects one arm per round (`many_plays` is False)")
     try:
-        found = Case.of(subject.policy, cases.varied(subject.table, 2, not subject.policy.needs_all_arms)).rounds
+        found = subject.several_plays.rounds
     except InputError as error:
         if error.key == "problem.plays":
             raise NotApplicableError(f"the policy refuses several plays ({error})") from None
@@ -98,11 +100,23 @@ def chances(subject: Subject) -> None:
     """The probabilities of `choose` are those of its selections."""
     if not any(type(part).choose is not Policy.choose for part in subject.policy.nested_policies()):
         raise NotApplicableError("the policy does not define `choose`")
-    for found, instance in ((subject.plain.rounds, 0), (subject.varied.rounds, SLEEPING)):
-        _check_chances(found, instance)
+    varied = subject.varied.rounds
+    parts: list[tuple[str, Rounds, int, int]] = [
+        ("", subject.plain.rounds, 0, 1),
+        ("where arms sleep, ", varied, SLEEPING, 1),
+    ]
+    parts.append(("where rewards arrive late, ", varied, LATE, 1))
+    if subject.policy.many_plays:
+        with contextlib.suppress(InputError):  # of which the check of several plays tells
+            parts.append(("with 2 plays, ", subject.several_plays.rounds, SLEEPING, 2))
+    for where, found, instance, plays in parts:
+        try:
+            _check_chances(found, instance, plays)
+        except DoesNotHoldError as error:
+            raise DoesNotHoldError(f"{where}{error}") from None
 
 
-def _check_chances(found: Rounds, instance: int) -> None:
+def _check_chances(found: Rounds, instance: int, plays: int) -> None:
     chance, selected = found.chances[:, :, instance], found.selected[:, :, instance]
     available = found.available[:, :, instance]
     if (wrong := (chance < -_TOLERANCE) | (chance > 1 + _TOLERANCE)).any():
@@ -110,7 +124,7 @@ def _check_chances(found: Rounds, instance: int) -> None:
         raise DoesNotHoldError(
             f"in round {t + 1} the chance of arm {arm} was {chance[t, arm, seed]:.4g}: chances lie between 0 and 1"
         )
-    total, expected = chance.sum(axis=1), np.minimum(available.sum(axis=1), 1)
+    total, expected = chance.sum(axis=1), np.minimum(available.sum(axis=1), plays)
     if (wrong := np.abs(total - expected) > _TOLERANCE).any():
         t, seed = np.argwhere(wrong)[0]
         raise DoesNotHoldError(
@@ -126,7 +140,7 @@ def _check_chances(found: Rounds, instance: int) -> None:
             f"arm {arm} was selected {selected[:, arm].sum()} times in {selected[:, arm].size} rounds, but its chances "
             f"summed to {chance[:, arm].sum():.1f}: return the probabilities with which the arms are selected"
         )
-    if not found.agrees.all():
+    if not found.agrees[:, instance].all():
         t = int(np.argwhere(~found.agrees[:, instance])[0][0])
         raise DoesNotHoldError(
             f"in round {t + 1} `select` and `choose` selected different arms: define one of them, the other follows"

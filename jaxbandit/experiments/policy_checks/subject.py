@@ -65,6 +65,15 @@ class Subject:
         return Case.of(self.policy, cases.varied(self.table, sleeping=not self.policy.needs_all_arms))
 
     @functools.cached_property
+    def several_plays(self) -> Case:
+        """The same with two plays.
+
+        Raises:
+            InputError: the policy refuses several plays.
+        """
+        return Case.of(self.policy, cases.varied(self.table, 2, not self.policy.needs_all_arms))
+
+    @functools.cached_property
     def first_trace(self) -> Callable[[], str]:
         """A function that returns the digest of the program of a round, or raises the error of tracing it."""
         try:

@@ -41,8 +41,8 @@ def _means(problem: Problem) -> tuple[np.ndarray]:
 
 
 def _means_and_fractions(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """mu and tau, for one play per round."""
-    return *_means(problem), _fractions(problem)
+    """mu and tau, for one play per round and fractions that sum to less than 1."""
+    return *_means(problem), _fractions_below_one(problem)
 
 
 def _means_fractions_and_penalties(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,7 +78,7 @@ def _fractions_penalties_and_sd(problem: Problem) -> tuple[np.ndarray, np.ndarra
         raise InputError("problem.reward", problem.reward.name, "'gaussian': the theorem assumes Gaussian rewards")
     if problem.plays != 1:
         raise InputError("problem.plays", problem.plays, "1: the theorem assumes one play per round")
-    return _fractions(problem), _penalties(problem), float(np.min(problem.reward.sd))
+    return _fractions_below_one(problem), _penalties(problem), float(np.min(problem.reward.sd))
 
 
 def _delay_merit_means_and_plays(problem: Problem) -> tuple[Delay, Merit, np.ndarray, int]:
@@ -116,6 +116,9 @@ def _lower_bound_family(problem: Problem) -> tuple[int, float, float]:
     if not isinstance(problem.opportunity, PiecewiseLinear):
         words = "'piecewise-linear', as in `jb.instances.lower_bound_family`"
         raise InputError("problem.opportunity", problem.opportunity, words)
+    if problem.penalties is None or np.any(problem.penalties != 1):
+        held = None if problem.penalties is None else problem.as_table()["penalties"]
+        raise InputError("problem.penalties", held, "1, as in `jb.instances.lower_bound_family` and in the proof")
     return arms, problem.opportunity.scale, problem.opportunity.eps
 
 
@@ -138,13 +141,24 @@ FRACTIONS_PENALTIES_SD = Conditions(
 DELAY_MERIT_MEANS_PLAYS = Conditions(_MERIT, _delay_merit_means_and_plays)
 DELAY_MEANS_PLAYS = Conditions(_MERIT, _delay_means_and_plays)
 ARMS_LIPSCHITZ = Conditions(_OPPORTUNITY, _arms_and_lipschitz)
-LOWER_BOUND_FAMILY = Conditions(("instances of lower_bound_family", *_OPPORTUNITY[1:]), _lower_bound_family)
+LOWER_BOUND_FAMILY = Conditions(
+    ("instances of lower_bound_family, whose penalties are 1", *_OPPORTUNITY[1:]), _lower_bound_family
+)
 
 
 def _fractions(problem: Problem) -> np.ndarray:
     if problem.fractions is None:
         raise InputError("problem.fractions", None, "must be given (a number or one number per arm) for this theorem")
     return problem.fractions.astype(np.float64)
+
+
+def _fractions_below_one(problem: Problem) -> np.ndarray:
+    """tau, whose exact sum is below 1."""
+    fractions = _fractions(problem)
+    assert problem.fractions is not None
+    if max(problem.fractions.sum(axis=0)) >= 1:
+        raise InputError("problem.fractions", problem.as_table()["fractions"], "fractions that sum to less than 1")
+    return fractions
 
 
 def _penalties(problem: Problem) -> np.ndarray:

@@ -107,7 +107,7 @@ than 1>
         return self.conditions.assumptions
 
     def __repr__(self) -> str:
-        policies = "any policy" if self.policies == ("*",) else " or ".join(self.policies)
+        policies = "any policy" if self.policies == _ANY else " or ".join(self.policies)
         where = "in every round" if self.holds_at == "constant" else f"{_PREPOSITION[self.holds_at]} {self.holds_at}"
         precision = "" if self.exact else ", up to constants"
         scope = ", for the worst problem of a set" if self.worst_case else ""
@@ -120,12 +120,25 @@ than 1>
         """Whether the bound is for the policies of a kind, a value of the coordinate `kind` of results."""
         return any(fnmatchcase(kind, pattern) for pattern in self.policies)
 
+    def is_about(self, policy: Policy | None) -> bool:
+        """Whether the theorem is about a policy of its kinds with these parameters; None stands for the defaults.
+
+        Where it is about any base, the parameters of the base are free.
+        """
+        if policy is None or self.policies == _ANY:
+            return True
+        any_base = any(pattern.endswith("/*") for pattern in self.policies)
+        return all(map(_has_defaults, [policy] if any_base else policy.nested_policies()))
+
     def arguments(self, problem: Problem) -> tuple[object, ...]:
         """The function's arguments, except for the rounds.
 
         Raises:
             InputError: the theorem does not apply to the problem.
         """
+        if problem.groups is not None and _OBEY_GROUPS.intersection(self.policies):
+            words = "left out: the theorem assumes that arms alone are guaranteed plays, and the policy obeys groups"
+            raise InputError("problem.groups", problem.as_table()["groups"], words)
         return self.conditions.arguments(problem)
 
     def value(self, problem: Problem | Mapping[str, object], horizon: int, rounds: ArrayLike) -> np.ndarray:
@@ -137,8 +150,9 @@ than 1>
             rounds: `[R]`, whole numbers from 1 to T.
 
         Returns:
-            `[R, J]`, float64, in the metric's unit; infinite (0 for a lower bound) in rounds about which the theorem
-            says nothing.
+            `[R, J]`, float64, in the metric's unit; infinite (0 for a lower bound) before the horizon, where the
+            theorem says nothing about earlier rounds. A bound that is not `exact` is its leading term, also in
+            rounds that are too early for the theorem (`hard_threshold_assumptions_hold` tells for the penalties paper).
 
         Raises:
             InputError: the theorem does not apply to the problem, or `rounds` are not whole numbers from 1 to T.
@@ -155,6 +169,9 @@ than 1>
         return np.where(applies, np.broadcast_to(bound, (len(t), problem.instances)), trivial)
 
 
+_ANY = ("*",)  # policies of theorems about any policy
+_OBEY_GROUPS = {"hard-threshold-ucb", "fair-learn", "fair-mmab"}  # policies that give groups their plays, too
+
 _PREPOSITION = {"every round": "in", "the horizon": "at"}
 
 
@@ -164,8 +181,9 @@ def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metr
 
     Args:
         problem: a `Problem` or a table.
-        kind: the policy: a name, a `Policy`, or a value of the coordinate `kind` of results, which is "fair-learn" for
-            `fucb` and "fair-learn/thompson" for `f-ts`.
+        kind: the policy: a name, a table, a `Policy`, or a value of the coordinate `kind` of results, which is
+            "fair-learn" for `fucb` and "fair-learn/thompson" for `f-ts`. The theorems are about policies with their
+            default parameters; for others, the bounds of any policy are returned alone.
         metric: the name of a metric, from `jb.metrics.METRICS`.
 
     Returns:
@@ -183,7 +201,17 @@ def bounds_for(problem: Problem | Mapping[str, object], kind: str | Policy, metr
     problem, known = problem_of(problem), _kind(kind)
     if metric not in METRICS:
         raise unknown_name("metric", metric, METRICS)
-    return [bound for bound in BOUNDS if bound.metric == metric and bound.covers(known) and _applies(bound, problem)]
+    given = None if isinstance(kind, str) else policy_of(kind)
+    found = [bound for bound in BOUNDS if bound.metric == metric and bound.covers(known)]
+    return [bound for bound in found if bound.is_about(given) and _applies(bound, problem)]
+
+
+def _has_defaults(policy: Policy) -> bool:
+    """Whether a policy has its default parameters, whatever those of its base."""
+    default = type(policy)()
+    names = [name for name in policy.parameters() if not isinstance(getattr(default, name), Policy)]
+    held, usual = policy.as_table(), default.as_table()
+    return all(held.get(name) == usual.get(name) for name in names)
 
 
 def _kind(policy: str | Policy | Mapping[str, object]) -> str:
@@ -256,6 +284,7 @@ _EQUAL = conditions.FRACTIONS_OF_ONE_PLAY.also("fractions that are 0 or all equa
 _FAIR = conditions.MEANS_FRACTIONS
 _REWARD, _MERIT = conditions.DELAY_MEANS_PLAYS, conditions.DELAY_MERIT_MEANS_PLAYS
 _INDEPENDENT = "delays that do not depend on rewards"
+_BAYES = "Bernoulli rewards, in the mean over means that are drawn uniformly"
 _PLAYS = conditions.MEANS_FRACTIONS_PLAYS.also("fractions above 0 and below 1/(K-L+1)")
 _BELOW = conditions.FRACTIONS_PLAYS.also("fractions below L/K")
 _UTILITY = conditions.ARMS_LIPSCHITZ
@@ -286,7 +315,7 @@ BOUNDS: tuple[Bound, ...] = (
         "penalties",
         "Theorem 7",
         "penalized_regret",
-        ("*",),
+        _ANY,
         conditions.FRACTIONS_PENALTIES_SD,
         _gaussian_lower_bound,
         exact=True,
@@ -300,12 +329,14 @@ BOUNDS: tuple[Bound, ...] = (
     Bound("guarantees", "Theorem 7", "regret", ("ucb1",), conditions.MEANS, ucb1_regret, exact=True),
     Bound("merit", "Theorem 6", "reward_regret", ("fcucb-d",), _REWARD.also(_INDEPENDENT), merit_reward_regret),
     Bound("merit", "Theorem 6", "fairness_regret", ("fcucb-d",), _MERIT.also(_INDEPENDENT), merit_fairness_regret),
-    Bound("merit", "Theorem 7", "reward_regret", ("fcts-d",), _REWARD.also(_INDEPENDENT), merit_reward_regret),
-    Bound("merit", "Theorem 7", "fairness_regret", ("fcts-d",), _MERIT.also(_INDEPENDENT), merit_fairness_regret),
+    Bound("merit", "Theorem 7", "reward_regret", ("fcts-d",), _REWARD.also(_INDEPENDENT, _BAYES), merit_reward_regret),
+    Bound(
+        "merit", "Theorem 7", "fairness_regret", ("fcts-d",), _MERIT.also(_INDEPENDENT, _BAYES), merit_fairness_regret
+    ),
     Bound("merit", "Theorem 8", "reward_regret", ("op-fcucb-d",), _REWARD, op_fcucb_d_reward_regret),
     Bound("merit", "Theorem 8", "fairness_regret", ("op-fcucb-d",), _MERIT, op_fcucb_d_fairness_regret),
-    Bound("merit", "Theorem 9", "reward_regret", ("op-fcts-d",), _MERIT, op_fcts_d_regret),
-    Bound("merit", "Theorem 9", "fairness_regret", ("op-fcts-d",), _MERIT, op_fcts_d_regret),
+    Bound("merit", "Theorem 9", "reward_regret", ("op-fcts-d",), _MERIT.also(_BAYES), op_fcts_d_regret),
+    Bound("merit", "Theorem 9", "fairness_regret", ("op-fcts-d",), _MERIT.also(_BAYES), op_fcts_d_regret),
     Bound("plays", "Theorem 3.4", "max_deficit", _MMAB, _BELOW, fair_mmab_deficit, "constant", exact=True),
     Bound("plays", "Theorem 3.5", "c_regret", ("fair-mmab",), _PLAYS, fair_mmab_ucb1_regret, "constant", exact=True),
     Bound("plays", "Theorem 3.6", "c_regret", ("fair-mmab/kl-ucb",), _PLAYS, _kl_ucb_regret, "constant", exact=True),
@@ -331,7 +362,7 @@ BOUNDS: tuple[Bound, ...] = (
         "opportunities",
         "Theorem 3",
         "utility_regret",
-        ("*",),
+        _ANY,
         conditions.LOWER_BOUND_FAMILY,
         _family_lower_bound,
         "the horizon",

@@ -178,3 +178,39 @@ def test_examples_give_what_they_show(module):
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"jb": jb}):
         with jax.numpy_dtype_promotion("standard"):  # as users have it
             assert doctest.DocTestRunner(verbose=False).run(test).failed == 0, test.name
+
+
+class OfOnePlay(jb.Policy, name="chances-of-one-play"):
+    """A uniform draw of L arms, which states the chances of one play."""
+
+    def choose(self, state, now):
+        score = now.random.uniform(len(now.pulls))
+        count = now.available.sum(axis=0, keepdims=True).astype(score.dtype)
+        return now.best(score), jnp.where(now.available, 1.0 / jnp.maximum(count, 1.0), 0.0)
+
+
+class OnTime(jb.Policy, name="chances-on-time"):
+    """The same for one play, which states that arm 0 is certain while a reward is on its way."""
+
+    many_plays = False
+
+    def choose(self, state, now):
+        mask, chance = OfOnePlay.choose(self, state, now)
+        late = jnp.any(now.received < now.pulls, axis=0, keepdims=True)
+        first = jnp.cumsum(jnp.ones_like(now.pulls), axis=0) == 1
+        return mask, jnp.where(late, first.astype(chance.dtype), chance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (OfOnePlay, r"^with 2 plays, in round 1 the chances summed to 1, not to the number of selected arms, 2"),
+        (OnTime, r"^where rewards arrive late, arm \d was selected \d+ times in \d+ rounds, but its chances"),
+    ],
+)
+def test_chances_are_those_of_several_plays_and_of_late_rewards(policy, words):
+    found = jb.check_policy(policy, checks=["chances"])
+    (result,) = [result for result in found.results if result.holds is False]
+    assert result.name == "chances"
+    assert re.search(words, result.sentence)
