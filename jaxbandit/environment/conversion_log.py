@@ -165,6 +165,17 @@ def read_log(path: str | os.PathLike[str], arms: int | None = None, key: str = "
     return ConversionLog(tuple(titles[product] for product in kept), seconds_of, clicks_of)
 
 
+def log_of_arms(path: str | os.PathLike[str], arms: int, key: str) -> ConversionLog:
+    """`read_log` for a problem of K arms: where the log has fewer products, the error names the log."""
+    try:
+        return read_log(path, arms, key)
+    except InputError as error:
+        if error.key != f"{key}.arms":
+            raise
+        words = f"a conversion log of {arms} products or more, one per arm ({error.allowed})"
+        raise InputError(key, str(path), words) from None
+
+
 def _lines(path: str, key: str) -> Iterator[tuple[int, str, str, str, str]]:
     """The valid lines that have a product title: line number, Sale, seconds, clicks, title."""
     columns = blank = products = 0

@@ -325,13 +325,7 @@ class EmpiricalDelay(Delay, name="empirical"):
                 raise InputError(
                     f"{key}.clicks", self.clicks, "must not be given with a conversion log, which contains the clicks"
                 )
-            try:
-                log = conversion_log.read_log(self.table, arms, f"{key}.table")
-            except InputError as error:
-                if error.key != f"{key}.table.arms":
-                    raise
-                words = f"a conversion log of {arms} products or more, one per arm ({error.allowed})"
-                raise InputError(f"{key}.table", str(self.table), words) from None
+            log = conversion_log.log_of_arms(self.table, arms, f"{key}.table")
             return list(log.delays(self.click_rate, f"{key}.click_rate"))
         tables = _whole_numbers(self.table, arms, f"{key}.table", allowed)
         if self.clicks is None:

@@ -1,5 +1,6 @@
 """In a kernel of Jupyter: a bar of widgets, and an interruption that is told in a line."""
 
+import os
 import time
 
 import pytest
@@ -40,7 +41,8 @@ class Kernel:
 @pytest.fixture(scope="module")
 def kernel():
     manager_of = pytest.importorskip("jupyter_client.manager", reason="needs Jupyter")
-    manager, client = manager_of.start_new_kernel(kernel_name="python3")
+    own = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # which a command may have set
+    manager, client = manager_of.start_new_kernel(kernel_name="python3", env=own)
     made = Kernel(manager, client)
     yield made
     client.stop_channels()
