@@ -18,6 +18,8 @@ refresh = importlib.util.module_from_spec(REFRESH)
 REFRESH.loader.exec_module(refresh)
 NUMBER = re.compile(r"-?\d[\d,_]*\.?\d*(?:e[+-]?\d+)?")
 MEASURED = r"0x[0-9a-f]+|JAX [\d.]+ on .*|[\d.]+ (s|million rounds per second)\b"  # addresses, the machine, times
+# The steps of a search and the rates that it ends with, some of which do not matter, depend on the model of the CPU
+SEARCHED = r"converged after \d+ steps|(?<=^result)(.*)penalties = \[.*\]"
 LARGEST = 450  # KiB of a notebook with its outputs
 # Lines that begin a figure, which the cell has to show
 DRAWS = re.compile(r"^(?:[\w, ()]+ = )?(?:(?:jb\.)?plots\.(?!styles)\w+|plt\.subplots|\w+\.figure)\(", re.MULTILINE)
@@ -72,7 +74,7 @@ def shown(cell):
     texts = [output["text"] for output in cell.outputs if output.output_type == "stream"]
     data = [output.data for output in cell.outputs if "data" in output]
     texts += ["".join(kinds["text/plain"]) for kinds in data if "image/png" not in kinds and "text/plain" in kinds]
-    text = re.sub(MEASURED, "", "\n".join(texts))
+    text = re.sub(SEARCHED, r"\1", re.sub(MEASURED, "", "\n".join(texts)), flags=re.MULTILINE)
     numbers = [float(found.replace(",", "").replace("_", "")) for found in NUMBER.findall(text)]
     return NUMBER.sub("#", text).split(), numbers, sum("image/png" in kinds for kinds in data)
 
