@@ -178,7 +178,12 @@ def test_groups_are_obeyed_beyond_the_theorems():
     problem = TWO.replace(**groups)
     assert bounds_for(problem, "fair-learn", "r_regret") == bounds_for(problem, "f-ts", "max_deficit") == []
     assert [bound.theorem for bound in bounds_for(problem, "t-fucb", "r_regret")] == ["Theorem 2"]
-    with pytest.raises(jb.InputError, match=r"problem\.groups = .*: must be left out: the theorem assumes"):
+    several = jb.Problem([0.9, 0.5, 0.3], fractions=0.1, plays=2)
+    for kind in ("fair-mmab", "fair-mmab/kl-ucb"):
+        for metric in ("max_deficit", "c_regret"):
+            assert bounds_for(several, kind, metric) != []
+            assert bounds_for(several.replace(groups=[[1, 2]], group_fractions=[0.5]), kind, metric) == []
+    with pytest.raises(jb.InputError, match=r"problem\.group_fractions = .*: must be left out: the theorem assumes"):
         bounds_for(TWO, "fair-learn", "r_regret")[0].value(problem, 100, [100])
 
 

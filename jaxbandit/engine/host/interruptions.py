@@ -39,8 +39,8 @@ def repeated() -> Iterator[None]:
         elif not own:
             watched()
 
-    before, sys.unraisablehook = sys.unraisablehook, hook
     own = _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before, sys.unraisablehook = sys.unraisablehook, hook
     if own:  # not where a shell or a caller has chosen what an interruption does
         signal.signal(signal.SIGINT, interrupted)
     try:

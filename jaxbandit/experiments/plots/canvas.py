@@ -26,7 +26,7 @@ _OF_THE_SESSION = ("backend", "interactive", "toolbar", "webagg", "tk.", "keymap
 @contextlib.contextmanager
 def house_style() -> Iterator[None]:
     """Within this context matplotlib has its own defaults with `STYLE` over them, whatever the user has set."""
-    plt.get_backend()  # chooses a backend where none is named; to load it makes a notebook interactive
+    plt.get_backend()  # chooses a backend where none is named
     defaults = {
         name: value for name, value in matplotlib.rcParamsDefault.items() if not name.startswith(_OF_THE_SESSION)
     }

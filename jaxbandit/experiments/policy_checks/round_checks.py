@@ -104,8 +104,8 @@ def chances(subject: Subject) -> None:
     parts: list[tuple[str, Rounds, int, int]] = [
         ("", subject.plain.rounds, 0, 1),
         ("where arms sleep, ", varied, SLEEPING, 1),
+        ("where rewards arrive late, ", varied, LATE, 1),
     ]
-    parts.append(("where rewards arrive late, ", varied, LATE, 1))
     if subject.policy.many_plays:
         with contextlib.suppress(InputError):  # of which the check of several plays tells
             parts.append(("with 2 plays, ", subject.several_plays.rounds, SLEEPING, 2))

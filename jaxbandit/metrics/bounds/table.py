@@ -136,9 +136,10 @@ than 1>
         Raises:
             InputError: the theorem does not apply to the problem.
         """
-        if problem.groups is not None and _OBEY_GROUPS.intersection(self.policies):
+        rules = {pattern.partition("/")[0] for pattern in self.policies}
+        if problem.has("group_fractions") and rules & _OBEY_GROUPS:
             words = "left out: the theorem assumes that arms alone are guaranteed plays, and the policy obeys groups"
-            raise InputError("problem.groups", problem.as_table()["groups"], words)
+            raise InputError("problem.group_fractions", problem.as_table()["group_fractions"], words)
         return self.conditions.arguments(problem)
 
     def value(self, problem: Problem | Mapping[str, object], horizon: int, rounds: ArrayLike) -> np.ndarray:
