@@ -38,6 +38,9 @@ class Span:
     quota: Quota | None
 
 
+_OF_ROUNDS = ("t", "quota", "group_quota", "optimal_utility", "sums", "totals", "span", "deficits", "lost", "shared")
+
+
 @struct
 class MetricInputs:
     """The inputs of metrics besides the counts, for C instances and R recorded rounds.
@@ -95,10 +98,7 @@ class MetricInputs:
         def row(part: Tree) -> Tree:
             return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, place, 1), part)
 
-        rows = {
-            name: row(getattr(self, name))
-            for name in ("t", "quota", "group_quota", "optimal_utility", "sums", "totals", "span", "shared")
-        }
+        rows = {name: row(getattr(self, name)) for name in _OF_ROUNDS}
         made = dataclasses.replace(self, **rows)
         return made if made.span is None else made.with_means(made.span.means[0])
 

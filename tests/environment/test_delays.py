@@ -155,8 +155,9 @@ def test_pareto_of_infinite_mean_to_a_hundred_thousand_rounds():
         world, [Configuration("all", jb.policy("ucb1"), "all")], SimulationSettings(horizon, 300, record=1)
     )
     widest = max(block.seeds.stop - block.seeds.start for block in simulation.blocks)
-    assert len(simulation.blocks) > 1
-    assert widest * 2 * 8 * calendar_length(float("inf"), horizon) <= 1 << 29  # two arms, a count and a sum each round
+    if jax.default_backend() == "cpu":  # a GPU has the memory for all
+        assert len(simulation.blocks) > 1
+        assert widest * 2 * 8 * calendar_length(float("inf"), horizon) <= 1 << 29  # two arms: a count and a sum each
     received = received_by(world, horizon, runs=32)
     rounds = np.arange(horizon)
     for k, a in enumerate(alpha):

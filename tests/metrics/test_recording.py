@@ -83,17 +83,18 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
 )
 def test_all_stops_at_once_give_what_one_after_the_other_gives(case, monkeypatch):
     """As on a GPU: 100 recorded rounds in chunks, the last of which is padded."""
-    problem, policy, settings = CASES.get(case, (jb.Problem(MEANS), "ucb1", {}))
+    problem, policy, settings = CASES.get(case, (jb.Problem(MEANS, fractions=0.2), "ucb1", {}))
     made = []
     if case not in CASES:
 
-        class RewardAndLeast(jb.Metric, name="reward_and_least"):
-            """The drawn rewards, plus the fewest plays of an arm."""
+        class RewardAndDeficit(jb.Metric, name="reward_and_deficit"):
+            """The drawn rewards, plus the largest deficit at t, which other metrics need, too."""
 
+            needs = ("fractions",)
             needs_rewards = True
 
             def value(self, now):
-                return now.rewards + now.pulls.min(axis=0)
+                return now.rewards + now.deficit.max(axis=0)
 
     for at_once in (False, True):
         monkeypatch.setattr(recorder, "on_cpu", lambda at_once=at_once: not at_once)

@@ -27,6 +27,7 @@ CASES = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("kind", every(list(CASES), 2))
 def test_results_are_those_of_rounds_one_by_one(kind):
     """Traces keep what happens in every round, so with traces the rounds are played one by one."""

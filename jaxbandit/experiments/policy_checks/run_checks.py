@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine.stepping.agent import Agent
 from jaxbandit.experiments import simulate as public
@@ -64,7 +65,10 @@ def simulate(subject: Subject) -> None:
     pulls = results.pulls.values[0].transpose(2, 0, 1)
     expected = subject.engine_batch.sum(axis=0)
     if (pulls != expected).any():
-        raise DoesNotHoldError("two simulations with the same key selected different arms: call nothing outside of JAX")
+        words = "two simulations with the same key selected different arms: call nothing outside of JAX"
+        if gpu_kernel.works(None):
+            words += " (or see whether they agree with `gpu_kernel=False`: one was a kernel of the GPU)"
+        raise DoesNotHoldError(words)
 
 
 def compilations(subject: Subject) -> None:

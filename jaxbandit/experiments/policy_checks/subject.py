@@ -201,7 +201,9 @@ def _planned(
     key: int,
     ties: str = "lowest",
 ) -> tuple[Plan, Block]:
-    settings = SimulationSettings(horizon, runs, key=key, ties=ties, **{**SETTINGS, "record": "all"})
+    # Without a kernel of a GPU, which computes each run by itself: there no run could depend on others
+    given = {**SETTINGS, "record": "all", "gpu_kernel": False}
+    settings = SimulationSettings(horizon, runs, key=key, ties=ties, **given)
     plan = make_plan(problem, [Configuration(policy.name, policy, policy.name)], settings)
     (stack,) = plan.stacks
     rows, seeds = slice(0, stack.rows), slice(0, runs)

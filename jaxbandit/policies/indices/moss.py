@@ -9,6 +9,7 @@ from jax import Array
 
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.quotients import rounded_quotient
 
 
 class MOSS(Index, name="moss"):
@@ -29,5 +30,6 @@ class MOSS(Index, name="moss"):
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         horizon = now.horizon.astype(now.deviation.dtype)
-        ratio = horizon / (now.pulls.shape[0] * now.samples)
+        # Rounded to nearest on every device: arms with T / (K M_k) = 1 have ties
+        ratio = rounded_quotient(horizon, now.pulls.shape[0] * now.samples)
         return now.upper(jnp.maximum(jnp.log(ratio), 0.0))

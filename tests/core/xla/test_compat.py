@@ -31,6 +31,7 @@ def selections():
     return hashlib.sha256(results.arms.values.tobytes() + results.unfairness.values.tobytes()).hexdigest()
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "missing", [["jax.extend.core"], ["jax.experimental.xla_metadata"]], ids=lambda names: names[0]

@@ -141,6 +141,7 @@ def simulated(**settings):
     return jb.simulate(problem, "hard-threshold-ucb", horizon=60, seeds=5, ties="random", **settings)
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_a_program_from_the_folder_gives_the_same_results(kept, monkeypatch):
     monkeypatch.setattr(compilation_cache, "_folder", None)
@@ -164,6 +165,7 @@ def drop_times(results):
     return results.drop_attrs()
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_a_damaged_file_is_made_again(kept, monkeypatch):
     first = simulated()
@@ -182,6 +184,7 @@ def flipped(content):
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_files_of_the_oldest_use_are_removed(kept, monkeypatch):
     simulated()
@@ -195,6 +198,7 @@ def test_files_of_the_oldest_use_are_removed(kept, monkeypatch):
     assert list(kept.glob("rounds-*.bin"))
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_other_shapes_static_values_and_precisions_have_files_of_their_own(kept):
     counts = []

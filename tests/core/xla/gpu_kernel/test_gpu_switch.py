@@ -151,6 +151,7 @@ print([name for name in sys.modules if name.startswith("jax.experimental.pallas"
 """
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_pallas_is_imported_only_where_it_is_used():
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
