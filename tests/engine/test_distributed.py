@@ -1,4 +1,7 @@
-"""Two processes on one simulation, over the loopback interface, against one; and what they say when it cannot be."""
+"""Two processes on one simulation, over the loopback interface, against one; and what they say when it cannot be.
+
+Tests in which they compute run on CPUs alone: two processes cannot share a GPU, since each needs its own.
+"""
 
 import os
 import socket
@@ -126,6 +129,7 @@ figures.draw_all = lambda results, folder: []
 """
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_two_processes_give_what_one_does(there):
     (there / "config.toml").write_text(CONFIG.replace(SECOND, ""))
@@ -142,6 +146,7 @@ def test_two_processes_give_what_one_does(there):
     xr.testing.assert_identical(opened(there / "shared"), alone(SECOND))
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_processes_may_have_a_disk_and_devices_of_their_own(there):
     runs = [["run", "config.toml", "--out", out, "--until", "regret_stderr<0.2"] for out in ("first", "second")]
@@ -169,6 +174,7 @@ Checkpoint.save = once
 """
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_two_processes_go_on_with_what_one_began(long):
     begun = [sys.executable, "-c", "NUMBER = 0\n" + STOP.format(number=0, act="os.kill(os.getpid(), signal.SIGINT)")]
@@ -182,6 +188,7 @@ def test_two_processes_go_on_with_what_one_began(long):
     xr.testing.assert_identical(opened(long / "shared"), alone(horizon=LONG))
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.parametrize("act", ["os._exit(9)", "os.kill(os.getpid(), signal.SIGINT)"])
 def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(long, act):
@@ -196,6 +203,7 @@ def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(long, a
     xr.testing.assert_identical(opened(long / "shared"), alone(horizon=LONG))
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 def test_where_the_first_process_ends_the_others_do_not_wait(long):
     """JAX ends them, with a status of its own; what is done is kept."""
@@ -206,6 +214,7 @@ def test_where_the_first_process_ends_the_others_do_not_wait(long):
     assert main(["resume", "shared"]) == 0
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 def test_where_a_process_cannot_write_both_stop_with_a_message(there, number):
@@ -218,6 +227,7 @@ def test_where_a_process_cannot_write_both_stop_with_a_message(there, number):
     assert not any("Traceback" in text for text in error)
 
 
+@pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 def test_where_a_process_is_given_a_bad_folder_both_stop_with_a_message(there, number):

@@ -10,7 +10,6 @@ import time
 import tracemalloc
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -70,6 +69,7 @@ def test_where_not_even_one_vector_of_runs_fits_it_is_said(monkeypatch, problem,
     assert refused.value.key == key
 
 
+@pytest.mark.cpu  # elsewhere all recorded rounds take memory at once
 @pytest.mark.slow
 def test_blocks_shrink_to_the_device_and_results_stay(monkeypatch):
     def simulate():
@@ -78,8 +78,7 @@ def test_blocks_shrink_to_the_device_and_results_stay(monkeypatch):
     whole = simulate()
     setting = {"horizon": 100, "seeds": 100, "record": 5}
     blocks = [simulation(**setting).sizes[0].wide]
-    size = 16 if jax.default_backend() == "cpu" else 17  # elsewhere all recorded rounds take memory at once
-    monkeypatch.setattr(memory, "device_bytes", lambda: sharding.workers() << size)  # room for some 20 runs each
+    monkeypatch.setattr(memory, "device_bytes", lambda: sharding.workers() << 16)  # room for some 20 runs each
     blocks.append(simulation(**setting).sizes[0].wide)
     assert blocks[1] < blocks[0]
     xr.testing.assert_identical(simulate().drop_attrs(), whole.drop_attrs())

@@ -36,6 +36,7 @@ def assert_same(folder, name):
         xr.testing.assert_identical(eight.load().drop_attrs(), simulate(name).drop_attrs())
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("names", swept([SOME, [name for name in CASES if name not in SOME]], [SOME]))
 def test_eight_devices_give_what_one_does(tmp_path, names):
     """And send nothing to each other, which `on_devices.py` asserts."""

@@ -284,3 +284,36 @@ def test_best_selects_as_an_index_does(plays, available):
     first = jb.simulate(problem, Best, horizon=1, seeds=400, ties="random").pulls.sum("seed").values.ravel()
     assert (first > 0).all()
     assert jb.simulate(problem, Best, horizon=1, seeds=400).pulls.sum("seed").values[0, 0, 0] > 190
+
+
+def larger(scores):
+    """The first of the largest scores, by comparisons."""
+    best, arm = scores[0], jnp.zeros(scores.shape[1:], jnp.int32)
+    for k in range(1, len(scores)):
+        arm, best = jnp.where(scores[k] > best, k, arm), jnp.where(scores[k] > best, scores[k], best)
+    return arm
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "select",
+    [
+        lambda now: now.best(-now.pulls),
+        lambda now: jnp.argmax(-now.pulls, axis=0),
+        lambda now: jnp.argmin(now.pulls, axis=0),
+        lambda now: larger(-now.pulls),
+        lambda now: jnp.argmax(-now.pulls == jnp.max(-now.pulls, axis=0, keepdims=True), axis=0),
+    ],
+    ids=["best", "argmax", "argmin", "comparisons", "max"],
+)
+def test_the_arm_of_fewest_selections_by_whole_numbers(select):
+    """A GPU's assembler took the largest of negated whole numbers wrongly within a loop."""
+
+    class Fewest(jb.Policy):
+        many_plays = False
+
+        def select(self, state, now):
+            return select(now)
+
+    made = jb.simulate(jb.Problem([0.5] * 4), Fewest, horizon=14, seeds=40, metrics=["regret"])
+    assert (made.pulls.values[0, 0] == [4, 4, 3, 3]).all()

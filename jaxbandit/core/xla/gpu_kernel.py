@@ -29,6 +29,7 @@ from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.compat import ClosedJaxpr
 from jaxbandit.core.xla.fusion import FOR_GPU_KERNEL
 from jaxbandit.core.xla.mosaic.evaluation import count_operations, evaluate, unsupported_operations
+from jaxbandit.core.xla.mosaic.integers import unknown_zero
 from jaxbandit.core.xla.mosaic.loops import Store, scan_parts
 from jaxbandit.core.xla.mosaic.values import (
     RUNS,
@@ -261,14 +262,16 @@ def _kernel_results(
     own = [layout.differs(jnp.shape(leaf)) for leaf in leaves]
     types = [variable.aval for variable in program.jaxpr.outvars]
 
-    def body(*memory: Any) -> None:
+    def body(zero: Any, *memory: Any) -> None:
         row, tile = lax.axis_index("row"), lax.axis_index("tile")
         arguments = [
             _table(ref, one.shape, one.dtype, row if differs[0] else 0, tile)
             for ref, one, differs in zip(memory, traced, own, strict=False)
         ]
         puts = [_put(ref, of, row, tile, layout) for ref, of in zip(memory[len(traced) :], types, strict=True)]
-        for put, result in zip(puts, evaluate(program, arguments, _steps(program, puts)), strict=True):
+        with unknown_zero(zero[0]):
+            results = evaluate(program, arguments, _steps(program, puts))
+        for put, result in zip(puts, results, strict=True):
             if result is not None:
                 put((), result)
 
@@ -279,7 +282,7 @@ def _kernel_results(
         grid_names=("row", "tile"),
         interpret=interpret,
     )
-    results = made(*(layout.spread(leaf) for leaf in leaves))
+    results = made(jnp.zeros(1, jnp.int32), *(layout.spread(leaf) for leaf in leaves))
     return [_result(result, of, layout) for result, of in zip(results, types, strict=True)]
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit.core.xla.fusion import on_cpu
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.quotients import rounded_quotient
@@ -30,6 +31,8 @@ class MOSS(Index, name="moss"):
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
         horizon = now.horizon.astype(now.deviation.dtype)
-        # Rounded to nearest on every device: arms with T / (K M_k) = 1 have ties
-        ratio = rounded_quotient(horizon, now.pulls.shape[0] * now.samples)
-        return now.upper(jnp.maximum(jnp.log(ratio), 0.0))
+        ratio = rounded_quotient(horizon, now.pulls.shape[0] * now.samples)  # exactly 1 where T = K M_k
+        weight = jnp.maximum(jnp.log(ratio), 0.0)
+        upper = now.upper(weight)
+        # Arms without a bonus tie where their means are equal; on other devices only `mean` is rounded to nearest
+        return upper if on_cpu() else jnp.where(weight > 0, upper, now.mean)

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandit.core.xla.compat import JaxprEqn
+from jaxbandit.core.xla.mosaic import integers
 from jaxbandit.core.xla.mosaic.values import (
     UnsupportedError,
     Value,
@@ -189,8 +190,13 @@ def _best(equation: JaxprEqn, x: Written) -> Written:
 
 
 def _comparable(element: Any, least: bool) -> Any:
+    """An element as a number, the larger the better."""
     number = as_number(element, bool, is_vector(element)) if element.dtype == bool else element
-    return -number if least else number
+    if jnp.issubdtype(number.dtype, jnp.floating):
+        return -number if least else number
+    if is_vector(number) and number.dtype == jnp.int32:
+        number = integers.unsigned(number)
+    return ~number if least else number
 
 
 def dynamic_slice(equation: JaxprEqn, x: Value, *starts: Written) -> Written:
@@ -289,8 +295,8 @@ def _within(first: Any, most: int) -> Any:
 _REDUCED: dict[str, Callable[..., Any]] = {
     "reduce_sum": lax.add,
     "reduce_prod": lax.mul,
-    "reduce_max": lax.max,
-    "reduce_min": lax.min,
+    "reduce_max": integers.largest,
+    "reduce_min": integers.smallest,
     "reduce_and": lax.bitwise_and,
     "reduce_or": lax.bitwise_or,
     "reduce_xor": lax.bitwise_xor,
@@ -298,8 +304,8 @@ _REDUCED: dict[str, Callable[..., Any]] = {
 _CUMULATIVE: dict[str, Callable[..., Any]] = {
     "cumsum": lax.add,
     "cumprod": lax.mul,
-    "cummax": lax.max,
-    "cummin": lax.min,
+    "cummax": integers.largest,
+    "cummin": integers.smallest,
 }
 
 

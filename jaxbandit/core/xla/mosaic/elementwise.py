@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core.xla.compat import JaxprEqn
+from jaxbandit.core.xla.mosaic import integers
 from jaxbandit.core.xla.mosaic.values import (
     UnsupportedError,
     Written,
@@ -25,9 +26,8 @@ from jaxbandit.core.xla.mosaic.values import (
 # The operations that kernels have
 _OWN = frozenset((
     "abs", "add", "and", "bitcast_convert_type", "convert_element_type", "cos", "div", "eq", "exp", "exp2", "ge",
-    "gt", "le", "log", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "rem", "round",
-    "rsqrt", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt",
-    "square", "sub", "tanh", "xor",
+    "gt", "le", "log", "logistic", "lt", "mul", "ne", "not", "or", "rem", "round", "rsqrt", "select_n", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt", "square", "sub", "tanh", "xor",
 ))
 # fmt: on
 
@@ -192,7 +192,7 @@ def _integer_pow(params: Mapping[str, Any], x: Array) -> Array:
     return lax.div(lax.full_like(x, 1), powered) if params["y"] < 0 else powered
 
 
-# Operations that kernels lack, by their parameters and their operands
+# Operations that kernels lack or that compilers get wrong, by their parameters and their operands
 REWRITTEN: dict[str, Callable[..., Any]] = {
     "ceil": _ceil,
     "clamp": _clamp,
@@ -201,6 +201,9 @@ REWRITTEN: dict[str, Callable[..., Any]] = {
     "integer_pow": _integer_pow,
     "is_finite": _is_finite,
     "log1p": _log1p,
+    "max": lambda params, x, y: integers.largest(x, y),
+    "min": lambda params, x, y: integers.smallest(x, y),
+    "neg": lambda params, x: integers.negated(x),
     "population_count": _population_count,
     "pow": _pow,
 }

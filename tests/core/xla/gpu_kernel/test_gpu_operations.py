@@ -87,6 +87,39 @@ def test_population_count():
     np.testing.assert_array_equal(found, np.vectorize(lambda word: int(word).bit_count())(words))
 
 
+def of_integers(x, y, natural):
+    """Where the largest or smallest integer decides; `[3, 1, runs]`, int32 and uint32."""
+    return {
+        "larger": jnp.maximum(x, y),
+        "smaller": jnp.minimum(x, y),
+        "negated": -x,
+        "negated natural": -natural,
+        "larger of negated": jnp.maximum(-x, -y),
+        "largest": jnp.max(-x, axis=0),
+        "smallest": jnp.min(x, axis=0),
+        "largest natural": jnp.max(natural, axis=0),
+        "cumulative": lax.cummax(x, 0),
+        "argmax": jnp.argmax(x, axis=0),
+        "argmin": jnp.argmin(x, axis=0),
+        "argmax of negated": jnp.argmax(-x, axis=0),
+        "argmin of natural": jnp.argmin(natural, axis=0),
+        "argmax of natural": jnp.argmax(natural, axis=0),
+        "argmin with a constant": jnp.argmin(jnp.where(jnp.asarray([True, False, True])[:, None, None], x, 3), axis=0),
+    }
+
+
+def test_largest_and_smallest_integers():
+    limits = np.iinfo(np.int32)
+    edges = np.asarray([0, 1, -1, 2, -2, 5, limits.max, limits.min, limits.min + 1, limits.max - 1], np.int32)
+    x, y = np.random.default_rng(0).choice(edges, (2, 3, 1, RUNS))
+    given = [jnp.asarray(part) for part in (x, y, x.view(np.uint32))]
+    expected = of_integers(*given)
+    found = inside(of_integers, *given)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert found["argmin"].tolist() == np.argmin(x, axis=0).tolist()
+
+
 def arranged(x, whole):
     """Arrangements of `x`, float `[4, 1, runs]`, and loops and branches on it; `whole` is int32 `[4, 1, runs]`."""
     at = jnp.min(whole) + 1  # a number that all runs share
