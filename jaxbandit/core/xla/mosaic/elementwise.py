@@ -66,8 +66,9 @@ def _applied(equation: JaxprEqn, elements: Sequence[Any]) -> Any:
         return _selected(elements[0], elements[1:])
     if name in ("and", "or") and elements[0].dtype == bool:
         return _both_or_any(equation, elements)
+    limited = name in ("max", "min") and any(map(is_constant, elements))  # as max(n, 1), which compilers get right
     elements = alike(elements)
-    if name in REWRITTEN:
+    if name in REWRITTEN and not limited:
         return REWRITTEN[name](params, *elements)
     if name == "not" and elements[0].dtype == bool:
         return lax.bitwise_xor(elements[0], lax.full_like(elements[0], True))
