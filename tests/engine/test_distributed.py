@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -324,3 +325,12 @@ def test_process_0_listens_where_it_was_told_as_far_as_it_can(monkeypatch, caplo
     monkeypatch.setenv("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:77")  # JAX's own word
     distributed.connect(where, 2, 0)
     assert asked["coordinator_bind_address"] == (None if everywhere else "127.0.0.1:77")
+
+
+def test_processes_that_share_a_gpu_are_told(monkeypatch):
+    def fail(words):
+        raise ValueError("INTERNAL: NCCL operation ncclCommInitRankConfig failed: invalid usage\nmore")
+
+    monkeypatch.setattr(distributed, "_gathered", fail)
+    with pytest.raises(ConnectionError, match=r"ended, or shares its GPU .*CUDA_VISIBLE_DEVICES.*invalid usage$"):
+        distributed._all(np.zeros(1, np.int64))

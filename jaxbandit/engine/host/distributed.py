@@ -271,7 +271,9 @@ def _all(values: np.ndarray) -> np.ndarray:
     try:
         gathered = _gathered(words)
     except (RuntimeError, ValueError) as error:
-        raise ConnectionError(f"another process has ended: {str(error).splitlines()[0]}") from None
+        shares = ", or shares its GPU with this one (CUDA_VISIBLE_DEVICES gives each its own)"
+        words = f"another process has ended{shares if 'NCCL' in str(error) else ''}"
+        raise ConnectionError(f"{words}: {str(error).splitlines()[0]}") from None
     return np.ascontiguousarray(gathered).view(values.dtype).reshape(count(), *values.shape)
 
 
