@@ -90,7 +90,7 @@ class SimulationSettings:
         )
         for name in (*numbers, *others, "metrics", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
-        for name in numbers:
+        for name in (*numbers, "record"):
             value = getattr(self, name)
             if isinstance(value, float) and value.is_integer():  # 1e4, say
                 object.__setattr__(self, name, int(value))

@@ -127,3 +127,13 @@ def test_penalties_of_gaps_follow_new_means():
         jb.InputError, match=r"^means = .*: must be given with `penalties` where they are traced: the pen"
     ):
         jax.make_jaxpr(lambda means: simulator.replace(means=means).init(0))(np.ones(3))
+
+
+def test_whole_floats_are_plays_and_functions_that_are_missing_are_named():
+    assert jb.Problem([0.9, 0.5, 0.1], plays=2.0).plays == 2
+    with pytest.raises(jb.InputError, match=r"^problem\.plays = 1\.5: must be a whole number"):
+        jb.Problem([0.9, 0.5, 0.1], plays=1.5)
+    with pytest.raises(jb.InputError, match=r"^problem\.merit is missing"):
+        jb.Problem([0.9, 0.5]).fair_chances()
+    with pytest.raises(jb.InputError, match=r"^problem\.opportunity is missing"):
+        jb.Problem([0.9, 0.5]).opportunities()

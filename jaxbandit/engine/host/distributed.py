@@ -272,8 +272,8 @@ def _all(values: np.ndarray) -> np.ndarray:
         gathered = _gathered(words)
     except (RuntimeError, ValueError) as error:
         shares = ", or shares its GPU with this one (CUDA_VISIBLE_DEVICES gives each its own)"
-        words = f"another process has ended{shares if 'NCCL' in str(error) else ''}"
-        raise ConnectionError(f"{words}: {str(error).splitlines()[0]}") from None
+        what = f"another process has ended{shares if 'NCCL' in str(error) else ''}"
+        raise ConnectionError(f"{what}: {str(error).splitlines()[0]}") from None
     return np.ascontiguousarray(gathered).view(values.dtype).reshape(count(), *values.shape)
 
 

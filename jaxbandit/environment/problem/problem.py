@@ -270,8 +270,13 @@ class Problem(ProblemDisplay):
 
         Args:
             means: mu, float64 `[K, J]`. Default: those of the problem.
+
+        Example:
+            >>> jb.Problem([0.5, 1.0], merit="power").fair_chances().ravel().round(3).tolist()
+            [0.273, 0.727]
         """
-        assert self.merit is not None
+        if self.merit is None:
+            raise InputError("problem.merit", None, "given: the chances are proportional to it")
         merit = self.merit.values_at(self.means if means is None else means)
         return self.plays * merit / merit.sum(axis=0)
 
@@ -280,7 +285,8 @@ class Problem(ProblemDisplay):
 
         f is the problem's `opportunity` function, which must not be None. Source: opportunities paper, sec. 2.
         """
-        assert self.opportunity is not None
+        if self.opportunity is None:
+            raise InputError("problem.opportunity", None, "given: it is the fairness function f")
         return self.opportunity.values_float64(self.means)
 
     def reward_support(self) -> tuple[float, float]:
@@ -387,6 +393,7 @@ def _rows(values: np.ndarray) -> list[Any]:
 
 def _plays(value: Any, arms: int) -> int:
     number = to_python(value)
-    if not is_whole_number(number) or number > arms:
+    whole = int(number) if isinstance(number, float) and number.is_integer() else number
+    if not is_whole_number(whole) or whole > arms:
         raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
-    return int(number)
+    return int(whole)

@@ -115,7 +115,7 @@ BAD = [
     (random_means(low="a"), "problem.means.low", "a", "a number"),
     ({"problem.plays": 4}, "problem.plays", 4, "a whole number from 1 to the number of arms, 3"),
     ({"problem.plays": 0}, "problem.plays", 0, "a whole number from 1 to the number of arms, 3"),
-    ({"problem.plays": 1.0}, "problem.plays", 1.0, "a whole number from 1 to the number of arms, 3"),
+    ({"problem.plays": 1.5}, "problem.plays", 1.5, "a whole number from 1 to the number of arms, 3"),
     ({"problem.plays": True}, "problem.plays", True, "a whole number from 1 to the number of arms, 3"),
     ({"problem.plays": 2, **one(kind="naive")}, "problem.plays", 2, "1 with naive"),
     # what fairness asks
