@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import Array
 
 LOG = logging.getLogger("jaxbandit")
-_TRIED = ("0.10.", "0.11.")  # versions of JAX with which the tests have passed
+_TRIED = ("0.10.", "0.11.", "0.12.")  # versions of JAX with which the tests have passed
 
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
