@@ -145,6 +145,7 @@ def test_the_first_learned_round_is_that_of_a_search(a):
     levels = [1e-4, 0.003, 0.02, 0.3, 5.0]
     expected = [reference.start(level, a, 4.5) for level in levels]
     assert first_learned_round(levels, a, 4.5).tolist() == expected
+    assert first_learned_round([9.0], a, [41.0]).tolist() == [41.0]  # the first one that may be
     assert first_learned_round([0.0, 1e-12], a, 4.5).tolist() == [math.inf, pytest.approx(3e13, rel=0.4)]
 
 

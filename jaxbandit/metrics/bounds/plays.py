@@ -132,12 +132,15 @@ def first_learned_round(level: ArrayLike, a: float, least: ArrayLike) -> np.ndar
     def above(u: np.ndarray) -> np.ndarray:  # u = log t
         return u + a * np.log(u) > level * np.exp(u)
 
-    low = np.maximum(np.log(least), 1.0 + a)  # from here on log(t log(t)^a) / t falls
+    start = np.maximum(least, np.exp(1.0 + a))  # from here on log(t log(t)^a) / t falls
+    low = np.log(start)
+    at_start = ~above(low)
     high = np.full_like(low, 600.0)
     for _ in range(80):
         middle = 0.5 * (low + high)
         low, high = np.where(above(middle), middle, low), np.where(above(middle), high, middle)
-    return np.where(above(high), np.inf, np.ceil(np.exp(high)))
+    later = np.where(above(high), np.inf, np.ceil(np.exp(high)))
+    return np.where(at_start, np.ceil(start), later)
 
 
 def bernoulli_divergence(p: ArrayLike, q: ArrayLike) -> np.ndarray:

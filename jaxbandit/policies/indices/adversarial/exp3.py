@@ -50,6 +50,15 @@ class Exp3(WeightedLossPolicy, name="exp3"):
         return prepared.replace(eta=np.asarray(default)) if self.eta is None else prepared
 
     def chances(self, state: CompensatedSum, now: RoundView) -> Array:
-        weights = jnp.exp(-jnp.asarray(self.eta) * self.losses_above_least(state))
-        shares = weights / jnp.sum(weights, axis=0, keepdims=True)
-        return (1.0 - self.mix) * shares + self.mix / len(now.pulls)
+        eta, losses = jnp.asarray(self.eta), self.losses_above_least(state)
+        # The best arm may sleep. Beside its weight those of all other arms may be 0 in floats, so the weights of the
+        # available arms are taken over the largest of them, which is exp(-eta lead).
+        awake_losses = self.losses_above_least(state, now.available)
+        lead = jnp.min(jnp.where(now.available, losses, jnp.finfo(losses.dtype).max), axis=0, keepdims=True)
+        weights = jnp.exp(-eta * jnp.where(now.available, awake_losses, losses))
+        awake = jnp.sum(jnp.where(now.available, weights, 0.0), axis=0, keepdims=True)
+        asleep = jnp.sum(jnp.where(now.available, 0.0, weights), axis=0, keepdims=True)
+        shares = weights / jnp.where(awake > 0, awake, 1.0)
+        scaled = jnp.exp(-eta * lead) * awake
+        of_all = scaled / (scaled + asleep)
+        return jnp.where(self.mix > 0, (1.0 - self.mix) * of_all * shares + self.mix / len(now.pulls), shares)

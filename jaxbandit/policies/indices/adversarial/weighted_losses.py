@@ -37,7 +37,8 @@ class WeightedLossPolicy(ChancePolicy):
     def update(self, state: CompensatedSum, after: RoundView, selected: Array) -> CompensatedSum:
         return sums.add(state, after.arrived.losses)
 
-    def losses_above_least(self, state: CompensatedSum) -> Array:
-        """The sums of losses minus the smallest one, float `[K, *runs]`."""
-        least = jnp.min(state.value, axis=0, keepdims=True)
+    def losses_above_least(self, state: CompensatedSum, among: Array | bool = True) -> Array:
+        """The sums of losses minus the smallest one, float `[K, *runs]`; of some arms, where `among` is a mask."""
+        compared = jnp.where(among, state.value, jnp.finfo(state.value.dtype).max)
+        least = jnp.min(compared, axis=0, keepdims=True)
         return jnp.maximum((state.value - least) - state.compensation, 0.0)
