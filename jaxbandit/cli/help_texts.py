@@ -38,7 +38,7 @@ After an interruption the same command runs only the simulations that are missin
 TUNE_EXAMPLES = """\
 examples:
   jaxbandit tune my.toml
-  jaxbandit tune my.toml --set tuning.steps=60
+  jaxbandit tune my.toml --set tuning.steps=60 --force
   jaxbandit run results/my/tuned.toml"""
 REPRODUCE = """\
 Simulate the experiments of the papers, draw their figures, decide their claims, and write a report to DIR:

@@ -20,6 +20,7 @@ def tune_command(parsed: argparse.Namespace) -> int:
     task = tasks.make_task(config)
     out = parsed.out or default_out(parsed.config)
     check_writable(out, tasks.FILES.__contains__)
+    tasks.check_replaceable(task, out, parsed.force)
     made = task.run(out, progress=shows_progress())
     written = tasks.write(task, made, out)
     print_lines(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")

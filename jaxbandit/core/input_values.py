@@ -135,13 +135,18 @@ def boolean(value: Any, key: str) -> bool:
     return converted
 
 
+def without_fraction(value: Any) -> Any:
+    """A float that is a whole number, such as 1e4, as an int; other values as they are."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def whole_number(value: Any, key: str, least: int = 1) -> int:
-    """A whole number, of Python, NumPy or JAX.
+    """A whole number, of Python, NumPy or JAX; floats such as 1e4 are among them.
 
     Raises:
         InputError: anything else, or a number below `least`.
     """
-    converted = to_python(value)
+    converted = without_fraction(to_python(value))
     if not is_whole_number(converted, least):
         raise InputError(key, value, f"a whole number >= {least}")
     return int(converted)

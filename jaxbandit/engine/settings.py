@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from jaxbandit.core import prng
 from jaxbandit.core.errors import InputError, short_repr
-from jaxbandit.core.input_values import boolean, finite_numbers, is_whole_number, to_python
+from jaxbandit.core.input_values import boolean, finite_numbers, is_whole_number, to_python, without_fraction
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.metric import METRICS, Metric, is_users
 from jaxbandit.metrics.moments import MOST_RUNS
@@ -91,9 +91,7 @@ class SimulationSettings:
         for name in (*numbers, *others, "metrics", "runs"):
             object.__setattr__(self, name, to_python(getattr(self, name)))
         for name in (*numbers, "record"):
-            value = getattr(self, name)
-            if isinstance(value, float) and value.is_integer():  # 1e4, say
-                object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, without_fraction(getattr(self, name)))
         for name in ("metrics", "runs"):
             object.__setattr__(self, name, _as_names(getattr(self, name)))
         object.__setattr__(self, "key", prng.key_as_integer(self.key))

@@ -90,10 +90,12 @@ class Evidence:
 
     def at_quick_sizes(self) -> Evidence:
         """The evidence where sizes were quick: a counterexample may be due to them, so it decides nothing."""
+        others = tuple((end, UNDECIDED if word in (FAILED, IN_PART) else word) for end, word in self.other_tolerances)
         if self.verdict not in (FAILED, IN_PART):
-            return self
+            return replace(self, other_tolerances=others)
         found = f"at these quick sizes it is {self.verdict}, which may be due to fewer rounds or runs"
-        return replace(self, verdict=UNDECIDED, finding="; ".join(filter(None, [found, self.finding])))
+        why = "; ".join(filter(None, [found, self.finding]))
+        return replace(self, verdict=UNDECIDED, finding=why, other_tolerances=others)
 
 
 def decide(statistic: str, estimates: Sequence[Estimate], low: float = -math.inf, high: float = math.inf) -> Evidence:
@@ -175,7 +177,7 @@ def decide_over_time(
     Where the claim is not reproduced at all horizons together, the verdict is that it holds from the earliest horizon
     such that it is reproduced at this and all later ones; or else, up to the latest one, if there are counterexamples
     or nothing but exact ties beyond it. A horizon at which there are exact ties alone does not count as reproduced. The
-    number is that of the horizons in which the claim holds.
+    numbers, that of the settings and that of ties among them, are those of the horizons at which the claim holds.
 
     Args:
         statistic: the measured statistic in words.
@@ -196,7 +198,7 @@ def decide_over_time(
         own = decided(part)
         if own.verdict != REPRODUCED or not set(part) <= set(told):
             return None
-        return replace(own, verdict=verdict, compared=every.compared, holds_for=where)
+        return replace(own, verdict=verdict, holds_for=where)
 
     for n in range(1, len(times)):
         if found := holds(times[n:], HOLDS_FROM, f"T ≥ {times[n]:,}"):
@@ -298,7 +300,7 @@ def signs_in_words(estimates: Sequence[Estimate]) -> str:
     """How many differences are positive, and their range."""
     values = [estimate.value for estimate in estimates]
     positive = sum(value > 0 for value in values)
-    return f"{positive} of {len(values)} differences are positive, from {min(values):.3g} to {max(values):.3g}"
+    return f"{positive} of {len(values)} differences are positive; all lie from {min(values):.3g} to {max(values):.3g}"
 
 
 def split_by_verdict(

@@ -63,11 +63,11 @@ def about_problem(policy: Policy, problem: Problem, metrics: Sequence[str]) -> I
 
 
 def _flat(goal: Goal, swept: Sweep) -> Iterator[str]:
-    for name in swept.flat:
+    for name, largest in swept.flat.items():
         metrics = " and ".join(dict.fromkeys([goal.objective.label, *(limit.metric for limit in goal.limits)]))
         yield (
-            f"{metrics} did not depend on {name} in a sweep of common values, up to {_MANY_ERRORS:g} standard errors: "
-            "the parameter does not matter on this problem, or `seeds` are too few to see how"
+            f"{metrics} did not depend on {name} in a sweep of common values up to {largest:.3g}, but for at most "
+            f"{_MANY_ERRORS:g} standard errors: the parameter does not matter there, or `seeds` are too few to see how"
         )
 
 
@@ -100,8 +100,9 @@ def _on_limit(limit: Limit, tuned: Tuned, matters: bool) -> Iterator[str]:
             "found; relax the limit, or tune more parameters"
         )
     elif slack < half:
+        end = "upper" if limit.at_most else "lower"
         yield (
-            f"the limit {limit} is met by the mean, but not by the upper end of its 97.5 % interval: {reached} at the "
+            f"the limit {limit} is met by the mean, but not by the {end} end of its 97.5 % interval: {reached} at the "
             "result; raise `final_seeds`"
         )
     elif slack > _worth(limit, tuned):

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import re
 import time
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +20,19 @@ from jaxbandit.core.provenance import version
 from jaxbandit.engine.host.checkpoint import forget
 from jaxbandit.engine.plan import Plan, make_plan
 from jaxbandit.engine.settings import Configuration
+from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments import dataset
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.description import policy_table
+from jaxbandit.experiments.configs.grid import expanded
+from jaxbandit.experiments.output.previous_run import read_previous
 from jaxbandit.tuning.tune import make_run, tune
 from jaxbandit.tuning.tuned import Tuned
 
 _OPTIONS = ("steps", "final_seeds", "temperature", "width", "learning_rate")
 KEYS = ("policy", "parameters", "objective", "estimator", "horizon", "seeds", *_OPTIONS)
-FILES = ("tuned.toml", "tuning.nc", "tuning.png", "tuning.pdf")
+TRAJECTORY = "tuning.nc"
+FILES = ("tuned.toml", TRAJECTORY, "tuning.png", "tuning.pdf")
 _STAGING = ".tuning-"  # the start of a staging folder's name
 _ABANDONED = 86_400.0  # seconds since the last change of a staging folder after which no live process is using it
 
@@ -48,6 +53,11 @@ class TuningTask:
     configuration: Configuration
     arguments: dict[str, Any]
 
+    @property
+    def problem(self) -> Problem:
+        """The problem on which the policy is tuned; of a grid, that of the policy's label."""
+        return self.configuration.problem or self.plan.problem
+
     def run(self, out: Path, progress: bool = False) -> Tuned:
         """Tune, or go on with a tuning that was interrupted.
 
@@ -58,7 +68,7 @@ class TuningTask:
         Raises:
             InputError: naming `tuning.<key>`.
         """
-        given = inspect.signature(tune).bind(self.plan.problem, self.configuration.policy, **self.arguments)
+        given = inspect.signature(tune).bind(self.problem, self.configuration.policy, **self.arguments)
         given.apply_defaults()
         arguments = {name: value for name, value in given.arguments.items() if name not in ("keep", "progress")}
         try:
@@ -69,10 +79,22 @@ class TuningTask:
             raise error.with_key(f"tuning.{key}" if of_tuning else error.key) from None
 
     def tuned_config(self, tuned: Tuned) -> dict[str, Any]:
-        """The config without `[tuning]` and with the tuned policy as the last one, ready for `jaxbandit run`."""
-        others = {name: value for name, value in self.config.items() if name != "tuning"}
-        label = f"{self.configuration.label}, tuned"
-        return {**others, "policies": [*self.config["policies"], {"label": label, **policy_table(tuned.policy)}]}
+        """The config without `[tuning]` and with the tuned policy as the last one, ready for `jaxbandit run`.
+
+        Of a grid over the problem it has the problem on which the policy was tuned.
+        """
+        others = {name: value for name, value in self.config.items() if name not in ("tuning", "grid")}
+        point = self.configuration.point
+        problem = next(
+            table
+            for at, table in expanded(self.config["problem"], self.config.get("grid"))
+            if all(point[name] == value for name, value in at.items())
+        )
+        tables = [
+            *self.config["policies"],
+            {"label": f"{self.configuration.label}, tuned", **policy_table(tuned.policy)},
+        ]
+        return {**others, "problem": problem, "policies": tables}
 
 
 def make_task(config: Mapping[str, Any]) -> TuningTask:
@@ -103,6 +125,19 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
         )
     arguments = {"horizon": settings.horizon, "key": settings.key, **{n: v for n, v in given.items() if n != "policy"}}
     return TuningTask(config, plan, configurations[label], arguments)
+
+
+def check_replaceable(task: TuningTask, out: Path, force: bool) -> None:
+    """Refuse to replace the tuning of another config, unless `force` is set.
+
+    Raises:
+        InputError: the tuning in the folder is of another config, or cannot be read.
+    """
+    found = read_previous(out, TRAJECTORY)
+    if found is None or force or found.config == tomllib.loads(tomli_w.dumps(dict(task.config))):
+        return
+    held = "the tuning of another config" if found.config is not None else f"a {TRAJECTORY} that cannot be read"
+    raise InputError("--out", str(out), f"a folder without {held}; `--force` replaces {', '.join(FILES)}")
 
 
 def summary(task: TuningTask, tuned: Tuned) -> str:
@@ -141,7 +176,7 @@ def write(task: TuningTask, tuned: Tuned, out: Path) -> list[Path]:
         staging.mkdir()
         try:
             (staging / "tuned.toml").write_text(tomli_w.dumps(task.tuned_config(tuned)))
-            dataset.write(trajectory, staging / "tuning.nc")
+            dataset.write(trajectory, staging / TRAJECTORY)
             plot.draw(tuned.trajectory, tuned.points[-1], tuned.goal, staging)
             written = [(staging / name).replace(out / name) for name in FILES]
         finally:

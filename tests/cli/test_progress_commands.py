@@ -171,7 +171,7 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     assert run("simulation.key=1") == 2
     text = error_lines(capsys)
     assert "--out = 'made': must not hold the unfinished run of another config" in text
-    assert "resume it with the code, version and device that began it (`jaxbandit resume`, or" in text
+    assert "resume it with the code, version and device that began it (by the same call or command" in text
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
     assert names(there / "made") == ["pulls.png", "results.html", "results.nc"]

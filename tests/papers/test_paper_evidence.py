@@ -131,7 +131,8 @@ UP, DOWN, OPEN, TIE = Estimate("", 1.0, 0.1), Estimate("", -1.0, 0.1), Estimate(
 def test_claims_that_hold_from_a_horizon_on_or_up_to_one(by_time, verdict, where):
     evidence = decide_over_time("", dict(zip((10, 100, 1000), by_time, strict=True)), low=0.0)
     assert (evidence.verdict, evidence.holds_for) == (verdict, where)
-    assert evidence.compared == sum(map(len, by_time))
+    times = {"T ≥ 100": by_time[1:], "T ≥ 1,000": by_time[2:], "T ≤ 10": by_time[:1], "T ≤ 100": by_time[:2]}
+    assert evidence.compared == sum(map(len, times.get(where, by_time)))  # of which the ties are counted, too
 
 
 def test_growth_is_the_ratio_of_two_steps_and_is_none_where_nothing_grows():
@@ -177,7 +178,7 @@ def test_the_earliest_time_from_which_a_claim_holds():
     assert holds_from(by_time, 0.0) == 30
     assert holds_from({10: [up], 20: [down]}, 0.0) is None
     assert split_by_verdict({"a": [up], "b": [down, up]}, low=0.0) == (["a"], ["b"])
-    assert signs_in_words([up, down]) == "1 of 2 differences are positive, from -1 to 1"
+    assert signs_in_words([up, down]) == "1 of 2 differences are positive; all lie from -1 to 1"
 
 
 def test_parameters_in_labels():
@@ -231,3 +232,13 @@ def test_at_quick_sizes_a_counterexample_decides_nothing():
     assert fails.at_quick_sizes().verdict == UNDECIDED
     assert "not reproduced" in fails.at_quick_sizes().finding
     assert holds.at_quick_sizes() == holds
+
+
+def test_at_quick_sizes_no_tolerance_decides_against_a_claim():
+    def decided(least):
+        return decide("", [UP], low=least)
+
+    found = decide_with_tolerances(0.0, (UP.value - 0.5, UP.value + 9.0), decided).at_quick_sizes()
+    assert found.verdict == REPRODUCED
+    assert UNDECIDED in dict(found.other_tolerances).values()
+    assert not {FAILED, IN_PART} & set(dict(found.other_tolerances).values())

@@ -15,6 +15,7 @@ from jaxbandit.papers import PAPERS, Paper, Sizes, drawing, reproduce
 from jaxbandit.papers.claim import Claim, Finding, PaperFigure
 from jaxbandit.papers.evidence import UNDECIDED, decide, mean_over_runs
 from jaxbandit.papers.experiment import Experiment
+from jaxbandit.papers.report import other_papers
 from jaxbandit.papers.reproduce import REPRODUCTIONS, Reproduction
 
 
@@ -113,6 +114,15 @@ def reproduced(tmp_path_factory):
     return folder
 
 
+def test_a_report_that_is_about_other_papers_is_told(reproduced, tmp_path):
+    assert other_papers(reproduced, ["tiny", "merit"]) == []
+    assert other_papers(reproduced, ["merit"]) == ["tiny"]
+    for text in ("{}", "[1]", "not JSON"):
+        (tmp_path / "claims.json").write_text(text)
+        assert other_papers(tmp_path, ["merit"]) == []
+    assert other_papers(tmp_path / "none", ["merit"]) == []
+
+
 def test_claims_are_written_as_data(reproduced):
     """With the keys that other programs read."""
     (claim,) = json.loads((reproduced / "claims.json").read_text())
@@ -194,6 +204,7 @@ NAMES = "guarantees, merit, opportunities, penalties, plays"
         (["penalty"], f"PAPER = 'penalty': must be one of {NAMES} (did you mean 'penalties'?)"),
         (["--figure", "7"], "--figure = '7': must be given with a PAPER"),
         (["penalties", "--out", __file__], f"--out = {__file__!r}: "),
+        (["plays", "--conversion-log", "log.csv"], "--conversion-log = 'log.csv': must be given with the paper merit"),
     ],
 )
 def test_bad_requests_are_refused_before_work(arguments, error, capsys):

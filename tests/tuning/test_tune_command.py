@@ -105,6 +105,34 @@ def tuned(tmp_path_factory):
 
 
 @pytest.mark.slow
+def test_of_a_grid_over_the_problem_the_problem_of_the_label_is_tuned(tuned):
+    config, label = tomllib.loads(TOML), "HT (problem.fractions=0.3)"
+    config["grid"] = {"problem": {"fractions": [0.1, 0.3]}}
+    config["tuning"]["policy"] = label
+    task = command.make_task(config)
+    np.testing.assert_array_equal(task.problem.fractions.astype(float).ravel(), [0.3] * 3)
+    after = task.tuned_config(tuned[1])
+    assert after["problem"] == config["problem"] | {"fractions": 0.3}
+    assert "grid" not in after
+    assert [one.label for one in make_plan(after).configurations] == ["HT", "uniform-random", f"{label}, tuned"]
+
+
+@pytest.mark.slow
+def test_the_tuning_of_another_config_is_not_replaced_unless_that_is_wanted(tuned, tmp_path, capsys):
+    task, made = tuned
+    command.write(task, made, tmp_path)
+    command.check_replaceable(task, tmp_path, force=False)
+    (tmp_path / "small.toml").write_text(TOML)
+    arguments = ["tune", str(tmp_path / "small.toml"), "--out", str(tmp_path), "--set", "simulation.key=5"]
+    assert cli.main(arguments) == 2
+    assert "a folder without the tuning of another config; `--force` replaces tuned.toml" in capsys.readouterr().err
+    (tmp_path / "tuning.nc").write_text("damaged")
+    with pytest.raises(jb.InputError, match=r"a tuning\.nc that cannot be read"):
+        command.check_replaceable(task, tmp_path, force=False)
+    command.check_replaceable(task, tmp_path, force=True)
+
+
+@pytest.mark.slow
 def test_staging_folders_of_killed_processes_are_removed_and_those_of_live_ones_are_not(tuned, tmp_path):
     abandoned, mixed, live = (tmp_path / f".tuning-{digits}" for digits in (HEX, HEX[::-1], "1" * 32))
     for folder in (abandoned, mixed, live, tmp_path / ".tuning-mine"):

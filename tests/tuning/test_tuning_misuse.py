@@ -10,6 +10,10 @@ from small_problem import HORIZON, SEEDS, SMALL, START
 import jaxbandit as jb
 from jaxbandit import tuning
 from jaxbandit.core.errors import InputError, ReturnedError
+from jaxbandit.engine.host.progress_bar import Progress
+from jaxbandit.tuning.goal import make_goal
+from jaxbandit.tuning.parameters import make_tunables
+from jaxbandit.tuning.search.evaluation import Evaluator
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SETTING = {"horizon": HORIZON, "seeds": SEEDS, "steps": 1, "final_seeds": 256}
@@ -182,3 +186,30 @@ def test_what_cannot_be_used_is_refused(changes, message):
 def test_a_folder_that_cannot_be_written(keep):
     with pytest.raises(jb.WriteError, match=r"unfinished/run\.toml cannot be written"):
         tune(keep=keep)
+
+
+@pytest.mark.slow
+def test_points_that_are_all_refused_in_the_first_call_are_an_error_and_later_have_no_value():
+    class Few(jb.Metric, name="few_plays_of_arm_1"):
+        """N_1, which is NaN above 25."""
+
+        def value(self, now):
+            return jnp.where(now.pulls[1] > 25, jnp.nan, now.pulls[1] * 1.0)
+
+    try:
+        problem, policy = SMALL.replace(fractions=[0.1, 0.6, 0.1], penalties=0.5), jb.policy("hard-threshold-ucb")
+        tunables = make_tunables(policy.prepare(problem, HORIZON), ["penalties"], "perturbation", 3)
+        goal = make_goal(
+            {"minimize": "regret", "subject_to": [{"metric": "few_plays_of_arm_1", "at_most": 9}]}, problem
+        )
+        evaluate = Evaluator(problem, policy, tunables, goal, HORIZON, 0, Progress(1, 1, shown=False))
+        fine, refused = ({"penalties": np.full(3, value)} for value in (0.0, 9.0))
+        with pytest.raises(FloatingPointError, match="few_plays_of_arm_1"):
+            evaluate([refused], SEEDS)
+        assert np.isfinite(evaluate([fine, refused], SEEDS).objective[0]).all()
+        later = evaluate([refused, refused], SEEDS)
+        assert later.objective.shape == (2, 1, SEEDS)
+        assert np.isnan([later.objective, later.metrics["few_plays_of_arm_1"]]).all()
+        assert len(evaluate.refusals) == 3
+    finally:
+        jb.unregister("metrics", "few_plays_of_arm_1")

@@ -98,8 +98,8 @@ class Checkpoint:
             self.about, self._begun = found, True
         if runs and run not in runs:
             words = "must not hold the unfinished run of another config, code, version or device"
-            ways = "resume it with the code, version and device that began it (`jaxbandit resume`, or the same "
-            ways += f"call or command), or remove {self.path} to discard it"
+            ways = "resume it with the code, version and device that began it (by the same call or command; `jaxbandit "
+            ways += f"resume` is for `jaxbandit run`), or remove {self.path} to discard it"
             raise InputError("--out", str(out), f"{words}; {ways}")
 
     def _runs(self) -> Sequence[object]:

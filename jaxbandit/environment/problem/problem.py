@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.core import prng
 from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, suggest_keywords, unknown_key
-from jaxbandit.core.input_values import is_whole_number, to_python
+from jaxbandit.core.input_values import is_whole_number, to_python, without_fraction
 from jaxbandit.core.rationals import shortest_decimals
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.means import changing, constant
@@ -392,8 +392,7 @@ def _rows(values: np.ndarray) -> list[Any]:
 
 
 def _plays(value: Any, arms: int) -> int:
-    number = to_python(value)
-    whole = int(number) if isinstance(number, float) and number.is_integer() else number
-    if not is_whole_number(whole) or whole > arms:
+    number = without_fraction(to_python(value))
+    if not is_whole_number(number) or number > arms:
         raise InputError("problem.plays", value, f"a whole number from 1 to the number of arms, {arms}")
-    return int(whole)
+    return int(number)

@@ -36,9 +36,9 @@ class PreviousRun:
     files: tuple[str, ...]
 
 
-def read_previous(out: Path) -> PreviousRun | None:
-    """The previous run in an output directory; None where there is no `results.nc`."""
-    path = out / RESULTS
+def read_previous(out: Path, name: str = RESULTS) -> PreviousRun | None:
+    """The previous run in an output directory, from a file that records its config; None where that is missing."""
+    path = out / name
     if not path.is_file():
         return PreviousRun(None, ()) if path.exists() or path.is_symlink() else None
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 from jaxbandit.core.files.atomic_write import write_atomically
@@ -23,6 +24,16 @@ def write(report: Report, out: Path) -> None:
     texts = (page(report), markdown(report, out), json.dumps(claims(report), indent=1, ensure_ascii=False))
     for name, text in zip(FILES, texts, strict=True):
         write_atomically(out / name, text.encode())
+
+
+def other_papers(out: Path, papers: Collection[str]) -> list[str]:
+    """The papers that the report in a folder is about and a new one would not be; none where there is no report."""
+    try:
+        held = json.loads((out / FILES[-1]).read_text(encoding="utf-8"))
+        names = list(dict.fromkeys(claim["paper"] for claim in held))
+    except (OSError, ValueError, TypeError, KeyError):  # missing, damaged, or another program's
+        return []
+    return [name for name in names if name not in papers]
 
 
 def claims(report: Report) -> list[dict[str, object]]:

@@ -113,8 +113,8 @@ class Report:
         devices = ", ".join(sorted({results.device for results in self.papers}))
         seconds = sum(results.seconds for results in self.papers)
         yield (
-            f"{sizes} Simulated with jaxbandit {version()} and JAX {jax.__version__} on {devices}, in "
-            f"{seconds / 60:.1f} minutes, compilation included."
+            f"{sizes} Simulated with jaxbandit {version()} and JAX {jax.__version__} on {devices}. The simulations "
+            f"took {seconds / 60:.1f} minutes in sum, compilation included; some ran at the same time."
         )
         yield (
             "Every verdict is computed from confidence intervals, one per setting. A claim holds in a setting where "

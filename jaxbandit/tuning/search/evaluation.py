@@ -83,6 +83,7 @@ class Evaluator:
         names = goal.objective.metrics()
         self._inputs = metrics.metric_inputs(names, np.array([horizon]), ground_truth_of(problem, horizon), quota, {})
         self._counts_matter = not isinstance(goal.objective, MetricObjective | WeightedSum)
+        self._needs_pulls = self._counts_matter or not goal.metrics
 
     def policy(self, values: Values) -> Policy:
         """The policy with some values of its parameters."""
@@ -109,7 +110,8 @@ class Evaluator:
         """Simulate points.
 
         Raises:
-            InputError, FloatingPointError: the policy refuses all of them, or fails at all of them.
+            InputError, FloatingPointError: the policy refuses all of them, or fails at all of them, in the first call.
+                Later such points have values that are NaN.
         """
         self._calls += 1
         name, identity = f"evaluation{self._calls}", _identity(points, seeds, first)
@@ -136,12 +138,15 @@ class Evaluator:
             return {**self._run(self.plan(points, seeds, first)), "refusals": none}
         except (InputError, FloatingPointError):  # such as a merit function that is too steep at some point
             arrays, errors = self._one_by_one(points, seeds, first)
-            if not arrays:
+            if not arrays and not self.simulated:
                 raise errors[0] from None
-        shape = next(iter(arrays.values()))
+        runs = (self._problem.instances, seeds)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self._goal.metrics, runs)
+        if self._needs_pulls:
+            shapes["pulls"] = (*runs, self._problem.arms)
         made = {}
-        for name in shape:
-            made[name] = np.full((len(points), *shape[name].shape[1:]), np.nan)
+        for name, shape in shapes.items():
+            made[name] = np.full((len(points), *shape), np.nan)
             for place, part in arrays.items():
                 made[name][place] = part[name][0]
         return {**made, "refusals": np.array([str(error) for error in errors])}
@@ -165,7 +170,7 @@ class Evaluator:
         result = run(plan)
         names = self._goal.metrics
         made = {name: result.each(partial(_finals, name=name)) for name in names}
-        return {**made, "pulls": result.each(lambda part: part.pulls)} if self._counts_matter or not names else made
+        return {**made, "pulls": result.each(lambda part: part.pulls)} if self._needs_pulls else made
 
     def _objective(self, pulls: np.ndarray | None, measured: dict[str, np.ndarray]) -> np.ndarray:
         """The objective of each run, `[P, J, S]`, from N_k(T), `[P, J, S, K]`, and metrics `[P, J, S]`."""

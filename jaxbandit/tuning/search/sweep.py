@@ -32,7 +32,8 @@ class Sweep:
         ranges: how much each limited metric varies over the sweep, `[limits]`.
         promising: values of the last parameter that came out best in the first pass, which is coarse and noisy.
         free: how far the best value without limits is beyond them, `[limits]`.
-        flat: the names of the parameters on which the goal does not depend, up to the errors of the sweep.
+        flat: the parameters on which the goal does not depend, up to the errors of the sweep: by name, the largest
+            value that was tried.
         at_end: the names of the parameters whose best value is the largest that was tried.
     """
 
@@ -41,7 +42,7 @@ class Sweep:
     ranges: np.ndarray
     promising: np.ndarray
     free: np.ndarray
-    flat: tuple[str, ...]
+    flat: dict[str, float]
     at_end: tuple[str, ...]
 
 
@@ -57,7 +58,8 @@ def sweep(evaluate: EvaluateValues, goal: Goal, tunables: Sequence[Tunable], see
     best = {tunable.name: tunable.start for tunable in tunables}
     scales: dict[str, float] = {}
     ranges = np.zeros(len(goal.limits))
-    flat, at_end = [], []
+    flat: dict[str, float] = {}
+    at_end = []
     for tunable in tunables:
 
         def scores_at(values: np.ndarray, count: int, tunable: Tunable = tunable) -> Scores:
@@ -69,7 +71,7 @@ def sweep(evaluate: EvaluateValues, goal: Goal, tunables: Sequence[Tunable], see
         place = scores.best()
         ranges = np.maximum(ranges, np.nanmax(scores.excess, axis=0) - np.nanmin(scores.excess, axis=0))
         if _is_flat(scores):
-            flat.append(tunable.name)
+            flat[tunable.name] = float(values[-1])
         if place == len(values) - 1 and (tunable.high is None or values[-1] < tunable.high):
             at_end.append(tunable.name)
         fine = refinement(values, place)
@@ -79,7 +81,7 @@ def sweep(evaluate: EvaluateValues, goal: Goal, tunables: Sequence[Tunable], see
         scales[tunable.name] = _scale(common - _low(tunable), values[_last_alike(scores, place)], place, tunable)
         free = scores.excess[np.nanargmin(scores.value)]
         promising = values[np.lexsort((scores.value, np.maximum(scores.excess, 0.0).sum(axis=1)))[:_PROMISING]]
-    return Sweep(best, scales, ranges, promising, free, tuple(flat), tuple(at_end))
+    return Sweep(best, scales, ranges, promising, free, flat, tuple(at_end))
 
 
 def _scale(best: float, alike: float, place: int, tunable: Tunable) -> float:

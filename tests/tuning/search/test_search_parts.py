@@ -190,7 +190,7 @@ def test_the_sweep_finds_the_best_common_values():
     np.testing.assert_allclose(found.best["penalties"], 1.0, rtol=0.05)
     assert found.best["penalties"][0] >= 1.0
     np.testing.assert_allclose(found.best["exploration"], 0.37, rtol=0.05)
-    assert found.flat == ("log_offset",)
+    assert list(found.flat) == ["log_offset"]
     assert found.at_end == ()
     assert found.ranges[0] >= 99
     assert set(found.scales) == {"penalties", "exploration", "log_offset"}
