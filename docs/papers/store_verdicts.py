@@ -53,7 +53,7 @@ def store(out):
     claims = json.loads((out / "claims.json").read_text())
     (paper,) = {claim["paper"] for claim in claims}
     report = (out / "report.md").read_text()
-    when = re.search(r"Simulated with [^\n]*?minutes, compilation included\.", report)[0]
+    when = re.search(r"Simulated with [^\n]*?some ran at the same time\.", report)[0]
     name = FIGURES[paper]
     caption = re.search(rf"!\[(.*?)\]\([\w/-]*{name}\.png\)", report)[1]
     with Image.open(out / paper / f"{name}.png") as figure:
