@@ -50,6 +50,23 @@ def pytest_unconfigure(config):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    """Files as a whole, so that their tests share programs, but notebooks one by one: their file takes minutes.
+
+    Units of few tests come last, so that no worker waits for another one's notebooks.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class NotebooksApart(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return nodeid if "test_notebooks.py" in nodeid else super()._split_scope(nodeid)
+
+    return NotebooksApart(config, log)
+
+
 def pytest_runtest_setup(item):
     if item.get_closest_marker("cpu") and jax.default_backend() != "cpu":
         pytest.skip("it is done on CPUs alone")
