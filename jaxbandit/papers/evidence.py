@@ -177,7 +177,7 @@ def decide_over_time(
     Where the claim is not reproduced at all horizons together, the verdict is that it holds from the earliest horizon
     such that it is reproduced at this and all later ones; or else, up to the latest one, if there are counterexamples
     or nothing but exact ties beyond it. A horizon at which there are exact ties alone does not count as reproduced. The
-    numbers, that of the settings and that of ties among them, are those of the horizons at which the claim holds.
+    number and the counts of settings and of ties are those of the horizons at which the claim holds.
 
     Args:
         statistic: the measured statistic in words.

@@ -150,8 +150,8 @@ CLAIMS = (
         "for any T, K and L; λ = 1 and ε = c T^(-1/3)",
         f"{_O}; K = 3; c = 4, L = 2 and c = 1, L = 1; the bound with the constants that App. A.3 derives, which take "
         "as certain an instance of probability 1/100 or more",
-        "The theorem: the regret exceeds its bound.",
-        invariant="A theorem on every algorithm.",
+        "The regret exceeds the bound with these constants.",
+        invariant="A theorem on every algorithm, up to its constants.",
     ),
     Claim(
         "opportunities-12",

@@ -17,7 +17,7 @@ from jax import Array, lax
 
 from jaxbandit.core.xla.mosaic.values import is_vector, vector
 
-_ZERO: ContextVar[Array | None] = ContextVar("_ZERO", default=None)
+_ZERO: ContextVar[Array] = ContextVar("_ZERO")
 
 
 @contextmanager
@@ -32,10 +32,9 @@ def unknown_zero(zero: Array) -> Iterator[None]:
 
 def negated(x: Array) -> Array:
     """-x, of numbers of any type."""
-    zero = _ZERO.get()
-    if jnp.issubdtype(x.dtype, jnp.floating) or zero is None:
+    if jnp.issubdtype(x.dtype, jnp.floating):
         return lax.neg(x)
-    own = lax.convert_element_type(zero, x.dtype)
+    own = lax.convert_element_type(_ZERO.get(), x.dtype)
     return lax.sub(vector(own) if is_vector(x) else own, x)
 
 

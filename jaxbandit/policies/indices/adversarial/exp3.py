@@ -52,7 +52,7 @@ class Exp3(WeightedLossPolicy, name="exp3"):
     def chances(self, state: CompensatedSum, now: RoundView) -> Array:
         eta, losses = jnp.asarray(self.eta), self.losses_above_least(state)
         # The best arm may sleep. Beside its weight those of all other arms may be 0 in floats, so the weights of the
-        # available arms are taken over the largest of them, which is exp(-eta lead).
+        # available arms are divided by the largest of them, which is exp(-eta lead).
         awake_losses = self.losses_above_least(state, now.available)
         lead = jnp.min(jnp.where(now.available, losses, jnp.finfo(losses.dtype).max), axis=0, keepdims=True)
         weights = jnp.exp(-eta * jnp.where(now.available, awake_losses, losses))
