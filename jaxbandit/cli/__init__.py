@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
-from jaxbandit.core.errors import InputError, WriteError
+from jaxbandit.core.errors import DeviceError, InputError, WriteError
 from jaxbandit.core.files import streams
 from jaxbandit.core.files.streams import Notes, print_error, print_note
 from jaxbandit.core.provenance import version
@@ -54,7 +54,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except InputError as error:
         print_error(f"{error}{_import_hint(error, parsed)}")
         return 2
-    except (FloatingPointError, WriteError, ConnectionError) as error:
+    except (FloatingPointError, DeviceError, WriteError, ConnectionError) as error:
         print_error(str(error))
         return 1
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import jax
 
-from jaxbandit.core.errors import ReturnedError, WriteError
+from jaxbandit.core.errors import DeviceError, ReturnedError, WriteError
 from jaxbandit.core.files.output_names import TABLE
 from jaxbandit.core.files.streams import print_error, print_lines, shows_progress
 from jaxbandit.core.provenance import version
@@ -97,7 +97,7 @@ def carry_out(
         with distributed.together():
             if distributed.number() == 0 and not is_finished(simulated):
                 lines = write(result)
-    except (KeyboardInterrupt, FloatingPointError, ReturnedError, WriteError, ConnectionError) as error:
+    except (KeyboardInterrupt, FloatingPointError, DeviceError, ReturnedError, WriteError, ConnectionError) as error:
         if isinstance(error, WriteError) and is_finished(simulated):
             checkpoint.forget(out)  # blocks that this process has written since
             print_lines(*lines)

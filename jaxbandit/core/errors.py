@@ -115,6 +115,10 @@ class WriteError(Exception):
         super().__init__(f"{path} cannot be written: {error.strerror or error}")
 
 
+class DeviceError(RuntimeError):
+    """Two computations of a device, which must agree, do not: what it returned cannot be relied on."""
+
+
 # Names in other libraries, folded as by `_folded`, and the names here; the first that is valid is suggested.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
     "normal": ("gaussian",),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.core.errors import InputError
+from jaxbandit.core.errors import DeviceError, InputError
 from jaxbandit.engine.advice import faults
 from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.batch.blocks import Size
@@ -54,6 +54,7 @@ def run(
         ReturnedError: a method of a user's class returned what cannot be used.
         FloatingPointError: an index was not a number, a metric or a sum of rewards was not finite, or a metric was too
             large for an exact mean. Blocks that were finished before stay in `keep`.
+        DeviceError: an accelerator contradicted itself twice in one block.
     """
     begun = time.perf_counter()
     sharding.check()
@@ -188,7 +189,13 @@ def _simulate_seeds(run: _Run, seeds: slice) -> list[BlockStatistics]:
         return True
 
     def simulate(task: BlockTask) -> None:
-        part = None if run.workers.stopped.is_set() else simulate_block(plan, task, run.workers, run.bar)
+        if run.workers.stopped.is_set():
+            return
+        try:
+            part = simulate_block(plan, task, run.workers, run.bar)
+        except DeviceError as error:
+            LOG.warning("%s; its block is simulated again", error)
+            part = simulate_block(plan, task, run.workers, run.bar)
         if part is None:
             return
         if checkpoint is not None:
@@ -213,6 +220,7 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
 
     Raises:
         ReturnedError, FloatingPointError: as `run`.
+        DeviceError: an accelerator contradicted itself.
     """
     stack, block, before = plan.stacks[task.stack], task.block, 0
     recorder = plan.recorder(stack, block)

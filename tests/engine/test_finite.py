@@ -1,10 +1,16 @@
-"""Values that are not finite, or too large for a mean to be exact, end a run with an error; none is averaged."""
+"""Values that are not finite, too large for a mean to be exact, or contradict each other are not averaged."""
+
+import dataclasses
+import re
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import jaxbandit as jb
+from jaxbandit.core.errors import DeviceError
+from jaxbandit.engine.batch import recorder
 
 MEANS = [0.9, 0.5, 0.1]
 PRICED = {"means": MEANS, "penalties": 0.3, "opportunity": "uniform"}
@@ -133,3 +139,51 @@ def test_softmax_of_any_steepness(c):
         {"means": means, "penalties": 0.3, "opportunity": {"kind": "softmax", "c": c}}, "self-regulated", **SMALL
     )
     assert np.isfinite(results.utility_final).all()
+
+
+class Unreliable:
+    """In the place of the program of the recorder: it returns zeros for the sums of the calls of some numbers."""
+
+    def __init__(self, program, wrong):
+        self.program, self.wrong, self.calls = program, wrong, 0
+
+    def __call__(self, wanted, counts, *others):
+        records = self.program(wanted, counts, *others)
+        self.calls += bool(np.asarray(counts).any())  # the others compile it
+        return dataclasses.replace(records, sums=0 * records.sums) if self.calls in self.wrong else records
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metrics", [["r_regret"], ["max_deficit", "penalized_regret", "regret"]])
+@pytest.mark.parametrize("seeds", [7, 260])
+def test_sums_that_a_device_adds_up_wrongly(monkeypatch, caplog, seeds, metrics):
+    """As on a GPU: the block is simulated again, and a second contradiction is an error."""
+    problem = jb.Problem([MEANS, MEANS[::-1]], fractions=0.1, penalties=0.3)
+    options = {"horizon": 60, "seeds": seeds, "record": 3, "metrics": metrics, "block": seeds}
+    right = jb.simulate(problem, "ucb1", **options)
+    monkeypatch.setattr(recorder, "on_cpu", lambda: False)
+    monkeypatch.setattr(recorder, "_records_at", program := Unreliable(recorder._records_at, [2]))
+    made = jb.simulate(problem, "ucb1", **options)
+    assert program.calls == 3  # two blocks, and one of them again
+    xr.testing.assert_identical(made.drop_attrs(deep=False), right.drop_attrs(deep=False))
+    (said,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    words = rf"lost reward at round 60: its sum over {seeds} runs is 0 by one computation of the device, and \d+"
+    assert re.fullmatch(rf"policy 'ucb1', instance [01]: {words}.* by another; its block is simulated again", said)
+    program.wrong = range(100)
+    with pytest.raises(DeviceError, match=words):
+        jb.simulate(problem, "ucb1", **options)
+
+
+@pytest.mark.slow
+def test_counts_that_a_device_adds_up_wrongly(monkeypatch):
+    def wrongly(*arguments):
+        records = records_at(*arguments)
+        return dataclasses.replace(records, pulls=records.pulls + int(np.asarray(arguments[1]).any()))
+
+    records_at = recorder._records_at
+    monkeypatch.setattr(recorder, "on_cpu", lambda: False)
+    options = {"horizon": 60, "seeds": 7, "record": 3, "metrics": ["regret"]}
+    assert jb.simulate(jb.Problem(MEANS), "ucb1", **options).pulls_mean.values[0, 0, :, -1].sum() == pytest.approx(60)
+    monkeypatch.setattr(recorder, "_records_at", wrongly)
+    with pytest.raises(DeviceError, match=r"policy 'ucb1': the device returned two sums of N_k\(T\) over 7 runs"):
+        jb.simulate(jb.Problem(MEANS), "ucb1", **options)

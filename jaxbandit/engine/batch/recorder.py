@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from jaxbandit.core.errors import DeviceError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import on_cpu
 from jaxbandit.engine.batch.blocks import Block, on_device
@@ -97,6 +99,7 @@ class Recorder:
 
         Raises:
             FloatingPointError: a metric was not finite, or beyond the range in which means are exact.
+            DeviceError: an accelerator contradicted itself.
         """
         if self._result_shape.traced and chunk.state is not None:
             self._take_trace(chunk)
@@ -130,6 +133,8 @@ class Recorder:
         self._sums.append(sums)
         if records.shifts is not None:
             self._shifts.append(self._block.unpack(np.asarray(records.shifts)[:, :recorded])[..., 0])
+        if not on_cpu():
+            self._compare(sums[:, :, -1], records.values, chunk)
         self._values = records.values
         if records.pulls is not None:
             self._pulls.append(self._block.summed(np.asarray(records.pulls)[:, :recorded]))
@@ -172,6 +177,49 @@ class Recorder:
         words = f"is not finite, or of magnitude {LARGEST:.2g} or more, in {outside[number, place, row]} runs"
         raise FloatingPointError(f"{self._who(row)}: {what} {words}; no mean is taken of such values")
 
+    def _compare(self, sums: np.ndarray, values: Array, chunk: Chunk) -> None:
+        """Compare the integer parts at the last recorded round with the values there, which the device adds up again.
+
+        An H100 once returned zeros for the integer parts of a block, and right values.
+
+        Raises:
+            DeviceError: they do not agree.
+        """
+        shape, parts = self._result_shape, self._wanted.parts
+        with jax.enable_x64(True):
+            added, magnitude = self._block.summed(np.asarray(_added(values, self._counted, parts)))
+        if not chunk.last:  # as in `_summed`
+            return
+        runs = self._block.seeds.stop - self._block.seeds.start
+        for number, summed in enumerate(shape.summed):
+            name = shape.from_lost[0] if summed == LOST_REWARD else summed
+            place = shape.metrics.index(name)
+            wanted, size = added[place], magnitude[place]
+            if summed == LOST_REWARD:
+                shift = runs * self._shifts[-1][0, -1]
+                wanted, size = wanted - shift, size + np.abs(shift)
+            found = sums[0, number] + 2.0**-40 * sums[1, number]
+            wrong = ~(np.abs(found - wanted) <= 1e-9 * (size + runs))
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                words = f"its sum over {runs} runs is {found[row]:.8g} by one computation of the device, and "
+                words += f"{wanted[row]:.8g} by another"
+                what = f"{summed.replace('-', ' ')} at round {chunk.rounds[-1]}"
+                raise DeviceError(f"{self._who(row)}: {what}: {words}")
+
+    def _compare_counts(self, sums: np.ndarray, pulls: np.ndarray) -> None:
+        """Compare the sums of N_k(T), `[K, rows]`, with those of the counts of all runs, `[rows, seeds, K]`.
+
+        Raises:
+            DeviceError: they do not agree.
+        """
+        if on_cpu():
+            return
+        wrong = pulls.sum(axis=1, dtype=np.int64) != sums.T
+        if wrong.any():
+            row = int(np.argmax(wrong.any(axis=1)))
+            raise DeviceError(f"{self._who(row)}: the device returned two sums of N_k(T) over {pulls.shape[1]} runs")
+
     def _who(self, row: int) -> str:
         """The policy and the instance of a row of the block, for errors."""
         configuration, instance = divmod(self._block.rows.start + row, self._stack.instances)
@@ -183,12 +231,14 @@ class Recorder:
 
         Raises:
             FloatingPointError: rewards were not finite numbers.
+            DeviceError: an accelerator contradicted itself.
         """
         assert last.state is not None
         self._check_rewards(last.state.deviation, last.last)
         block, made = self._block, self._made
         made.runs["pulls"][...] = _runs_first(block.unpack(np.asarray(last.state.pulls)))
         if self._pulls:
+            self._compare_counts(self._pulls[-1][0, -1], made.pulls)
             made.moments["pulls"].add_counts((...,), np.concatenate(self._pulls, axis=1))
         if self._sums:
             sums = np.concatenate(self._sums, axis=2)
@@ -227,6 +277,13 @@ class Recorder:
 def _runs_first(values: np.ndarray) -> np.ndarray:
     """Arrays `[..., rows, seeds]` as `[rows, seeds, ...]`."""
     return np.moveaxis(values, (-2, -1), (0, 1))
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _added(values: Array, counted: np.ndarray, parts: int) -> Array:
+    """The sums over runs of values and of their magnitudes, float64 `[2, metrics, cells, parts]`."""
+    counted_values = jnp.where(counted[None, None], values, 0.0).reshape(*values.shape[:2], parts, -1)
+    return jnp.stack([counted_values.sum(axis=-1), jnp.abs(counted_values).sum(axis=-1)])
 
 
 @jax.jit

@@ -23,12 +23,12 @@ class Check(NamedTuple):
     """A check.
 
     Attributes:
-        run: a function that returns if the check holds, and else raises what was seen.
-        sentence: what holds, in words.
+        run: a function that returns if the check holds, and else raises what was seen. It may return a sentence.
+        sentence: what holds, in words, where `run` returns None.
         needs: the checks that must hold before.
     """
 
-    run: Callable[[Subject], None]
+    run: Callable[[Subject], str | None]
     sentence: str
     needs: tuple[str, ...]
 
@@ -141,14 +141,14 @@ def _result(name: str, subject: Subject, results: Mapping[str, CheckResult]) -> 
     if missing:
         return CheckResult(name, None, f"not checked: needs {missing[0]!r}")
     try:
-        check.run(subject)
+        sentence = check.run(subject)
     except NotApplicableError as error:
         return CheckResult(name, None, str(error))
     except DoesNotHoldError as error:
         return CheckResult(name, False, str(error))
     except Exception as error:
         return CheckResult(name, False, error_in_words(error))
-    return CheckResult(name, True, check.sentence)
+    return CheckResult(name, True, sentence or check.sentence)
 
 
 def _wanted(checks: Sequence[str] | None) -> list[str]:

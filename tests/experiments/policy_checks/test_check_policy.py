@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -214,3 +215,21 @@ def test_chances_are_those_of_several_plays_and_of_late_rewards(policy, words):
     (result,) = [result for result in found.results if result.holds is False]
     assert result.name == "chances"
     assert re.search(words, result.sentence)
+
+
+@pytest.mark.slow
+def test_a_kernel_that_rounds_otherwise_is_told(monkeypatch):
+    """As on a GPU, where indices that are equal up to rounding may be selected in another order."""
+
+    def simulate(*arguments, gpu_kernel, **options):
+        results = given(*arguments, gpu_kernel=gpu_kernel, **options)
+        if gpu_kernel is None:
+            results.pulls.values[0, 0, 1] = results.pulls.values[0, 0, 1, ::-1]
+        return results
+
+    given = run_checks.public.simulate
+    monkeypatch.setattr(run_checks.public, "simulate", simulate)
+    monkeypatch.setattr(run_checks, "gpu_kernel", SimpleNamespace(works=lambda wanted: wanted is None))
+    report = jb.check_policy("ucb1", checks=["simulate"], show=False)
+    assert report.ok
+    assert re.search(r"it selects otherwise in 1 of \d+ runs, as it may", report["simulate"].sentence)
