@@ -1,6 +1,7 @@
 """Wrong arguments in Python: one `InputError` that names the argument, its value and the rule."""
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -293,3 +294,12 @@ def test_a_name_is_a_string(name):
     with pytest.raises(jb.InputError, match=r"Mine\.name = .*: must be a printable string"):
         define(jb.Index, name)
     assert all(isinstance(known, str) for known in Policy.registry)
+
+
+def test_a_mean_that_somebody_has_made_nan_is_not_left_out(results):
+    edited = results.copy(deep=True)
+    edited.regret.values[1, 0, -1] = np.nan
+    label = re.escape(str(results.policy.values[1]))
+    with pytest.raises(jb.InputError, match=rf'= "NaN at T for policy .{label}.": must be numbers for all compared'):
+        jb.grids.best(edited, "regret", per=[])
+    assert jb.grids.best(edited, "max_deficit", per=[]) is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.core.errors import warn
+from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import to_python
 from jaxbandit.experiments.grids.parameters import comparisons, unknown_label, varying
 from jaxbandit.experiments.grids.range_ends import notes_on_ends
@@ -135,8 +135,8 @@ def best(
         `policy`, the parameters that the grids vary, the metric and `<metric>_stderr`, the standard error of its mean.
 
     Raises:
-        InputError: a metric, a family or a parameter that the results do not hold; seeds were selected from the
-            results; or policies on different problems would be compared unasked.
+        InputError: a metric, a family or a parameter that the results do not hold; a value of the metric is NaN; seeds
+            were selected from the results; or policies on different problems would be compared unasked.
 
     Example:
         >>> grid = {"kind": "ucb1", "exploration": [0.5, 4.0]}
@@ -154,6 +154,7 @@ def best(
     varied = dict.fromkeys(name for names in varying(results).values() for name in names)
     rows = []
     for point, part, positions in comparisons(results, family, per):
+        _check_for_nan(part, metric, positions)
         first = int(ranked_positions(part, metric, positions)[0])
         for note in notes_on_ends(part, metric, first, positions):
             warn(f"{results.family.values[first]}: {note}")
@@ -162,3 +163,12 @@ def best(
         parameters = {name: results[name].values[first] for name in varied if name not in point}
         rows.append({**point, "policy": str(results.policy.values[first]), **parameters, **found})
     return str(rows[0]["policy"]) if per is None else pd.DataFrame(rows)
+
+
+def _check_for_nan(results: xr.Dataset, metric: str, positions: np.ndarray) -> None:
+    """Refuse policies of which there is no mean; simulations return none, but whoever edits results may."""
+    values = results[metric].isel(round=-1, policy=positions).transpose("policy", ...).values
+    missing = np.isnan(values).reshape(len(positions), -1).any(axis=1)
+    if missing.any():
+        label = str(results.policy.values[positions[missing]][0])
+        raise InputError(f"results[{metric!r}]", f"NaN at T for policy {label!r}", "numbers for all compared policies")
