@@ -279,10 +279,12 @@ def make_plan(
 
 
 def _warn(made: Plan, problems: Sequence[Problem]) -> None:
-    """Give the warnings about misleading metrics and about ties."""
+    """Give the warnings about misleading metrics, rounded means and ties."""
     caveats = [words for one in problems for words in definitions.caveats(made.metrics, one)]
     if caveats:
         warn(caveats[0])
+    if made.metrics and (rounded := next(filter(None, map(exact_range.rounded_away, problems)), None)):
+        warn(rounded)
     if made.settings.ties == "random":
         about_ties = tie_use.ignored_by(made.stacks)
     else:

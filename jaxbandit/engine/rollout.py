@@ -27,6 +27,7 @@ from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
     added,
+    added_exactly,
     arrivals,
     draw,
     drawing_form,
@@ -79,7 +80,9 @@ def begin(
         pulls=counts,
         received=None if world.delay.immediate else counts,
         deviation=totals,
+        deviation_error=None if world.changes is None or world.centre is None else totals,
         squares=totals if policy.wants_squares else None,
+        squares_error=totals if policy.wants_squares else None,
         under_way=_calendar(policy, world, counts, totals) if calendar else None,
         policy=checked_init(policy, world, shape),
         offered=counts[:1] if world.sleeping else None,
@@ -223,12 +226,19 @@ def settle(
     trace = state.trace and with_round(state.trace, t, selections(sent, selected, world.plays))
     chosen = sent.here if one_changes(sent, len(selected)) else selected
     pulls = added(state.pulls, chosen.astype(jnp.int32), sent)
+    if state.deviation_error is None:
+        deviation, error = added(state.deviation, more.total, sent), None
+    else:
+        deviation, error = added_exactly(state.deviation, state.deviation_error, arrived.total, arrived.count)
+    if state.squares is not None and state.squares_error is not None:
+        both = added_exactly(state.squares, state.squares_error, arrived.squares, arrived.count)
+        state = dataclasses.replace(state, squares=both[0], squares_error=both[1])
     state = dataclasses.replace(
         state,
         pulls=pulls,
         received=None if state.received is None else added(state.received, more.count, sent),
-        deviation=added(state.deviation, more.total, sent),
-        squares=None if state.squares is None else added(state.squares, more.squares, sent),
+        deviation=deviation,
+        deviation_error=error,
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
         sums={

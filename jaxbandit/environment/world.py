@@ -127,10 +127,7 @@ def world_of(problem: Problem, binary: bool, horizon: int, ties: str = "lowest")
         InputError: the problem's means were given for other rounds.
     """
     tau, table, groups = problem.fractions, problem.availability_table, problem.groups
-    centre = None
-    if problem.reward.centred and not binary:
-        ends = problem.extreme_means()
-        centre = problem.means if problem.changing is None else (ends[0] + ends[1]) / 2
+    centre = problem.means if problem.reward.centred and not binary else None  # those of round 1 where means change
     world = World(
         means=problem.means,
         reward=problem.reward,

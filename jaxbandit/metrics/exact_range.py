@@ -10,7 +10,9 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.problem import Problem
-from jaxbandit.metrics.moments import LARGEST
+from jaxbandit.metrics.moments import LARGEST, STEP
+
+_DIGITS = 1e3  # a gap of so many steps has three digits in a mean over runs
 
 
 def check_exact_range(problem: Problem, horizon: int, drawn_rewards: bool) -> None:
@@ -36,6 +38,17 @@ def check_exact_range(problem: Problem, horizon: int, drawn_rewards: bool) -> No
     if 0 < largest_reward < np.inf:
         key = f"problem.reward.{name}" if name else "problem.reward"
         _check_scale(key, scale, most * (scale / largest_reward), horizon)
+
+
+def rounded_away(problem: Problem) -> str | None:
+    """What is said where means differ by so little that means of metrics have few digits or none; None elsewhere."""
+    widest = max(float(np.ptp(means, axis=0).max()) for means in problem.extreme_means())
+    if not 0 < widest < _DIGITS * STEP:
+        return None
+    return (
+        f"the means differ by {widest:.2g} at most, and each run's metrics are rounded to multiples of {STEP:.1e} before "
+        "they are averaged: multiply rewards and means by a number, or average the values of runs (`runs`) yourself"
+    )
 
 
 def largest_metric(ground_truth: GroundTruth, horizon: int) -> float:

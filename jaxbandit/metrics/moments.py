@@ -1,7 +1,7 @@
 """Means and standard errors over runs that do not depend on the order in which the runs come.
 
-Floating-point sums depend on how runs are cut into blocks; integer sums do not. So each value is written as integer
-parts of 40 bits each, and these are summed: int64 holds the sums over 2^23 runs.
+Floating-point sums depend on how runs are cut into blocks; integer sums do not. So each value is rounded to a multiple
+of 2^-40 and written as integer parts of 40 bits each, and these are summed: int64 holds the sums over 2^23 runs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jax import Array, lax
 _BITS = 40  # of an integer part
 MOST_RUNS = 2**23  # of which int64 holds the sums
 LARGEST = 2.0**_BITS  # every value must be below, in magnitude
+STEP = 2.0**-_BITS  # values are rounded to its multiples
 _SUM_EXPONENTS = (0, -40)  # the weights of the integer parts of a value, as powers of 2
 _SQUARE_EXPONENTS = (40, 0, -40, -80)  # the weights of those of its square
 
@@ -73,7 +74,7 @@ def _sums(
 
 def _wide_parts(values: Array) -> tuple[Array, ...]:
     """The parts of values below `LARGEST`: two of a value, and four of its square."""
-    values = jnp.floor(values * 2.0**_BITS) * 2.0**-_BITS
+    values = jnp.round(values * 2.0**_BITS) * 2.0**-_BITS
     upper = jnp.trunc(values)  # toward 0, so the lower part has the same sign
     lower = (values - upper) * 2.0**_BITS
     high, low = upper.astype(jnp.int64), lower.astype(jnp.int64)
@@ -90,7 +91,7 @@ def _narrow_parts(values: Array) -> tuple[Array, ...]:
 
     Products of two numbers of 32 bits are one fast instruction, unlike those of longer ones.
     """
-    whole = jnp.floor(values * 2.0**_BITS).astype(jnp.int64)
+    whole = jnp.round(values * 2.0**_BITS).astype(jnp.int64)
     size = jnp.abs(whole)
     high, low = (size >> _WORD) & (_WORD_MASK >> 1), size & _WORD_MASK
     products = high * high, high * low, low * low
@@ -113,7 +114,7 @@ def _short_parts(values: Array) -> tuple[Array, ...]:
     `_SHIFTED` and taking the bits, because XLA's conversion, which is defined for all numbers, is slow. So both halves
     that are returned are `_SHIFTED_BITS` too large.
     """
-    whole = jnp.floor(values * 2.0**_BITS)
+    whole = jnp.round(values * 2.0**_BITS)
     upper = jnp.round(whole * 2.0**-_HALF)
     halves = [lax.bitcast_convert_type(half + _SHIFTED, jnp.int64) for half in (upper, whole - upper * 2.0**_HALF)]
     high, low = ((half << _WORD) >> _WORD for half in halves)

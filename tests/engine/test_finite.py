@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import warnings
 
 import jax.numpy as jnp
 import numpy as np
@@ -139,6 +140,19 @@ def test_softmax_of_any_steepness(c):
         {"means": means, "penalties": 0.3, "opportunity": {"kind": "softmax", "c": c}}, "self-regulated", **SMALL
     )
     assert np.isfinite(results.utility_final).all()
+
+
+@pytest.mark.slow
+def test_gaps_that_are_rounded_away_are_told():
+    """Means over runs are those of multiples of 2^-40; a mean of smaller values is said to have few digits."""
+    options = {"horizon": 20, "seeds": 50, "record": 5, "metrics": ["regret"], "runs": ["regret"]}
+    with pytest.warns(UserWarning, match=r"means differ by 7e-11 at most, and .* multiples of 9\.1e-13 before"):
+        made = jb.simulate(jb.Problem([9e-11, 5e-11, 2e-11]), "uniform-random", **options)
+    exact = made.regret_runs.values[0, 0].mean(axis=0)
+    assert abs(made.regret.values[0, 0] - exact).max() <= 2.0**-41
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jb.simulate(jb.Problem([9e-9, 5e-9, 2e-9]), "uniform-random", **options)
 
 
 class Unreliable:

@@ -141,3 +141,49 @@ def test_sleeping_arms_of_a_table_are_not_selected():
     arms = jb.simulate(problem, "ucb1", horizon=30, seeds=3, trace=True, metrics=["regret"]).arms.values[0, 0]
     rounds = [sorted(k for k in arms[0, t] if k >= 0) for t in range(30)]
     assert rounds == [[0, 2], [], [1]] * 10
+
+
+NOISE = {"kind": "gaussian", "sd": 0.1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ucb1", "ucb-v", "explore-then-commit"])
+def test_the_past_does_not_depend_on_the_future(kind):
+    """Rewards are added up as deviations from a centre, which was the middle of all means that come."""
+    pulls = []
+    for last in (0.6, 1e6):
+        problem = jb.Problem({"changes": [[1, [0.5, 0.49]], [2000, [last, last]]]}, reward=NOISE)
+        made = jb.simulate(problem, kind, horizon=2000, seeds=8, record=[1999], metrics=["regret"])
+        pulls.append(made.pulls_mean.values[0, 0, :, 0])
+    np.testing.assert_array_equal(*pulls)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", ["none", {"kind": "geometric", "p": 0.3}])
+def test_sums_of_rewards_far_from_the_first_means(delay):
+    """Those of float64, but for the last digit."""
+    problem = jb.Problem({"changes": [[1, [0.5, 0.4]], [100, [1000.0, 999.9]]]}, reward=NOISE, delay=delay)
+    options = {"horizon": 4000, "trace": True, "metrics": ["regret"]}
+    made = jb.simulate(problem, "uniform-random", seeds=4, **options)
+    arms, rewards, delays = (made[name].values[0, 0, :, :, 0] for name in ("arms", "rewards", "delays"))
+    run = jb.Simulator(problem, "uniform-random", horizon=4000).rollout(0, 4).run
+    arrived = np.arange(4000) + np.maximum(delays, 0) < 4000
+    for k, centre in enumerate(np.float32([0.5, 0.4])):
+        terms = np.where((arms == k) & arrived, (rewards - centre).astype(float), 0.0)
+        found = np.asarray(run.deviation)[0, :, k].ravel()
+        np.testing.assert_allclose(found, terms.sum(axis=1), rtol=1.3e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["ucb-v", {"kind": "explore-then-commit", "rounds_per_arm": 3}])
+def test_sums_of_many_rewards_are_exact(policy):
+    """Plain sums of such terms in float32 are off by 1e-3 of the sum after 100,000 rounds."""
+    problem = jb.Problem({"changes": [[1, [0.3, 0.1]], [7, [0.7, 1.0]]]}, reward="constant")
+    options = {"horizon": 100_000, "seeds": 1, "metrics": ["regret"]}
+    before, pulls = jb.simulate(problem, policy, record=[6], **options).pulls_mean.values[0, 0].T
+    run = jb.Simulator(problem, jb.policy(policy), horizon=100_000).rollout(0, 1).run
+    first, later = np.float32([0.3, 0.1]), np.float32([0.7, 1.0])
+    np.testing.assert_allclose(np.ravel(run.deviation), (pulls - before) * (later - first).astype(float), rtol=2e-7)
+    if run.squares is not None:
+        squares = ((later - first) ** 2).astype(float)
+        np.testing.assert_allclose(np.ravel(run.squares), (pulls - before) * squares, rtol=2e-7)

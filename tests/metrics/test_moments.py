@@ -86,7 +86,7 @@ def test_means_and_standard_errors_are_those_of_exact_arithmetic(seed, runs, cen
     values = np.random.default_rng(seed).normal(centre, spread, (3, runs))
     moments = Moments((3,))
     add(moments, values)
-    kept = [[Fraction(math.floor(Fraction(v) * 2**40), 2**40) for v in row] for row in values]
+    kept = [[Fraction(round(Fraction(v) * 2**40), 2**40) for v in row] for row in values]
     for row, mean, stderr in zip(kept, moments.mean(runs), moments.stderr(runs), strict=True):
         exact = sum(row) / runs
         variance = sum((v - exact) ** 2 for v in row) / (runs - 1)
@@ -101,7 +101,7 @@ def test_integer_parts_make_up_the_value_and_its_square(values):
     with jax.enable_x64(True):
         parts = np.asarray(_integer_parts(np.resize(values, (8, 1)), np.ones(1, bool)))[..., 0].tolist()
     for value, *own in zip(values, *parts, strict=False):
-        scaled = math.floor(Fraction(value) * 2**40)
+        scaled = round(Fraction(value) * 2**40)
         assert own[-1] == 0
         assert own[0] * 2**40 + own[1] == scaled
         assert own[2] * 2**120 + own[3] * 2**80 + own[4] * 2**40 + own[5] == scaled**2

@@ -30,7 +30,8 @@ _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than th
 # those of the others, of which there is one at least, do not. A group may have all arms.
 _DEFICITS_THAT_GROW = frozenset({"max_deficit"})
 
-Kept = tuple[Array, Array | None, dict[str, sums.CompensatedSum]]  # `deviation`, `squares` and `sums` of a `State`
+# Of a `State`: `deviation`, `squares` and `sums`
+Kept = tuple[Array | sums.CompensatedSum, sums.CompensatedSum | None, dict[str, sums.CompensatedSum]]
 
 
 def has_commitments(policy: Policy, world: World, state: State) -> bool:
@@ -74,27 +75,43 @@ def play_committed(
     arm, committed = without_fusion(chosen, before)
     rounds = jnp.clip(jnp.min(committed), 1, stop - before)
 
-    def of_arm() -> tuple[Models, Array, Array | None]:
-        return take_arms((models_of(world, state.pulls), state.deviation, state.squares), arm, arms)
+    kept = state.deviation, state.deviation_error, state.squares, state.squares_error
 
-    models, deviation, squares = without_fusion(of_arm, arm)
+    def of_arm() -> tuple[Models, tuple[Array, Array | None, Array | None, Array | None]]:
+        return take_arms((models_of(world, state.pulls), kept), arm, arms)
+
+    models, (deviation, error, squares, squares_error) = without_fusion(of_arm, arm)
     here = arm < arms
 
     def one_round(i: Array, kept: Kept) -> Kept:
         deviation, squares, totals = kept
         sent = draw_for(world, (models[0] + i, *models[1:]), arm, arms, now.random)
         sent = dataclasses.replace(sent, here=here)
-        squares = None if squares is None else squares + sent.deviation**2
+        squares = squares and sums.add(squares, sent.deviation**2)
         totals = {name: sums.add(x, SUMS[name](world, sent, here, None, here)) for name, x in totals.items()}
+        if isinstance(deviation, sums.CompensatedSum):
+            return sums.add(deviation, sent.deviation), squares, totals
         return deviation + sent.deviation, squares, totals
 
-    deviation, squares, totals = lax.fori_loop(0, rounds, one_round, (deviation, squares, state.sums))
+    first = (
+        deviation if error is None else sums.CompensatedSum(deviation, error),
+        None if squares is None or squares_error is None else sums.CompensatedSum(squares, squares_error),
+        state.sums,
+    )
+    made, made_squares, totals = lax.fori_loop(0, rounds, one_round, first)
     selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == arm
+
+    def written(own: Array | None, before: Array | None) -> Array | None:
+        return None if own is None or before is None else jnp.where(selected, own, before)
+
+    plain = isinstance(made, Array)
     state = dataclasses.replace(
         state,
         pulls=state.pulls + jnp.where(selected, rounds, 0),
-        deviation=jnp.where(selected, deviation, state.deviation),
-        squares=None if state.squares is None else jnp.where(selected, squares, state.squares),
+        deviation=jnp.where(selected, made if plain else made.value, state.deviation),
+        deviation_error=written(None if plain else made.compensation, state.deviation_error),
+        squares=written(made_squares and made_squares.value, state.squares),
+        squares_error=written(made_squares and made_squares.compensation, state.squares_error),
         sums=totals,
     )
     last = before + rounds

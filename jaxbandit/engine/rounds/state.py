@@ -20,7 +20,10 @@ class State:
         pulls: N_k(t), int32.
         received: M_k(t), the rewards that arrived, int32; None without delays, where it equals `pulls`.
         deviation: S_k(t), the sum of the arrived rewards, minus M_k(t) times the reward's centre, float.
+        deviation_error: what rounding has added to `deviation` in error, float; None where means do not change, since
+            deviations from them stay near 0.
         squares: the sum of squared deviations, float; None unless the policy needs it.
+        squares_error: what rounding has added to `squares` in error, float; None without `squares`.
         under_way: the calendar of feedback that has not arrived yet, arrays `[length K, *runs]`; None without one.
         policy: the policy's state.
         offered: the plays that the available arms allowed so far, int32 `[1, *runs]`; None where all arms are always
@@ -38,7 +41,9 @@ class State:
     pulls: Array
     received: Array | None
     deviation: Array
+    deviation_error: Array | None
     squares: Array | None
+    squares_error: Array | None
     under_way: Calendar | None
     policy: Any  # a pytree of the policy's choice
     offered: Array | None
