@@ -104,6 +104,8 @@ def carry_out(
             return None
         if checkpoint.kept(out):
             words = f"; `jaxbandit resume {out}` continues the run"
+            if not checkpoint.begun(out):  # somebody has removed its table
+                words = "; the same command continues the run"
             if isinstance(error, FloatingPointError | ReturnedError):
                 words = f" in {out / checkpoint.FOLDER}, but `jaxbandit resume` would end with the same error:"
             print_error(f"finished blocks are kept{words}")

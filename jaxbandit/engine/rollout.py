@@ -27,7 +27,6 @@ from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
     added,
-    added_exactly,
     arrivals,
     draw,
     drawing_form,
@@ -39,6 +38,7 @@ from jaxbandit.engine.rounds.feedback import (
 from jaxbandit.engine.rounds.running_sums import CHANCES, SUMS
 from jaxbandit.engine.rounds.state import RoundEvents as RoundEvents
 from jaxbandit.engine.rounds.state import State as State
+from jaxbandit.engine.rounds.state import with_rewards
 from jaxbandit.engine.rounds.stops import AtStops, Recording, nothing_at_stops
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback, empty_calendar
 from jaxbandit.environment.world import World
@@ -226,19 +226,9 @@ def settle(
     trace = state.trace and with_round(state.trace, t, selections(sent, selected, world.plays))
     chosen = sent.here if one_changes(sent, len(selected)) else selected
     pulls = added(state.pulls, chosen.astype(jnp.int32), sent)
-    if state.deviation_error is None:
-        deviation, error = added(state.deviation, more.total, sent), None
-    else:
-        deviation, error = added_exactly(state.deviation, state.deviation_error, arrived.total, arrived.count)
-    if state.squares is not None and state.squares_error is not None:
-        both = added_exactly(state.squares, state.squares_error, arrived.squares, arrived.count)
-        state = dataclasses.replace(state, squares=both[0], squares_error=both[1])
     state = dataclasses.replace(
-        state,
+        with_rewards(state, sent, more, arrived),
         pulls=pulls,
-        received=None if state.received is None else added(state.received, more.count, sent),
-        deviation=deviation,
-        deviation_error=error,
         under_way=under_way,
         offered=None if state.offered is None else state.offered + _offered(now),
         sums={

@@ -32,7 +32,8 @@ class StoppingRule:
         largest = float(np.max(stderr)) if seeds > 1 else math.inf
         if largest < self.most:
             return seeds
-        growth = min(_MARGIN * (largest / self.most) ** 2, _MOST_GROWTH)
+        ratio = largest / self.most
+        growth = min(_MARGIN * ratio * ratio, _MOST_GROWTH)  # `ratio**2` of a large ratio raises an error
         return max(seeds + 1, math.ceil(seeds * growth))
 
 

@@ -249,8 +249,10 @@ def _raw(path: str, key: str) -> Iterator[tuple[int, bytes]]:
     except InputError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        reason = str(getattr(error, "strerror", None) or error)
-        raise InputError(key, path, f"cannot be read: {reason.lower()}") from None
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        if isinstance(error, FileNotFoundError) and not os.path.isabs(name):
+            reason += f" in {os.getcwd()}, the working directory"
+        raise InputError(key, path, f"cannot be read: {reason}") from None
 
 
 def _invalid(key: str, path: str, what: str) -> InputError:

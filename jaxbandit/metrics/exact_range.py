@@ -46,8 +46,8 @@ def rounded_away(problem: Problem) -> str | None:
     if not 0 < widest < _DIGITS * STEP:
         return None
     return (
-        f"the means differ by {widest:.2g} at most, and each run's metrics are rounded to multiples of {STEP:.1e} before "
-        "they are averaged: multiply rewards and means by a number, or average the values of runs (`runs`) yourself"
+        f"the means differ by {widest:.2g} at most, and metrics are rounded to multiples of {STEP:.1e} before they are "
+        "averaged over runs: multiply rewards and means by a number, or average the values of runs (`runs`) yourself"
     )
 
 

@@ -85,6 +85,11 @@ def test_how_many_are_wanted(stderr, seeds, wanted):
     assert StoppingRule("regret", 1.0).wanted(np.array(stderr), seeds) in (wanted, wanted + 1)
 
 
+@pytest.mark.parametrize("most", [1e-160, 5e-324])
+def test_a_tiny_bound_is_as_good_as_any_other(most):
+    assert StoppingRule("regret", most).wanted(np.array([2.0]), 100) == 800
+
+
 def test_the_metric_is_named_or_the_first():
     assert stopping_rule("stderr<0.5", ["regret", "unfairness"]) == StoppingRule("regret", 0.5)
     assert stopping_rule(" unfairness_stderr < 1e-2 ", ["regret", "unfairness"]) == StoppingRule("unfairness", 0.01)

@@ -150,6 +150,7 @@ def test_an_empty_file(log, content):
 
 def test_a_file_that_cannot_be_read(tmp_path):
     refused(tmp_path / "none.tsv", "none.tsv': cannot be read: no such file or directory")
+    refused("none.tsv", f"none.tsv': cannot be read: no such file or directory in {os.getcwd()}, the working directory")
     refused(tmp_path, "is a directory")
     refused("log\0.tsv", "null byte")
     if os.path.exists("/proc/self/mem"):

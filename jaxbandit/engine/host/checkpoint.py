@@ -88,6 +88,7 @@ class Checkpoint:
         self.path, self.run, self.about = out / FOLDER, run, dict(about)
         self.seconds, self.since = 0.0, time.perf_counter()
         self._begun, self._new = False, not out.exists()
+        self._use: int | None = None  # the open folder, whose lock tells other processes that it is in use
         _check_ours(out)
         try:
             found = _about(self.path / _ABOUT)
@@ -97,7 +98,7 @@ class Checkpoint:
             runs = [found.get("run")]
             self.about, self._begun = found, True
         if runs and run not in runs:
-            words = "must not hold the unfinished run of another config, code, version or device"
+            words = "must not hold the unfinished run of another config, conversion log, code, version or device"
             ways = "resume it with the code, version and device that began it (by the same call or command; `jaxbandit "
             ways += f"resume` is for `jaxbandit run`), or remove {self.path} to discard it"
             raise InputError("--out", str(out), f"{words}; {ways}")
@@ -120,15 +121,33 @@ class Checkpoint:
         """
         if not self._begun:
             self._write_about()
+        with contextlib.suppress(OSError):  # a folder that was removed, or a system without such locks
+            self._use = os.open(self.path, os.O_RDONLY)
+            _lock(self._use, alone=False)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or kept(self.path.parent):
-            return
+        try:
+            if kind is None or kept(self.path.parent) or self._in_use_by_others():
+                return
+        finally:
+            if self._use is not None:
+                os.close(self._use)
         forget(self.path.parent)
         if self._new:
             with contextlib.suppress(OSError):  # not empty, or not there
                 self.path.parent.rmdir()
+
+    def _in_use_by_others(self) -> bool:
+        """Whether another process simulates the same run, as far as the system tells."""
+        try:
+            if self._use is not None:
+                _lock(self._use, alone=True)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
 
     def note(self, sizes: list[list[int]]) -> None:
         """Write the block sizes to the table, under `sizes`, for those who resume the run.
@@ -181,6 +200,20 @@ class Checkpoint:
         seconds = self.seconds + time.perf_counter() - self.since
         np.savez(body, **{**arrays, "seconds": np.asarray(seconds)})  # type: ignore[arg-type]
         write_atomically(self._block(name), _headed(body.getvalue(), _FORMAT, self.run, name))
+
+
+def _lock(folder: int, alone: bool) -> None:
+    """Lock an open folder, alone or together with other processes that use it, until it is closed.
+
+    Raises:
+        BlockingIOError: another process uses it.
+        OSError: the system has no such locks.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP)) from None
+    fcntl.flock(folder, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
 
 
 def _blocks(folder: Path) -> list[Path]:

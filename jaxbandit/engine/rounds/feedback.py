@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core import contracts
 from jaxbandit.core.prng import BINARISE, DELAY, REWARD, Stream
 from jaxbandit.core.struct import struct
@@ -177,17 +176,6 @@ def added(totals: Array, more: Array, sent: Sent) -> Array:
     if len(more) == len(totals):
         return totals + more
     return add_at(totals, (jnp.minimum(sent.arm, len(totals) - 1),), more)
-
-
-def added_exactly(totals: Array, error: Array, more: Array, count: Array) -> tuple[Array, Array]:
-    """Totals per arm with those of a round added, and what rounding has added to them in error.
-
-    Args:
-        totals, error: before, float `[K, *runs]`.
-        more, count: the sum of what arrived, and the number of rewards in it, `[K, *runs]`.
-    """
-    made = sums.add(sums.CompensatedSum(totals, error), more)
-    return jnp.where(count > 0, made.value, totals), jnp.where(count > 0, made.compensation, error)
 
 
 def _of_sent(values: Array, arm: Array) -> Array:

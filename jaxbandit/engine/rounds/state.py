@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.struct import struct
-from jaxbandit.engine.rounds.feedback import Sent, Trace
+from jaxbandit.engine.rounds.feedback import Sent, Trace, added
 from jaxbandit.environment.feedback_calendar import Calendar, Feedback
 
 
@@ -69,3 +71,28 @@ class RoundEvents:
     chances: Array | None
     sent: Sent
     arrived: Feedback
+
+
+def with_rewards(state: State, sent: Sent, more: Feedback, arrived: Feedback) -> State:
+    """The state with the rewards that have arrived in a round.
+
+    Args:
+        sent: the rewards of the round.
+        more: what arrived, in the form that `added` takes.
+        arrived: the same per arm, `[K, *runs]`.
+    """
+    if state.received is not None:
+        state = dataclasses.replace(state, received=added(state.received, more.count, sent))
+    if state.squares is not None and state.squares_error is not None:
+        squares, error = _added_exactly(state.squares, state.squares_error, arrived.squares, arrived.count)
+        state = dataclasses.replace(state, squares=squares, squares_error=error)
+    if state.deviation_error is None:
+        return dataclasses.replace(state, deviation=added(state.deviation, more.total, sent))
+    total, error = _added_exactly(state.deviation, state.deviation_error, arrived.total, arrived.count)
+    return dataclasses.replace(state, deviation=total, deviation_error=error)
+
+
+def _added_exactly(totals: Array, error: Array, more: Array, count: Array) -> tuple[Array, Array]:
+    """Totals per arm with those of a round added, and what rounding has added to them in error; `[K, *runs]`."""
+    made = sums.add(sums.CompensatedSum(totals, error), more)
+    return jnp.where(count > 0, made.value, totals), jnp.where(count > 0, made.compensation, error)

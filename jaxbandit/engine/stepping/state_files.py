@@ -30,7 +30,7 @@ def save(state: object, path: str | os.PathLike[str]) -> None:
         path: the file; its folder is created if it does not exist.
 
     Raises:
-        InputError: `state` holds something that is not an array or a number.
+        InputError: `state` holds something that is not an array or a number, or `path` is not the path of a file.
         WriteError: the file cannot be written. The file that was there before is unchanged.
 
     Example:
@@ -87,6 +87,8 @@ def load(path: str | os.PathLike[str], like: Tree) -> Tree:
 def _checked_path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "the path of a file")
+    if not Path(path).name or "\0" in os.fspath(path):
+        raise InputError("path", os.fspath(path), "the path of a file: it has no name, or a null character")
     return Path(path)
 
 

@@ -11,7 +11,7 @@ import jaxbandit as jb
 from jaxbandit.engine import simulation as engine
 from jaxbandit.engine.batch import sharding
 from jaxbandit.engine.host import compilation, fingerprint
-from jaxbandit.engine.host.checkpoint import FOLDER
+from jaxbandit.engine.host.checkpoint import FOLDER, Checkpoint, begun
 from jaxbandit.experiments.configs.config import make_plan as simulation
 
 POLICIES = ["fucb", "self-regulated"]  # a program each; the second has phases
@@ -98,6 +98,17 @@ def test_an_interruption_amid_a_block_keeps_those_before(whole, chunks_of, tmp_p
     chunks_of.clear()
     engine.run(simulation(config), keep=tmp_path)
     assert len(chunks_of) == BLOCKS - 3
+
+
+def test_a_folder_that_another_process_uses_is_not_removed(tmp_path):
+    """Two processes begin one run, and both are interrupted before a block is finished."""
+    out, run = tmp_path / "made", "a" * 64
+    first = Checkpoint(out, run, {}).__enter__()
+    second = Checkpoint(out, run, {}).__enter__()
+    first.__exit__(KeyboardInterrupt)
+    assert begun(out)
+    second.__exit__(KeyboardInterrupt)
+    assert list(out.iterdir()) == []
 
 
 def test_threads_stop_at_an_interruption(whole, tmp_path, monkeypatch):

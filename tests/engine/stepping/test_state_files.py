@@ -131,3 +131,7 @@ def test_other_files_and_paths_are_refused(tmp_path):
     for call in (lambda: jb.load(None, like=1), lambda: jb.save(1, None)):
         with pytest.raises(jb.InputError, match=r"^path is missing: must be the path of a file$"):
             call()
+    for path in ("", ".", "/", "a\0b"):
+        for call in (lambda path=path: jb.load(path, like=1), lambda path=path: jb.save(1, path)):
+            with pytest.raises(jb.InputError, match="it has no name, or a null character"):
+                call()
