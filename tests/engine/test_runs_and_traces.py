@@ -8,6 +8,7 @@ import xarray as xr
 from harness import ONE_PLAY
 from logged import logged
 from stepping import DELAYS, PROBLEM, problem_for, scanned, some_cases
+from sweeps import FULL
 
 import jaxbandit as jb
 from jaxbandit.engine.plan import Plan, make_plan
@@ -84,7 +85,11 @@ def slow(*case):
     ("kind", "problem"),
     [
         ("thompson", {"delay": DELAYS["reward-dependent"]}),
-        slow("lfg", {"plays": 3, "availability": 0.6, "means": [[0.9, 0.8, 0.7, 0.4], [0.1, 0.6, 0.3, 0.2]]}),
+        pytest.param(
+            "lfg",
+            {"plays": 3, "availability": 0.6, "means": [[0.9, 0.8, 0.7, 0.4], [0.1, 0.6, 0.3, 0.2]]},
+            marks=FULL,
+        ),
         slow(
             "fair-mmab",
             {"plays": 2, "reward": {"kind": "gaussian", "sd": 0.2}, "delay": {"kind": "packet-loss", "p": 0.5}},

@@ -9,7 +9,7 @@ import pytest
 import tomli_w
 from harness import reference_run, trajectory
 from scipy import stats
-from sweeps import every
+from sweeps import FULL, every
 
 import jaxbandit as jb
 from jaxbandit.core.prng import DELAY, Stream, run_keys
@@ -86,7 +86,7 @@ def test_a_delay_of_0_is_no_delay():
     assert_runs_are_those_without_delay("hard-threshold-ucb", 1, [AT_ONCE["reward-dependent"]])
 
 
-@pytest.mark.parametrize(("kind", "plays"), [("hard-threshold-ucb", 2), ("f-ts", 1)])
+@pytest.mark.parametrize(("kind", "plays"), [("hard-threshold-ucb", 2), pytest.param("f-ts", 1, marks=FULL)])
 @pytest.mark.slow
 def test_any_delay_of_0_and_no_loss_are_no_delay(kind, plays):
     assert_runs_are_those_without_delay(kind, plays, AT_ONCE.values())

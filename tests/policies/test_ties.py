@@ -8,7 +8,7 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sweeps import partly_fast
+from sweeps import FULL, partly_fast
 
 import jaxbandit as jb
 from jaxbandit.experiments.statistics import sample_size
@@ -270,7 +270,7 @@ def test_a_select_that_does_not_use_the_tie_breaker_is_told(policies, ties, warn
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("plays", "available"), [(1, 1.0), (2, 1.0), (2, 0.5)])
+@pytest.mark.parametrize(("plays", "available"), [(1, 1.0), pytest.param(2, 1.0, marks=FULL), (2, 0.5)])
 def test_best_selects_as_an_index_does(plays, available):
     class Least(jb.Index):
         initial_pass = False

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from small_problem import HORIZON, SEEDS, SMALL, START
+from sweeps import swept
 
 import jaxbandit as jb
 from jaxbandit import tuning
@@ -194,8 +195,7 @@ OPTIMA = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OPTIMA)
+@pytest.mark.parametrize("name", swept(OPTIMA, OPTIMA.keys() - {"at least a share", "no limit"}))
 def test_a_known_optimum(name):
     """Up to the width of the interval that keeps a limit with confidence, and the bend of the missed rounds."""
     objective, best = OPTIMA[name]

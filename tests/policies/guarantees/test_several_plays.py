@@ -11,7 +11,7 @@ from harness import trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import Script, play
-from sweeps import every
+from sweeps import every, swept
 
 import jaxbandit as jb
 
@@ -45,15 +45,13 @@ def test_sleeping_arms_and_late_feedback(kind):
     assert_same(late, kind, **weights(kind))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FAIR)
+@pytest.mark.parametrize("kind", swept(FAIR, ["lfg", "ucb-lp"]))
 def test_constant_rewards_make_whole_runs_predictable(kind):
     for tau in (0.1, 0.15, [0.0, 0.35, 0.25, 0.125, 0.125, 0.3, 1 / 3, 0.1]):
         assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=800, **weights(kind))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FAIR)
+@pytest.mark.parametrize("kind", swept(FAIR, ["fair-mmab", "ucb-pllp"]))
 def test_a_random_instance(kind):
     rng = np.random.default_rng(0)
     arms, plays = int(rng.integers(4, 12)), int(rng.integers(2, 8))

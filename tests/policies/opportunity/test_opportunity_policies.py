@@ -10,6 +10,7 @@ import pytest
 import scripted_rounds as world
 from harness import TRANSFER, reference_rounds
 from scripted_rounds import compare, play, standard
+from sweeps import FULL
 
 import jaxbandit as jb
 
@@ -139,7 +140,11 @@ def test_a_user_s_function_with_its_lipschitz_constant():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "given"), [("self-regulated", {"alpha": 0.2, "beta": 0.3}), ("fairness-aware-etc", {"rounds_per_arm": 40})]
+    ("kind", "given"),
+    [
+        ("self-regulated", {"alpha": 0.2, "beta": 0.3}),
+        pytest.param("fairness-aware-etc", {"rounds_per_arm": 40}, marks=FULL),
+    ],
 )
 def test_phases_in_the_engine_last_as_long_as_those_of_the_reference(kind, given):
     seeds, horizon = 3, 8000
