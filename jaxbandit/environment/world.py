@@ -45,7 +45,7 @@ class World:
     Attributes:
         means: mu, float.
         reward, delay: the models, with parameters per arm.
-        centre: the number that is subtracted from rewards before they are summed, the mean in round 1, float; None for 0.
+        centre: what is subtracted from rewards before they are summed: the means of round 1, float; None for 0.
         availability, fractions, penalties: float; None where the problem has none.
         group_fractions, group_penalties: float `[G, *runs]`; None where the problem has none.
         fair: p*, the fair chances of the arms (merit paper, eq. 4), float; None without a merit function.
