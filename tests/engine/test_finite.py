@@ -197,6 +197,7 @@ def test_counts_that_a_device_adds_up_wrongly(monkeypatch):
     records_at = recorder._records_at
     monkeypatch.setattr(recorder, "on_cpu", lambda: False)
     options = {"horizon": 60, "seeds": 7, "record": 3, "metrics": ["regret"]}
+    assert "regret" not in jb.simulate(jb.Problem(MEANS), "ucb1", **{**options, "metrics": []})
     assert jb.simulate(jb.Problem(MEANS), "ucb1", **options).pulls_mean.values[0, 0, :, -1].sum() == pytest.approx(60)
     monkeypatch.setattr(recorder, "_records_at", wrongly)
     with pytest.raises(DeviceError, match=r"policy 'ucb1': the device returned two sums of N_k\(T\) over 7 runs"):
