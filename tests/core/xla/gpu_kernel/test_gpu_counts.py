@@ -35,8 +35,13 @@ CASES = {
     "sleeping arms": ({"means": FOUR, "availability": 0.7}, "ucb1", {}),
     "a table of availability": ({"means": FOUR, "availability": {"table": [[1, 0, 1, 1], [1, 1, 0, 1]]}}, "ucb1", {}),
     "means that change": ({"means": {"changes": [[1, FOUR], [9, FOUR[::-1]]]}}, "discounted-ucb", {}),
+    "compensated sums": (
+        {"means": {"changes": [[1, FOUR], [9, FOUR[::-1]]]}, "reward": {"kind": "gaussian", "sd": 0.3}},
+        "ucb-v",
+        {},
+    ),
     "Gaussian rewards": ({"means": FOUR, "reward": {"kind": "gaussian", "sd": 0.3}}, "thompson", {}),
-    "Beta rewards": ({"means": FOUR, "reward": "beta"}, "ucb-v", {}),
+    "Beta rewards": ({"means": FOUR, "reward": "beta"}, "ucb1", {}),
     "a fixed delay": ({"means": FOUR, "delay": {"kind": "fixed", "d": 2}}, "ucb1", {}),
     "packet loss": ({"means": FOUR, "delay": {"kind": "packet-loss", "p": 0.5}}, "cucb-d", {}),
     "groups": (
