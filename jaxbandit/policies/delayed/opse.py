@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import parameter
@@ -34,6 +35,8 @@ class OPSE(SuccessiveElimination, name="opse"):
     exploration: Number = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / N_k)")
 
     def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
-        plays = pulls_at_least_one(after)
+        # As a black box it also sees rewards of plays before its first round: N_k is M_k at least
+        plays = jnp.maximum(pulls_at_least_one(after), after.samples)
+        missing = jnp.maximum(missing_rewards(after), 0.0)
         radius = self.radius(after, plays)
-        return after.total / plays - radius, (missing_rewards(after) + after.total) / plays + radius
+        return after.total / plays - radius, (missing + after.total) / plays + radius

@@ -32,7 +32,8 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
     rounds. All arms are active at first, and the active arms are played in turn. An arm is no longer active after
     ceil(T gamma_k) plays, or when a confidence interval shows that its gap, max_j mu_j - mu_k, exceeds the transfer
     cost lambda_k. When no arm is active, the index `black_box` selects the arms of the remaining rounds; it sees only
-    the plays and rewards of these rounds. The phases are "opportunities" and "black box".
+    the plays of these rounds and the rewards that arrive in them, late rewards of earlier plays among them. The
+    phases are "opportunities" and "black box".
 
     The policy uses the horizon T. The problem needs an `opportunity` that is constant ("zero", "uniform" or
     "constant"), one play per round, and `penalties` (the lambda_k) unless the policy has its own.

@@ -41,8 +41,8 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
       whose gap may be below lambda_k.
     - "opportunities": plays each of these arms until it has floor(T f(m)_k) plays, those of the first phases
       included; m are the mean rewards of the arms.
-    - "black box": the index `black_box` selects the arms of the remaining rounds; it sees only the plays and rewards
-      of these rounds.
+    - "black box": the index `black_box` selects the arms of the remaining rounds; it sees only the plays of these
+      rounds and the rewards that arrive in them, late rewards of earlier plays among them.
 
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
     lambda_k) unless the policy has its own.
