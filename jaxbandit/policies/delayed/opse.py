@@ -20,7 +20,8 @@ class OPSE(SuccessiveElimination, name="opse"):
     The bounds of arm k are S_k / N_k - r_k and (S_k + N_k - M_k) / N_k + r_k with r_k = sqrt(x log(T) / N_k), where N_k
     is the number of times that the arm was selected, M_k the number of its rewards that have arrived and S_k their sum;
     x is the parameter `exploration`. The N_k - M_k missing rewards thus count as 0 in the lower bound and as 1 in the
-    upper bound. The policy is made for rewards in [0, 1] with delays that depend on them. It uses the horizon T.
+    upper bound. As the black box of another policy it also sees rewards of plays before its first round; N_k is M_k at
+    least. The policy is made for rewards in [0, 1] with delays that depend on them. It uses the horizon T.
 
     Source: Lancewicki, Segal, Koren & Mansour (2021), "Stochastic multi-armed bandits with unrestricted delay
     distributions"; merit paper, sec. 6.
