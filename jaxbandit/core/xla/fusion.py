@@ -47,7 +47,7 @@ def without_fusion(compute: Callable[[], Tree], witness: Array) -> Tree:
     def never() -> Tree:  # is traced after `branch`
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), results[-1])
 
-    return lax.switch((~hidden_true(witness)).astype(jnp.int32), (branch, never))
+    return lax.cond(hidden_true(witness), branch, never)
 
 
 def cond_fused(needed: Array, yes: Callable[[], Tree], no: Callable[[], Tree]) -> Tree:
@@ -70,7 +70,7 @@ def cond_update(needed: Array, change: Callable[[Tree], Tree], tree: Tree) -> Tr
 
 def hidden_true(*witnesses: Array) -> Array:
     """True, a bool scalar, computed from the first entry of each array, so that XLA cannot replace it by a constant."""
-    words = [_word(array.ravel()[0]) for array in witnesses]
+    words = [_word(lax.squeeze(array[(slice(1),) * array.ndim], range(array.ndim))) for array in witnesses]
     return lax.population_count(functools.reduce(lax.bitwise_xor, words)) <= 64
 
 

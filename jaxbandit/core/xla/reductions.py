@@ -23,6 +23,8 @@ from jaxbandit.core.xla.rewriting import as_function
 _ROWS_PER_STEP = 4  # rows that one step of a loop over the rows combines (measured)
 _UNROLLED = 32  # rows up to which the reduction is unrolled; a loop combines more rows
 
+_FEW = 16  # numbers that are combined one by one (measured)
+_FEW_BOOLS = 64  # the same for bools: LLVM unrolls code for fewer, and loads them one by one (measured)
 _SHORT = 64  # loops over fewer numbers may be unrolled instead of vectorised (measured)
 
 _EXACT = ("reduce_max", "reduce_min", "reduce_and", "reduce_or")  # the same result in any order
@@ -74,11 +76,15 @@ def _row_by_row(name: str, params: dict[str, Any], operands: list[Any]) -> Seque
 
 
 def _folded(row: Array, combine: Callable[[Array, Array], Array]) -> Array:
-    """A row of few entries, `[n]`, whose combination is that of all entries of `row`: XLA combines them one by one."""
-    parts = math.gcd(row.size, _UNROLLED)
-    if parts == 1:
-        return row.ravel()
-    return _reduced([row.reshape(parts, -1)], lambda a, b: (combine(a[0], b[0]),))[0]
+    """A row of few entries, `[n]`, whose combination is that of all entries of `row`.
+
+    XLA combines entries one by one, and the halves of a row as vectors.
+    """
+    row = row.ravel()
+    few = _FEW_BOOLS if row.dtype == bool else _FEW
+    while row.size % 2 == 0 and row.size > few:
+        row = combine(row[: row.size // 2], row[row.size // 2 :])
+    return row
 
 
 # By the name of a reduction: the combination of two rows, and the reduction of other axes than the first.

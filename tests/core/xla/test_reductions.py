@@ -62,6 +62,32 @@ def integers(*shape):
     return np.random.default_rng(len(shape)).integers(-3, 4, shape).astype(np.float32)
 
 
+# Of runs: a number that is halved several times, with another axis, and an odd one.
+@pytest.mark.parametrize("runs", [(1, 128), (3, 80), (1, 97)], ids=str)
+def test_one_entry_decides_the_reduction_to_a_number_wherever_it_is(runs):
+    def to_numbers(x):
+        return jnp.any(x > 1.0), jnp.all(x < 2.0), jnp.max(x), jnp.min(-x)
+
+    program = jax.make_jaxpr(to_numbers)(np.zeros((2, *runs), np.float32))
+    by_rows = rewrite(program, (RowReductions,))
+    found = jax.jit(jax.vmap(jaxpr_as_fun(by_rows)), compiler_options=QUICKLY)
+    size = 2 * int(np.prod(runs))
+    twos = 2 * np.eye(size, dtype=np.float32)
+    one_each = np.concatenate([twos, np.zeros((1, size), np.float32)]).reshape(-1, 2, *runs)
+    some, every, most, least = found(one_each)
+    here = np.arange(size + 1) < size
+    np.testing.assert_array_equal(some, here)
+    np.testing.assert_array_equal(every, ~here)
+    np.testing.assert_array_equal(most, 2 * here)
+    np.testing.assert_array_equal(least, -2 * here)
+
+
+def test_the_reduction_to_a_number_is_a_small_program():
+    """A reduction in 32 parts would be 32 slices and 31 combinations, each of which LLVM unrolls."""
+    program = jax.make_jaxpr(jnp.any)(np.zeros((2, 1, 128), bool))
+    assert len(list(_equations(rewrite(program, (RowReductions,))))) < 32
+
+
 # One row; rows that are unrolled; a loop over rows whose number is and is not a multiple of its step. Of runs: an odd
 # number, several axes, and a number such that a row is folded.
 @pytest.mark.parametrize("shape", [(1, 7), (5, 1, 48), (40, 2, 3), (43, 7), (43, 1, 48)], ids=str)
