@@ -176,6 +176,13 @@ class Policy(Component):
         """
         raise TypeError(f"{type(self).__name__} has no committed_rounds")
 
+    def swept_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array | None:
+        """As `committed_rounds`, the number of rounds in which each run plays `arm`, `arm` + 1, ..., once each.
+
+        None, the default, where a policy never plays the arms in turn.
+        """
+        return None
+
     def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:
         """The rounds spent in each of `phases` in the first `rounds` rounds, int32 `[phases, *runs]`."""
         raise TypeError(f"{type(self).__name__} has no phases")

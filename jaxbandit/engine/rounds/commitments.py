@@ -1,37 +1,76 @@
-"""Rounds in which every run plays the arm to which its policy is committed, whatever the rewards are.
+"""Rounds whose arms are known beforehand, because policies are committed to them whatever the rewards are.
 
-Nothing has to be chosen in them: rewards are drawn and added up for one arm per run, and the counts of all arms and the
-policy's state change once, at the end. Selections, counts and sums are those of rounds that are played one by one.
+Nothing has to be chosen in them. Rewards are drawn and added up, and the counts of all arms and the policy's state
+change once, at the end. In each run these rounds are plays of one arm, or a sweep: one play of each of several arms, in
+order. Selections, counts and sums are those of rounds that are played one by one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import TypeVar
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
+from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.engine.rounds.deficits import deficits_ever
-from jaxbandit.engine.rounds.feedback import Models, draw_for, models_of
+from jaxbandit.engine.rounds.feedback import Models, Sent, draw_for, models_of
 from jaxbandit.engine.rounds.running_sums import SUMS
 from jaxbandit.engine.rounds.state import State
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_select_one, checked_update
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import take_arms
+from jaxbandit.policies.selection.arm_indices import take_arm, take_arms
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than the rewards of the selected arms
-# Deficits whose largest value in such rounds is that after the last one: the deficit of the played arm shrinks, and
-# those of the others, of which there is one at least, do not. A group may have all arms.
+# Deficits whose largest value in rounds of one arm is that after the last one: the deficit of the played arm shrinks,
+# and those of the others, of which there is one at least, do not. A group may have all arms.
 _DEFICITS_THAT_GROW = frozenset({"max_deficit"})
 
-# Of a `State`: `deviation`, `squares` and `sums`
-Kept = tuple[Array | sums.CompensatedSum, sums.CompensatedSum | None, dict[str, sums.CompensatedSum]]
+Totals = dict[str, sums.CompensatedSum]
+Tree = TypeVar("Tree")
+
+
+@struct
+class Rewards:
+    """What a `State` keeps of the rewards of arms, `[K, *runs]`, or of one arm per run, `[1, *runs]`.
+
+    Attributes:
+        deviation: the sum of deviations, float, with its error where means change.
+        squares: the sum of squared deviations, float, with its error; None unless the policy needs it.
+    """
+
+    deviation: Array | sums.CompensatedSum
+    squares: sums.CompensatedSum | None
+
+    def plus(self, sent: Sent) -> Rewards:
+        """The sums with another reward of each run."""
+        squares = self.squares and sums.add(self.squares, sent.deviation**2)
+        if isinstance(self.deviation, sums.CompensatedSum):
+            return Rewards(sums.add(self.deviation, sent.deviation), squares)
+        return Rewards(self.deviation + sent.deviation, squares)
+
+
+@struct
+class Sweeps:
+    """The runs that sweep: they play arm `first` in the first round, arm `first` + 1 in the second, and so on.
+
+    Attributes:
+        runs: these runs, bool `[1, *runs]`.
+        first: the arm, int32 scalar.
+        rounds: the number of rounds, int32 scalar; 0 if no run sweeps.
+    """
+
+    runs: Array
+    first: Array
+    rounds: Array
 
 
 def has_commitments(policy: Policy, world: World, state: State) -> bool:
@@ -58,7 +97,7 @@ def play_committed(
     stop: Array,
     view: Callable[[State, Array], RoundView],
 ) -> tuple[Array, State]:
-    """The round after round `before`, and all rounds up to `stop` in which no run may change its arm.
+    """The round after round `before`, and all rounds up to `stop` whose arms are known in every run.
 
     Args:
         view: what the policy sees in a round, of (state, round).
@@ -67,55 +106,102 @@ def play_committed(
         The last round played, and the state after it.
     """
     now, arms = view(state, before + 1), len(state.pulls)
-
-    def chosen() -> tuple[Array, Array]:
-        arm = checked_select_one(policy, state.policy, now)
-        return arm, policy.committed_rounds(state.policy, now, arm)
-
-    arm, committed = without_fusion(chosen, before)
-    rounds = jnp.clip(jnp.min(committed), 1, stop - before)
-
-    kept = state.deviation, state.deviation_error, state.squares, state.squares_error
-
-    def of_arm() -> tuple[Models, tuple[Array, Array | None, Array | None, Array | None]]:
-        return take_arms((models_of(world, state.pulls), kept), arm, arms)
-
-    models, (deviation, error, squares, squares_error) = without_fusion(of_arm, arm)
+    may_sweep = not state.deficits_ever  # the largest deficits may be within a sweep
+    arm, rounds, sweeps = without_fusion(lambda: _known_rounds(policy, state, now, stop - before, may_sweep), before)
     here = arm < arms
 
-    def one_round(i: Array, kept: Kept) -> Kept:
-        deviation, squares, totals = kept
-        sent = draw_for(world, (models[0] + i, *models[1:]), arm, arms, now.random)
-        sent = dataclasses.replace(sent, here=here)
-        squares = squares and sums.add(squares, sent.deviation**2)
-        totals = {name: sums.add(x, SUMS[name](world, sent, here, None, here)) for name, x in totals.items()}
-        if isinstance(deviation, sums.CompensatedSum):
-            return sums.add(deviation, sent.deviation), squares, totals
-        return deviation + sent.deviation, squares, totals
+    of_all = models_of(world, state.pulls), _rewards_of(state)
+    models, own = without_fusion(lambda: take_arms(of_all, arm, arms), arm)
 
-    first = (
-        deviation if error is None else sums.CompensatedSum(deviation, error),
-        None if squares is None or squares_error is None else sums.CompensatedSum(squares, squares_error),
-        state.sums,
-    )
-    made, made_squares, totals = lax.fori_loop(0, rounds, one_round, first)
-    selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == arm
+    def sent(models: Models, arm: Array) -> Sent:
+        return dataclasses.replace(draw_for(world, models, arm, arms, now.random), here=here)
 
-    def written(own: Array | None, before: Array | None) -> Array | None:
-        return None if own is None or before is None else jnp.where(selected, own, before)
+    def added(totals: Totals, sent: Sent) -> Totals:
+        return {name: sums.add(x, SUMS[name](world, sent, here, None, here)) for name, x in totals.items()}
 
-    plain = isinstance(made, Array)
-    state = dataclasses.replace(
-        state,
-        pulls=state.pulls + jnp.where(selected, rounds, 0),
-        deviation=jnp.where(selected, made if plain else made.value, state.deviation),
-        deviation_error=written(None if plain else made.compensation, state.deviation_error),
-        squares=written(made_squares and made_squares.value, state.squares),
-        squares_error=written(made_squares and made_squares.compensation, state.squares_error),
-        sums=totals,
-    )
+    def one_round(i: Array, carry: tuple[Rewards, Totals]) -> tuple[Rewards, Totals]:
+        own, totals = carry
+        new = sent((models[0] + i, *models[1:]), arm)
+        return own.plus(new), added(totals, new)
+
+    def round_of_sweeps(i: Array, carry: tuple[Rewards, Rewards, Totals]) -> tuple[Rewards, Rewards, Totals]:
+        assert sweeps is not None
+        every, own, totals = carry
+        swept = sweeps.first + i
+        row_models, row = take_arm((of_all[0], every), swept, state.pulls.shape)
+        before = _where(sweeps.runs, row, own)
+        each = _where(sweeps.runs, row_models, (models[0] + i, *models[1:]))
+        new = without_fusion(lambda: sent(each, jnp.where(sweeps.runs, swept, arm)), arm)
+        after = before.plus(new)
+        put = jax.tree.map(
+            lambda all_arms, x: lax.dynamic_update_slice_in_dim(all_arms, x, swept, 0),
+            every,
+            _where(sweeps.runs, after, row),
+        )
+        return put, _where(sweeps.runs, own, after), added(totals, new)
+
+    every, totals, number = of_all[1], state.sums, lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0)
+    if sweeps is None:
+        own, totals = lax.fori_loop(0, rounds, one_round, (own, totals))
+        selected = last_selected = number == arm
+        plays = jnp.where(selected, rounds, 0)
+    else:
+        every, own, totals = lax.fori_loop(0, sweeps.rounds, round_of_sweeps, (every, own, totals))
+        own, totals = lax.fori_loop(sweeps.rounds, rounds, one_round, (own, totals))
+        selected = (number == arm) & ~sweeps.runs
+        swept = sweeps.runs & (number >= sweeps.first) & (number < sweeps.first + rounds)
+        plays = jnp.where(selected, rounds, swept.astype(jnp.int32))
+        last_selected = number == jnp.where(sweeps.runs, sweeps.first + rounds - 1, arm)
+
+    state = _with_rewards(state, _where(selected, own, every))
+    state = dataclasses.replace(state, pulls=state.pulls + plays, sums=totals)
     last = before + rounds
     after = view(state, last)
     largest = deficits_ever(state.deficits_ever, now, after, models[0], here, world.equal_fractions)
-    updated = checked_update(policy, state.policy, after, selected)
+    updated = checked_update(policy, state.policy, after, last_selected)
     return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)
+
+
+def _known_rounds(
+    policy: Policy, state: State, now: RoundView, most: Array, may_sweep: bool
+) -> tuple[Array, Array, Sweeps | None]:
+    """The arm that each run plays now, int32 `[1, *runs]`, and for how many rounds the arms are known in every run.
+
+    Args:
+        most: the largest number of rounds, int32 scalar, at least 1.
+    """
+    arm = checked_select_one(policy, state.policy, now)
+    committed = policy.committed_rounds(state.policy, now, arm)
+    swept = policy.swept_rounds(state.policy, now, arm) if may_sweep else None
+    if swept is None:
+        return arm, jnp.clip(jnp.min(committed), 1, most), None
+    runs = swept > 1
+    first = jnp.max(jnp.where(runs, arm, 0))
+    rounds = jnp.where(jnp.all(~runs | (arm == first)), jnp.min(jnp.maximum(committed, swept)), 1)
+    rounds = jnp.clip(rounds, 1, most)
+    runs = runs & (rounds > 1)
+    return arm, rounds, Sweeps(runs, first, jnp.where(jnp.any(runs), rounds, 0))
+
+
+def _rewards_of(state: State) -> Rewards:
+    deviation, squares = state.deviation, state.squares
+    return Rewards(
+        deviation if state.deviation_error is None else sums.CompensatedSum(deviation, state.deviation_error),
+        None if squares is None or state.squares_error is None else sums.CompensatedSum(squares, state.squares_error),
+    )
+
+
+def _with_rewards(state: State, rewards: Rewards) -> State:
+    squares, plain = rewards.squares, isinstance(rewards.deviation, Array)
+    return dataclasses.replace(
+        state,
+        deviation=rewards.deviation if plain else rewards.deviation.value,
+        deviation_error=None if plain else rewards.deviation.compensation,
+        squares=squares and squares.value,
+        squares_error=squares and squares.compensation,
+    )
+
+
+def _where(mask: Array, yes: Tree, no: Tree) -> Tree:
+    """The leaves of two trees where a mask is True and False; leaves that are the same array stay as they are."""
+    return jax.tree.map(lambda a, b: a if a is b else jnp.where(mask, a, b), yes, no)

@@ -14,6 +14,7 @@ from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.arm_indices import rounds_of_sweep
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -83,3 +84,7 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
 
     def committed_rounds(self, state: Commitment, now: RoundView, arm: Array) -> Array:
         return jnp.where(state.made, now.horizon, 1)
+
+    def swept_rounds(self, state: Commitment, now: RoundView, arm: Array) -> Array:
+        least = now.pulls == jnp.min(now.pulls, axis=0, keepdims=True)
+        return jnp.where(state.made, 0, rounds_of_sweep(least, arm))

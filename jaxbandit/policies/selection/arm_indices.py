@@ -26,6 +26,21 @@ def arm_index(mask: Array) -> Array:
     return jnp.where(jnp.take_along_axis(mask, first, 0), first, arms)
 
 
+def rounds_of_sweep(once: Array, arm: Array) -> Array:
+    """The number of rounds in which an arm and all later ones are played once each; 0 if not all of them are.
+
+    Args:
+        once: the arms that are played once, bool `[K, *runs]`.
+        arm: the first arm, int32 `[1, *runs]`.
+
+    Returns:
+        int32 `[1, *runs]`
+    """
+    number = lax.broadcasted_iota(jnp.int32, once.shape, 0)
+    every = jnp.all(once | (number < arm), axis=0, keepdims=True)
+    return jnp.where(every, len(once) - arm, 0)
+
+
 def can_list_arms(arms: int, plays: int) -> bool:
     """Whether `arm_indices` works for a problem of this size and lists few of its arms."""
     return plays < arms <= MAX_ARMS and plays <= max_picked(arms)
@@ -86,3 +101,19 @@ def take_arms(tree: Tree, arm: Array, arms: int) -> Tree:
         for leaf, per_arm in zip(leaves, are_per_arm, strict=True)
     ]
     return jax.tree.unflatten(structure, picked)
+
+
+def take_arm(tree: Tree, arm: Array, shape: tuple[int, ...]) -> Tree:
+    """The values of one arm: arrays `[K, *runs]` of a tree become `[1, *runs]`, the others stay as they are.
+
+    Args:
+        tree: any pytree of arrays.
+        arm: the arm, int32 scalar, less than K.
+        shape: (K, *runs).
+    """
+
+    def pick(leaf: Array) -> Array:
+        per_arm = leaf.ndim == len(shape) and len(leaf) == shape[0]
+        return lax.dynamic_slice_in_dim(leaf, arm, 1, 0) if per_arm else leaf
+
+    return jax.tree.map(pick, tree)
