@@ -1,4 +1,4 @@
-"""Rounds that are played together, because no run can change its arm in them, against rounds played one by one."""
+"""Rounds that are played together, because their arms are known in all runs, against rounds played one by one."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,11 @@ GUARANTEES = {"means": {"random": "uniform", "arms": 4, "instances": 5}, "fracti
 CASES = {
     "fairness-aware-etc": (OPPORTUNITIES | {"reward": GAUSSIAN}, {"rounds_per_arm": 60}, "random"),
     "explore-then-commit": (GUARANTEES, {"rounds_per_arm": 30}, "lowest"),
+    "explore-then-commit, changes": (
+        {"means": {"changes": [[1, [0.9, 0.5, 0.3, 0.2]], [77, [0.2, 0.9, 0.5, 0.3]]]}, "reward": GAUSSIAN},
+        {"rounds_per_arm": 50},
+        "random",
+    ),
     "self-regulated": (OPPORTUNITIES, {"alpha": 0.5, "beta": 0.5, "black_box": "ucb-v"}, "lowest"),
     "successive-elimination": (GUARANTEES | {"reward": "beta"}, {"exploration": 0.1}, "lowest"),
     "t-fucb": (
@@ -28,11 +33,11 @@ CASES = {
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("kind", every(list(CASES), 2))
-def test_results_are_those_of_rounds_one_by_one(kind):
+@pytest.mark.parametrize("case", every(list(CASES), 2))
+def test_results_are_those_of_rounds_one_by_one(case):
     """Traces keep what happens in every round, so with traces the rounds are played one by one."""
-    problem, parameters, ties = CASES[kind]
-    problem, policy = jb.Problem(**problem), jb.policy(kind, **parameters)
+    problem, parameters, ties = CASES[case]
+    problem, policy = jb.Problem(**problem), jb.policy(case.partition(",")[0], **parameters)
     assert has_commitments(*prepared(policy, problem))
     together, single = (
         jb.simulate(problem, policy, horizon=1500, seeds=40, key=3, ties=ties, trace=trace) for trace in (False, True)

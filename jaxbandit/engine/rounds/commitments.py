@@ -192,13 +192,17 @@ def _rewards_of(state: State) -> Rewards:
 
 
 def _with_rewards(state: State, rewards: Rewards) -> State:
-    squares, plain = rewards.squares, isinstance(rewards.deviation, Array)
+    squares = rewards.squares
+    if isinstance(rewards.deviation, sums.CompensatedSum):
+        deviation, error = rewards.deviation.value, rewards.deviation.compensation
+    else:
+        deviation, error = rewards.deviation, None
     return dataclasses.replace(
         state,
-        deviation=rewards.deviation if plain else rewards.deviation.value,
-        deviation_error=None if plain else rewards.deviation.compensation,
-        squares=squares and squares.value,
-        squares_error=squares and squares.compensation,
+        deviation=deviation,
+        deviation_error=error,
+        squares=None if squares is None else squares.value,
+        squares_error=None if squares is None else squares.compensation,
     )
 
 
