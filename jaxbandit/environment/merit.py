@@ -83,11 +83,12 @@ class Merit(Component):
 
         x, g = lax.fori_loop(1, _GRID_POINTS, better, (low, gain(low)))
         for width in (step, step / 8):  # the second parabola is through points closer to the maximum
-            left, right = jnp.maximum(x - width, low), jnp.minimum(x + width, high)
+            middle = jnp.clip(x, low + width, high - width)  # so that its neighbours are in the interval, too
+            left, right = middle - width, jnp.minimum(middle + width, high)
             a, b = gain(left), gain(right)
-            bend = a + b - 2 * g
+            bend = a + b - 2 * gain(middle)
             shift = jnp.where(bend < 0, 0.5 * (a - b) / jnp.where(bend < 0, bend, 1.0), 0.0) * width
-            top = jnp.clip(x + shift, left, right)
+            top = jnp.clip(middle + shift, left, right)
             best = gain(top)
             x, g = jnp.where(best > g, top, x), jnp.maximum(best, g)
         return x

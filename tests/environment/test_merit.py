@@ -217,6 +217,23 @@ def test_the_box_optimum_is_the_global_one(merits, data):
     assert found >= best * (1 - 1e-5) - 1e-7
 
 
+class Hump(Merit):
+    """Highest in the middle."""
+
+    def value(self, mu):
+        return 0.3 + 5.0 * mu * (1.0 - mu)
+
+
+@pytest.mark.parametrize("steps", [0.1, 0.5, 0.9, 3.0])
+def test_the_peak_is_found_next_to_the_ends_of_an_interval(steps):
+    """The maximum of (0.3 + 5 x (1 - x)) (x - 0.5) is so many steps of the search's grid within either end."""
+    top = (15 + math.sqrt(15**2 - 4 * 15 * 2.2)) / 30  # the larger root of the derivative, -15 x^2 + 15 x - 2.2
+    part = steps / 128
+    low, high = np.float32([0.1, (top - 0.95 * part) / (1 - part)]), np.float32([(top - 0.1 * part) / (1 - part), 0.95])
+    found = Hump().peak(jnp.asarray(low)[:, None], jnp.asarray(high)[:, None], jnp.float32([[0.5], [0.5]]))
+    np.testing.assert_allclose(found.ravel(), top, atol=3e-4)
+
+
 def test_chances_of_few_arms_are_capped_at_one():
     """Merit 8, 1, 1 and two plays: the first arm has chance 1, the others share the second play."""
     chances = jax.jit(proportional_chances)
