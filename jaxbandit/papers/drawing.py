@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,7 +111,7 @@ def legend(figure: Figure, axes: np.ndarray | Sequence[Axes], note: str, columns
     """Draw one legend for all panels below them.
 
     Args:
-        note: its title, which says what the curves are means over.
+        note: its title, which says what the curves are means over; it is broken into lines as wide as the figure.
         columns: of the legend; default: as many as fit.
     """
     handles_by_label: dict[str, Any] = {}  # matplotlib's handles are lines, bars or containers
@@ -120,9 +121,15 @@ def legend(figure: Figure, axes: np.ndarray | Sequence[Axes], note: str, columns
     longest = max(map(len, handles_by_label))
     fitting = max(1, int(figure.get_figwidth() / (0.5 + 0.065 * longest)))
     columns = min(len(handles_by_label), columns or fitting)
-    figure.set_figheight(figure.get_figheight() + 0.17 * (1.5 + -(-len(handles_by_label) // columns)))
+    most = int(figure.get_figwidth() / 0.053)  # inches per character of the title's font
+    lines = textwrap.wrap(note, most)
+    lines = textwrap.wrap(note, min(most, len(note) // len(lines) + 10))  # of about equal lengths
+    height = 0.17 * (1.5 + -(-len(handles_by_label) // columns)) + 0.12 * (len(lines) - 1)
+    figure.set_figheight(figure.get_figheight() + height)
     look: Look = {"loc": "outside lower center", "frameon": False, "title_fontsize": 7}
-    figure.legend(list(handles_by_label.values()), list(handles_by_label), ncols=columns, title=note, **look)
+    figure.legend(
+        list(handles_by_label.values()), list(handles_by_label), ncols=columns, title="\n".join(lines), **look
+    )
 
 
 def sample_note(results: xr.Dataset, spread: str = "bands") -> str:

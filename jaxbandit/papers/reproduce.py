@@ -27,7 +27,7 @@ from jaxbandit.experiments.dashboard.contents import contents
 from jaxbandit.experiments.plots.canvas import house_style
 from jaxbandit.papers import GUARANTEES, MERIT, OPPORTUNITIES, PENALTIES, PLAYS, report
 from jaxbandit.papers.claim import Claim, Finding, PaperFigure
-from jaxbandit.papers.experiment import Data, Experiment, Paper, Sizes
+from jaxbandit.papers.experiment import Config, Data, Experiment, Paper, Sizes
 from jaxbandit.papers.guarantees.claims import CLAIMS as GUARANTEES_CLAIMS
 from jaxbandit.papers.guarantees.experiments import experiments as guarantees_experiments
 from jaxbandit.papers.guarantees.figures import FIGURES as GUARANTEES_FIGURES
@@ -136,6 +136,13 @@ class Task:
         made_by = (found.attrs.get("config"), found.attrs.get("jaxbandit_version"))
         return made_by == (tomli_w.dumps(self.experiment.config), version())
 
+    def holds(self, config: Config) -> bool:
+        """Whether the file holds the results of some config, by any version."""
+        try:
+            return bool(checksums.load_checked(self.path).attrs.get("config") == tomli_w.dumps(config))
+        except (OSError, checksums.DamagedError):
+            return False
+
     def seconds(self) -> float:
         """A rough estimate of the time that the simulation takes."""
         plan = self.plan
@@ -191,8 +198,8 @@ def reproduce(names: Sequence[str], out: Path, sizes: Sizes, progress: bool = Fa
         The report. The folder holds it as `report.html`, `report.md` and `claims.json`.
 
     Raises:
-        InputError: before any work, about a config or the conversion log; or about `out`, whose files were changed
-            during the call.
+        InputError: before any work, about a config or the conversion log, or about `out`, which holds full-size results
+            that quick ones would replace; or about `out`, whose files were changed during the call.
         WriteError: a file cannot be written, or its results cannot be read again.
     """
     reproductions = [REPRODUCTIONS[name] for name in names]
@@ -277,11 +284,28 @@ def _file_errors(out: Path) -> Iterator[None]:
 
 
 def _tasks(reproduction: Reproduction, out: Path, sizes: Sizes) -> list[Task]:
+    """The tasks of a paper, checked."""
     data = out / reproduction.paper.name / "data"
-    return [
-        Task(experiment, configs.make_plan(experiment.config), data / f"{experiment.name}.nc")
-        for experiment in reproduction.experiments(sizes)
-    ]
+    try:
+        tasks = [
+            Task(experiment, configs.make_plan(experiment.config), data / f"{experiment.name}.nc")
+            for experiment in reproduction.experiments(sizes)
+        ]
+    except InputError as error:
+        raise error.with_key(error.key.replace("problem.means.conversions", "--conversion-log")) from None
+    if sizes.quick:
+        _keep_full_results(reproduction, tasks, out, sizes)
+    return tasks
+
+
+def _keep_full_results(reproduction: Reproduction, quick: Sequence[Task], out: Path, sizes: Sizes) -> None:
+    """Refuse a folder with full-size results, which took hours, that quick ones would replace."""
+    full = {one.name: one.config for one in reproduction.experiments(replace(sizes, quick=False))}
+    for task in quick:
+        name = task.experiment.name
+        if full.get(name, task.experiment.config) != task.experiment.config and task.holds(full[name]):
+            words = f"a folder without full-size results: --quick would replace those of {name}; name another folder"
+            raise InputError("--out", str(out), words)
 
 
 def _draw(figure: PaperFigure, data: Data, folder: Path, sizes: Sizes) -> list[Path]:

@@ -19,17 +19,21 @@ from jaxbandit.papers.report import other_papers
 from jaxbandit.papers.reproduce import REPRODUCTIONS, Reproduction
 
 
-def tiny(calls):
-    """The reproduction of a paper with two small experiments. Each drawing appends their names to `calls`."""
+def tiny(calls, full=(4, 6)):
+    """The reproduction of a paper with two small experiments. Each drawing appends their names to `calls`.
+
+    Args:
+        full: the seeds at full size; at quick sizes they are 4 and 6.
+    """
 
     def experiments(sizes):
-        for seeds in (4, 6):
+        for name, seeds in zip((4, 6), (4, 6) if sizes.quick else full, strict=True):
             config = {
                 "simulation": {"horizon": 20, "seeds": seeds, "record": 5, "metrics": ["regret"]},
                 "problem": {"means": [0.9, 0.1]},
                 "policies": [{"kind": "ucb1"}],
             }
-            yield Experiment(f"seeds-{seeds}", config)
+            yield Experiment(f"seeds-{name}", config)
 
     def draw(data):
         calls.append(sorted(data.files))
@@ -102,6 +106,19 @@ def test_an_interrupted_reproduction_runs_only_what_is_missing(tmp_path, monkeyp
     assert calls == [["seeds-4", "seeds-6"]] * 2
     assert "\n1 not reproduced\n" in capsys.readouterr().out
     assert {path.suffix for path in (tmp_path / "tiny").iterdir() if path.is_file()} == {".png", ".pdf"}
+
+
+@pytest.mark.slow
+def test_quick_results_do_not_replace_full_ones(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(REPRODUCTIONS, "tiny", tiny([], full=(4, 9)))
+    arguments = ["reproduce", "tiny", "--out", str(tmp_path)]
+    assert cli.main(arguments) == 0
+    files = {path.name: path.read_bytes() for path in (tmp_path / "tiny" / "data").iterdir()}
+    assert cli.main([*arguments, "--quick"]) == 2
+    message = "must be a folder without full-size results: --quick would replace those of seeds-6; name another folder"
+    assert capsys.readouterr().err == f"jaxbandit: --out = {str(tmp_path)!r}: {message}\n"
+    assert cli.main([*arguments, "--quick", "--figure", "1"]) == 2
+    assert {path.name: path.read_bytes() for path in (tmp_path / "tiny" / "data").iterdir()} == files
 
 
 @pytest.fixture(scope="module")
