@@ -99,6 +99,8 @@ def plain(
 class Transfer(Policy):
     """Plays what is scheduled, the lowest arm first, one play per round; asks `next_schedule` when nothing is.
 
+    While all scheduled arms sleep, it plays the available arm of highest mean.
+
     `phase_rounds` counts the rounds that fell in each phase, those without an available arm too; no phase follows the
     last one, in which nothing is scheduled.
     """
@@ -139,7 +141,7 @@ class Transfer(Policy):
         if self.in_last:
             return self.last(t, available)
         open_ = where(available)
-        return ([k for k in open_ if self.scheduled[k]] or open_)[:1]
+        return [k for k in open_ if self.scheduled[k]][:1] or highest(self.arms.means(), open_)
 
     def end_of_round(self, t: int, selected: list[int]) -> None:
         self.phase_rounds[self.phase] += 1

@@ -35,6 +35,8 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
     the plays of these rounds and the rewards that arrive in them, late rewards of earlier plays among them. The
     phases are "opportunities" and "black box".
 
+    While all arms that are to be played sleep, the available arm of highest mean reward is played.
+
     The policy uses the horizon T. The problem needs an `opportunity` that is constant ("zero", "uniform" or
     "constant"), one play per round, and `penalties` (the lambda_k) unless the policy has its own.
 

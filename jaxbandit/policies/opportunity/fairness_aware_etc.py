@@ -39,6 +39,8 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
       until it has floor(T f(m)_k) plays, the first N included; f is the fairness function.
     - "commitment": the arm of highest m_k in all remaining rounds.
 
+    While all arms that are to be played sleep, the available arm of highest mean reward is played.
+
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
     lambda_k) unless the policy has its own.
 

@@ -1,8 +1,8 @@
 """The base classes of policies with phases (opportunities paper).
 
 In each phase but the last, a number of plays is scheduled for each arm, and the arms are played in order until no play
-is left. The length of a phase depends on the rewards, so the runs of a batch can be in different phases: each run has
-its own `PhaseState`.
+is left. While all arms with scheduled plays sleep, the available arm of highest mean reward is played. The length of a
+phase depends on the rewards, so the runs of a batch can be in different phases: each run has its own `PhaseState`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from jaxbandit.core.xla.tiling import once_per_cell
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy, PolicyState, checked_select_one
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import take_arms
+from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
 from jaxbandit.policies.selection.top_arm import one_hot
+from jaxbandit.policies.selection.top_arms import top_available_number
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -174,13 +175,17 @@ def _none_due(goal: Array, pulls: Array) -> Array:
 
 
 def _first_due(state: PhaseState, now: RoundView) -> Array:
-    """The lowest available arm with a scheduled play, or where none has one, the lowest available arm; int32
-    `[1, *runs]`."""
+    """The lowest available arm with a scheduled play, or where all of these sleep, the available arm of highest mean.
+
+    int32 `[1, *runs]`; K where no arm is available.
+    """
     arms = len(now.pulls)
-    arm = lax.broadcasted_iota(jnp.int32, now.pulls.shape, 0)
-    order = jnp.where(now.available, jnp.where(state.goal > now.pulls, arm, arm + arms), 2 * arms)
-    first = jnp.min(order, axis=0, keepdims=True)
-    return jnp.where(first < arms, first, first - arms)
+    first = arm_index(now.available & (state.goal > now.pulls))
+
+    def best() -> Array:
+        return jnp.where(first < arms, first, top_available_number(lambda: (now.mean,), now, now.tie_breaker))
+
+    return cond_fused(jnp.any(first == arms), best, lambda: first)
 
 
 @struct

@@ -45,6 +45,8 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     - "black box": the index `black_box` selects the arms of the remaining rounds; it sees only the plays of these
       rounds and the rewards that arrive in them, late rewards of earlier plays among them.
 
+    While all arms that are to be played sleep, the available arm of highest mean reward is played.
+
     The policy uses the horizon T. The problem needs an `opportunity` f, one play per round, and `penalties` (the
     lambda_k) unless the policy has its own.
 
