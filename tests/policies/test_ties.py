@@ -11,6 +11,7 @@ import pytest
 from sweeps import FULL, partly_fast
 
 import jaxbandit as jb
+from jaxbandit.engine.advice.arm_order import helped_by_order
 from jaxbandit.experiments.statistics import sample_size
 from jaxbandit.policies.base import Policy
 from jaxbandit.tuning.command import make_task
@@ -187,6 +188,11 @@ def test_an_order_that_helps_is_said(kind):
         jb.simulate(jb.Problem(other, fractions=0.1), kind, horizon=10, seeds=2, metrics=["regret"])
         jb.simulate(jb.Problem([0.5] * 4, fractions=0.1), kind, horizon=10, seeds=2, metrics=["regret"])
         jb.simulate(jb.Problem(falling, fractions=0.1), "fair-learn", horizon=10, seeds=2, metrics=["regret"])
+
+
+def test_an_order_that_helps_a_wrapped_policy_is_said():
+    problem, policy = jb.Problem([0.9, 0.6, 0.2], fractions=0.1), jb.policy("min-probability", base="ucb-lp")
+    assert "this helps min-probability" in helped_by_order([policy], [problem], "")
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def helped_by_order(policies: Iterable[Policy], problems: Iterable[Problem], way
     """
     from_the_best: dict[int, bool] = {}  # by `id`, for the few problems of many configurations
     for policy, problem in zip(policies, problems, strict=True):
-        if not policy.equal_at_first:
+        if not any(part.equal_at_first for part in policy.nested_policies()):
             continue
         if id(problem) not in from_the_best:
             means = problem.means
