@@ -123,7 +123,9 @@ def make_parser() -> _Parser:
     what.add_argument(
         "--add", action="store_true", help="add the policies and seeds that the results in DIR do not have yet"
     )
-    tune.add_argument("--force", action="store_true", help="replace the tuning of another config in DIR")
+    tune.add_argument(
+        "--force", action="store_true", help="replace files in DIR that are not of a tuning of this config"
+    )
     resume.add_argument("out", type=Path, metavar="DIR", help="the output directory of the interrupted run")
     for command in (run, resume):
         command.add_argument("--no-figures", action="store_true", help="draw no figures")

@@ -6,7 +6,8 @@ import argparse
 
 from jaxbandit.cli.imports import import_files
 from jaxbandit.cli.preparation import check_writable, default_out, prepare_machine
-from jaxbandit.core.files.streams import print_lines, shows_progress
+from jaxbandit.core.files.streams import print_error, print_lines, shows_progress
+from jaxbandit.engine.host.checkpoint import kept_in_words
 from jaxbandit.experiments.configs import config as configs
 
 
@@ -21,7 +22,11 @@ def tune_command(parsed: argparse.Namespace) -> int:
     out = parsed.out or default_out(parsed.config)
     check_writable(out, tasks.FILES.__contains__)
     tasks.check_replaceable(task, out, parsed.force)
-    made = task.run(out, progress=shows_progress())
+    try:
+        made = task.run(out, progress=shows_progress())
+    except KeyboardInterrupt:
+        print_error(kept_in_words(out, "command"))
+        raise
     written = tasks.write(task, made, out)
     print_lines(tasks.summary(task, made), f"wrote {', '.join(path.name for path in written)} to {out}/")
     return 0

@@ -52,6 +52,12 @@ def advice(tuned: Tuned, tunables: list[Tunable], swept: Sweep, search: Search, 
     if evaluator.refusals:
         words = f"the policy refused {len(evaluator.refusals)} of {evaluator.simulated} points, which counted as out of"
         yield f"{words} range; the first refusal: {evaluator.refusals[0]}"
+    if evaluator.not_finite:
+        which = ", the start among them" if not math.isfinite(tuned.points[0].objective) else ""
+        yield (
+            f"the objective or a limited metric was not finite at {evaluator.not_finite} of {evaluator.simulated} "
+            f"points{which}; these points cannot be the result"
+        )
 
 
 def about_problem(policy: Policy, problem: Problem, metrics: Sequence[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import re
 import time
 import tomllib
@@ -90,10 +91,11 @@ class TuningTask:
             for at, table in expanded(self.config["problem"], self.config.get("grid"))
             if all(point[name] == value for name, value in at.items())
         )
-        tables = [
-            *self.config["policies"],
-            {"label": f"{self.configuration.label}, tuned", **policy_table(tuned.policy)},
-        ]
+        taken = {one.label for one in self.plan.configurations}
+        numbers = itertools.chain([""], (f" {number}" for number in itertools.count(2)))
+        labels = (f"{self.configuration.label}, tuned{number}" for number in numbers)
+        label = next(label for label in labels if label not in taken)
+        tables = [*self.config["policies"], {"label": label, **policy_table(tuned.policy)}]
         return {**others, "problem": problem, "policies": tables}
 
 
@@ -128,15 +130,23 @@ def make_task(config: Mapping[str, Any]) -> TuningTask:
 
 
 def check_replaceable(task: TuningTask, out: Path, force: bool) -> None:
-    """Refuse to replace the tuning of another config, unless `force` is set.
+    """Refuse to replace the tuning of another config, or files that no tuning wrote, unless `force` is set.
 
     Raises:
-        InputError: the tuning in the folder is of another config, or cannot be read.
+        InputError: the tuning in the folder is of another config, or cannot be read, or is not there.
     """
-    found = read_previous(out, TRAJECTORY)
-    if found is None or force or found.config == tomllib.loads(tomli_w.dumps(dict(task.config))):
+    if force:
         return
-    held = "the tuning of another config" if found.config is not None else f"a {TRAJECTORY} that cannot be read"
+    found = read_previous(out, TRAJECTORY)
+    if found is None:
+        there = [name for name in FILES if (out / name).exists()]
+        if not there:
+            return
+        held = f"a {there[0]} that no tuning wrote, since there is no {TRAJECTORY}"
+    elif found.config == tomllib.loads(tomli_w.dumps(dict(task.config))):
+        return
+    else:
+        held = "the tuning of another config" if found.config is not None else f"a {TRAJECTORY} that cannot be read"
     raise InputError("--out", str(out), f"a folder without {held}; `--force` replaces {', '.join(FILES)}")
 
 

@@ -59,6 +59,8 @@ class WeightedSum(Objective, name="weighted_sum"):
         for name, weight in pairs:
             if finite_numbers(weight, f"{key}.{name}", "a finite number").ndim:
                 raise InputError(f"{key}.{name}", weight, "a finite number")
+        if not any(weight for _, weight in pairs):
+            raise InputError(f"{key}.weights", self.weights, "a table with a weight that is not 0")
 
     def value(self, counts: Array, inputs: MetricInputs, measured: Mapping[str, Array]) -> Array:
         first, *others = (measured[name] * weight for name, weight in self._pairs())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ import numpy as np
 
 from jaxbandit.core.component import Component
 from jaxbandit.core.errors import InputError, unknown_name
-from jaxbandit.core.input_values import finite_numbers
+from jaxbandit.core.input_values import finite_numbers, is_whole
 from jaxbandit.engine.stepping.relaxed.relaxable import (
     accepts_shares,
     check_no_delay,
@@ -91,10 +92,15 @@ def smooth_parameters(policy: Policy) -> list[str]:
 
 
 def numeric_parameters(policy: Policy) -> list[str]:
-    """The names of the parameters that are numbers, of a prepared policy, of those that it wraps and of its merit."""
+    """The names of the parameters that are real numbers, of a prepared policy, of those that it wraps and of its merit.
+
+    Whole numbers are not among them: the search moves parameters by any distance.
+    """
     names = []
     for part in policy.nested_policies():
-        names += [name for name, value in part.numbers().items() if not isinstance(value, Component)]
+        fields = part.parameters()
+        numbers = [name for name, value in part.numbers().items() if not isinstance(value, Component)]
+        names += [name for name in numbers if not is_whole(fields[name])]
     merit = getattr(policy, "merit", None)
     if isinstance(merit, Merit):
         names += [f"merit.{name}" for name in merit.numbers()]
@@ -164,6 +170,19 @@ def _checked_start(value: object, name: str, about: Mapping[str, Any], arms: int
     if numbers.shape not in ((), (arms,)):
         raise InputError(f"parameters.{name}", value, words)
     return numbers
+
+
+def check_start(policy: Policy, prepared: Policy, tunables: Sequence[Tunable], problem: Problem, horizon: int) -> None:
+    """Refuse starts that the policy refuses on the problem.
+
+    Raises:
+        InputError: naming the parameter.
+    """
+    starts = {tunable.name: tunable.start for tunable in tunables}
+    try:
+        tuned_policy(policy, prepared, tunables, starts).prepare(problem, horizon)
+    except InputError as error:
+        raise error.with_key(re.sub(r"^policies\.", "parameters.", error.key)) from None
 
 
 def with_starts(policy: Policy, parameters: object, arms: int) -> Policy:

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.statistics import CONFIDENCE
+from jaxbandit.metrics.metric import METRICS
 from jaxbandit.tuning.goal import Goal
 from jaxbandit.tuning.search.points import Point
 
@@ -50,7 +51,7 @@ def tuning_figure(path: xr.Dataset, result: Point, goal: Goal) -> Figure:
         for limit in limits:
             if goal.name_of(limit) == name:
                 axis.axhline(limit.bound, color=_LIMIT, linestyle="--", label=str(limit))
-        axis.set_ylabel(name.replace("_", " "))
+                axis.set_ylabel(METRICS[limit.metric].label)
     axes[0].legend(frameon=False)
     if metrics:
         axes[1].legend(frameon=False)
@@ -88,7 +89,7 @@ def _parameters(axis: Axes, path: xr.Dataset, result: Point) -> None:
                 [len(step)], [np.ravel(result.values[name])[k]], color=line.get_color(), marker="s", markersize=3.5
             )
     if sum(np.size(values) for values in result.values.values()) <= _MOST_LABELS:
-        axis.legend(frameon=False, fontsize=5)
+        axis.legend(frameon=False, fontsize=5, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the curves
     axis.set_ylabel("parameters")
 
 

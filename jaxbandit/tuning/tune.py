@@ -20,7 +20,7 @@ from jaxbandit.policies.make_policy import policy as policy_of
 from jaxbandit.tuning.estimators.gradient_program import softness_of
 from jaxbandit.tuning.goal import Goal, make_goal
 from jaxbandit.tuning.objective import Objective
-from jaxbandit.tuning.parameters import check_estimator, make_tunables, with_starts
+from jaxbandit.tuning.parameters import check_estimator, check_start, make_tunables, with_starts
 from jaxbandit.tuning.search.steps import default_optimizer
 from jaxbandit.tuning.tuned import Tuned
 from jaxbandit.tuning.tuning_run import TuningRun
@@ -166,6 +166,7 @@ def make_run(
     prepared = given.prepare(problem, settings.horizon)
     check_estimator(given, prepared, estimator, problem)
     tunables = make_tunables(prepared, parameters, estimator, problem.arms)
+    check_start(given, prepared, tunables, problem, settings.horizon)
     run = TuningRun(
         problem=problem,
         policy=given,

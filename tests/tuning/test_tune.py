@@ -87,7 +87,8 @@ def test_the_trajectory_begins_with_the_start_and_the_best_common_value():
     assert path.sizes["arm"] == 3
     assert 3 <= path.sizes["step"] <= 2 + SETTING["steps"]
     assert list(path.data_vars) == [
-        *("penalties", "objective", "objective_stderr", "unfairness", "multiplier_unfairness", "gradient_norm"),
+        *("penalties", "objective", "objective_stderr", "unfairness", "unfairness_stderr", "multiplier_unfairness"),
+        "gradient_norm",
     ]
     np.testing.assert_allclose(path.penalties[0], START["penalties"], rtol=1e-12)
     assert np.unique(path.penalties[1]).size == 1
@@ -99,6 +100,8 @@ def test_the_trajectory_begins_with_the_start_and_the_best_common_value():
     runs = finals(jb.policy("hard-threshold-ucb", **START), "regret", seeds=SEEDS)[0]
     np.testing.assert_allclose(path.objective[0], runs.mean(), rtol=1e-6)
     np.testing.assert_allclose(path.objective_stderr[0], runs.std(ddof=1) / np.sqrt(SEEDS), rtol=1e-5)
+    runs = finals(jb.policy("hard-threshold-ucb", **START), "unfairness", seeds=SEEDS)[0]
+    np.testing.assert_allclose(path.unfairness_stderr[0], runs.std(ddof=1) / np.sqrt(SEEDS), rtol=1e-5)
     assert tuned().rounds > 41 * SEEDS // 2 * HORIZON
 
 
@@ -132,7 +135,7 @@ def test_the_result_prints_as_a_table():
 def test_the_figure_shows_objective_limit_parameters_and_prices():
     figure = tuned().figure()
     assert [axis.get_ylabel() for axis in figure.axes] == [
-        *("regret (reward)", "unfairness", "parameters", "objective per unit of the limit"),
+        *("regret (reward)", "unfairness (missed rounds)", "parameters", "objective per unit of the limit"),
     ]
     assert {axis.get_xlabel() for axis in figure.axes} == {"step"}
     labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]

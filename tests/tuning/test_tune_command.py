@@ -14,7 +14,7 @@ from small_problem import TOML
 import jaxbandit as jb
 from jaxbandit import cli
 from jaxbandit.experiments.configs.config import make_plan
-from jaxbandit.tuning import command, plot
+from jaxbandit.tuning import command, plot, tuning_run
 from jaxbandit.tuning.search import evaluation
 
 FILES = ["tuned.toml", "tuning.nc", "tuning.pdf", "tuning.png"]
@@ -130,6 +130,28 @@ def test_the_tuning_of_another_config_is_not_replaced_unless_that_is_wanted(tune
     with pytest.raises(jb.InputError, match=r"a tuning\.nc that cannot be read"):
         command.check_replaceable(task, tmp_path, force=False)
     command.check_replaceable(task, tmp_path, force=True)
+    (tmp_path / "tuning.nc").unlink()
+    with pytest.raises(jb.InputError, match=r"without a tuned\.toml that no tuning wrote"):
+        command.check_replaceable(task, tmp_path, force=False)
+
+
+@pytest.mark.slow
+def test_the_tuned_policy_gets_a_label_of_its_own(tuned):
+    config = tomllib.loads(TOML)
+    config["policies"] += [{"kind": "ucb1", "label": "HT, tuned"}, {"kind": "moss", "label": "HT, tuned 2"}]
+    after = command.make_task(config).tuned_config(tuned[1])
+    assert make_plan(after).configurations[-1].label == "HT, tuned 3"
+
+
+@pytest.mark.slow
+def test_an_interruption_says_what_is_kept(config, tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuning_run, "select", interrupted)  # after the search
+    assert cli.main(["tune", str(config), "--out", str(tmp_path / "made")]) == 130
+    words = f"finished blocks are kept in {tmp_path / 'made' / 'unfinished'}; the same command goes on from there"
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -78,6 +78,8 @@ def test_points_where_the_objective_is_not_finite_are_not_chosen():
     for point in found.points[1:]:
         assert np.isfinite(point.objective)
     assert found.points[-1].objective <= found.points[1].objective
+    with pytest.warns(UserWarning, match=r"not finite at \d+ of \d+ points, the start among them; these points cannot"):
+        tune(objective=Odd(most=42.0), parameters={"penalties": [0.01, 0.01, 0.01]}, steps=1)
 
 
 def test_an_objective_of_a_wrong_shape():
@@ -160,6 +162,22 @@ def test_numbers_of_any_library_and_unusual_values(changes):
         (
             {"problem": jb.Problem([0.9, 0.5, 0.1]), "policy": "ucb1", "parameters": ["exploration"]},
             "objective = 'unfairness': must be one of ",
+        ),
+        (
+            {"policy": {"kind": "min-probability", "floor": 0.0}, "parameters": {"floor": 0.9}},
+            "parameters.floor = 0.9: must be at most L / K = 1 / 3",
+        ),
+        (
+            {
+                "problem": jb.Problem([0.9, 0.5, 0.1], plays=2, fractions=0.1),
+                "policy": "fair-mmab",
+                "parameters": {"J": 2},
+            },
+            "parameters = 'J': must be one of exploration, log_offset",
+        ),
+        (
+            {"objective": {"minimize": {"regret": 0.0}}},
+            "objective.minimize.weights = (('regret', 0.0),): must be a table",
         ),
         ({"horizon": 0}, "simulation.horizon = 0: must be a whole number >= 1"),
         ({"seeds": 1}, "seeds = 1: must be a whole number >= 2"),

@@ -271,15 +271,15 @@ def kept(out: Path) -> int:
     return len(_blocks(out / FOLDER))
 
 
-def kept_in_words(out: Path | None) -> str:
-    """What an interrupted call keeps in its folder, None for no folder, and how to go on."""
+def kept_in_words(out: Path | None, again: str = "call") -> str:
+    """What an interrupted call or command (`again`) keeps in its folder, None for no folder, and how to go on."""
     if out is None:
         return "nothing is kept; with keep=FOLDER the same call goes on where it was interrupted"
     number = kept(out)
     if not number:
         return f"nothing was finished yet in {out / FOLDER}"
     blocks = "blocks are" if number > 1 else "block is"
-    return f"{number:,} finished {blocks} kept in {out / FOLDER}; the same call goes on from there"
+    return f"{number:,} finished {blocks} kept in {out / FOLDER}; the same {again} goes on from there"
 
 
 def begun(out: Path) -> bool:

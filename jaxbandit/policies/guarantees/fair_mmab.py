@@ -11,7 +11,6 @@ from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.input_values import Number
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
@@ -50,7 +49,7 @@ class FairMMAB(Rule, name="fair-mmab"):
 
     source: ClassVar[str] = "plays paper, Alg. 1-2"
     base: Index = parameter(UCB1(), doc="the index; ucb1 or kl-ucb in the plays paper")
-    J: Number = parameter(None, low=1, doc="plays reserved for fairness; default as in the plays paper")
+    J: int = parameter(None, low=1, doc="plays reserved for fairness; default as in the plays paper")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)

@@ -51,9 +51,8 @@ class SoftModels:
         seeds = np.arange(first, first + self._seeds)
         slopes = np.stack([self._slope(program, y, seeds) for program in self._programs])
         slopes = slopes * np.array(self._signs)[:, None]
-        return LinearModel(
-            float(scores.value[0]), scores.excess[0], float(scores.value_stderr[0]), slopes[0], slopes[1:]
-        )
+        errors = float(scores.value_stderr[0]), scores.excess_stderr[0]
+        return LinearModel(float(scores.value[0]), scores.excess[0], *errors, slopes[0], slopes[1:])
 
     def _slope(self, program: GradientProgram, y: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         gradient = program.runs(self._space.values(y), seeds).gradient

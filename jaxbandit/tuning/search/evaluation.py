@@ -59,6 +59,7 @@ class Evaluator:
         rounds: the number of rounds simulated so far, over all runs.
         simulated: the number of points so far.
         refusals: why the policy refused points, one error per refused point.
+        not_finite: the number of other points at which the objective or a metric is not finite.
         checkpoint: keeps every evaluation, if it is set.
     """
 
@@ -75,7 +76,7 @@ class Evaluator:
         self._problem, self._policy, self._tunables = problem, policy, tunables
         self._goal, self._horizon, self._key, self._bar = goal, horizon, key, bar
         self.prepared = policy.prepare(problem, horizon)
-        self.rounds = self.simulated = self._calls = 0
+        self.rounds = self.simulated = self.not_finite = self._calls = 0
         self.refusals: list[str] = []
         self.checkpoint: Checkpoint | None = None
         owed = problem.guarantees()
@@ -124,7 +125,10 @@ class Evaluator:
         self.simulated += len(points)
         self.count(len(points) * self._problem.instances * seeds * self._horizon)
         measured = {name: arrays[name] for name in self._goal.metrics}
-        return Evaluation(self._objective(arrays.get("pulls"), measured), measured)
+        objective = self._objective(arrays.get("pulls"), measured)
+        finite = np.all([np.isfinite(part).all(axis=(1, 2)) for part in (objective, *measured.values())], axis=0)
+        self.not_finite += int(np.sum(~finite)) - len(arrays["refusals"])
+        return Evaluation(objective, measured)
 
     def count(self, rounds: int) -> None:
         """Count rounds as done."""

@@ -18,7 +18,7 @@ class LinearModel:
 
     Attributes:
         value, excess: as in `Scores`, of the point: a float, and `[limits]`.
-        value_stderr: the standard error of the value.
+        value_stderr, excess_stderr: their standard errors.
         slope: of the value, `[n]`.
         slopes: of the excesses, `[limits, n]`.
     """
@@ -26,6 +26,7 @@ class LinearModel:
     value: float
     excess: np.ndarray
     value_stderr: float
+    excess_stderr: np.ndarray
     slope: np.ndarray
     slopes: np.ndarray
 
@@ -71,6 +72,7 @@ def linear_model(landscape: Landscape, y: np.ndarray, spread: float, rng: np.ran
         float(scores.value[0]),
         scores.excess[0],
         float(scores.value_stderr[0]),
+        scores.excess_stderr[0],
         slope(scores.value),
         slope(scores.excess).T,
     )

@@ -87,7 +87,9 @@ def trajectory_of(
     unknown = [math.nan] * len(given)
     for number, limit in enumerate(goal.limits):
         excess = np.array([*scores.excess[:, number], *(model.excess[number] for model in models)])
+        errors = [*scores.excess_stderr[:, number], *(model.excess_stderr[number] for model in models)]
         data[goal.name_of(limit)] = "step", limit.mean(excess)
+        data[f"{goal.name_of(limit)}_stderr"] = "step", np.array(errors)
         price = np.array([*unknown, *(step.multipliers[number] for step in steps)])
         name = f"multiplier_{limit.metric}"
         data[name if name not in data else f"{name}_at_least"] = "step", price, {"long_name": f"price of {limit}"}

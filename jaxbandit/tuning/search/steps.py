@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MEMORY = 0.6  # of the slopes, per step
 _NEAR = 0.15  # a limit within this part of its unit counts
+_SLACK_WEIGHT = 0.3  # of the slack of such a limit, against its price
 _RESTORED = 0.3  # the farthest that one step moves to a limit, root mean square per coordinate
 # The moves that a step tries: parts of the move to the limits, and lengths of the update.
 _TRIED = ((1.0, 0.0), (1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (0.3, 0.0), (0.3, 0.5), (0.0, 1.0))
@@ -140,9 +141,10 @@ class Search:
         """Take a step."""
         model = self._model(self._y, len(self.steps))
         slope, slopes = self._slopes.averaged(model)
-        near = model.excess > -_NEAR * self._landscape.units
+        slack = np.maximum(-model.excess, 0.0) / (_NEAR * self._landscape.units)
+        near = slack < 1.0
         multipliers = np.zeros(len(near))
-        multipliers[near] = prices(slope, slopes[near])
+        multipliers[near] = prices(slope, slopes[near], slack[near])
         step = Step(self._y, model, multipliers, slope + slopes.T @ multipliers, slopes)
         self.steps.append(step)
         if len(self.steps) == 1 and len(self._y) > 1:  # one parameter was swept
@@ -242,16 +244,24 @@ def _shortened(move: np.ndarray, most: float) -> np.ndarray:
     return np.asarray(move * min(1.0, most / max(length, 1e-30)))
 
 
-def prices(slope: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """The multipliers >= 0 of limits that leave the smallest gradient: min over m >= 0 of |slope + slopes' m|.
+def prices(slope: np.ndarray, slopes: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    """The multipliers of limits that leave the smallest gradient, those of limits with little slack before others.
+
+    min over m >= 0 of |slope + slopes' m|^2 + sum_j (p slack_j |slopes_j| m_j)^2, with the weight p of slack. Several
+    limits may explain a gradient, as all of them do for one parameter; only those without slack have a price.
 
     Args:
         slope: of the objective, `[n]`.
         slopes: of the excesses, `[limits, n]`.
+        slack: how far the point is within each limit, from 0 on it to 1, `[limits]`.
 
     Returns:
         `[limits]`.
     """
     from scipy.optimize import nnls  # late: `import jaxbandit` does not need it
 
-    return np.asarray(nnls(slopes.T, -slope)[0]) if len(slopes) else np.zeros(0)
+    if not len(slopes):
+        return np.zeros(0)
+    charged = np.diag(_SLACK_WEIGHT * slack * np.linalg.norm(slopes, axis=1))
+    rows = np.concatenate([slopes.T, charged])
+    return np.asarray(nnls(rows, np.concatenate([-slope, np.zeros(len(slack))]))[0])

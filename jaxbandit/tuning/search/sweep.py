@@ -140,7 +140,7 @@ def _beyond(values: np.ndarray, best: int | None, tunable: Tunable) -> np.ndarra
     low, high = _low(tunable), tunable.high
     decades = np.logspace(0.0, _DECADES, COUNT // 2 + 1)[1:]
     more = []
-    if best in (1, None):  # the least value above the lower end
+    if best in (0, 1, None):  # the lower end, or the least value above it
         more.append((values[1] - low) / decades[::-1])
     if best in (len(values) - 1, None) and (high is None or math.isinf(high)):
         more.append((values[-1] - low) * decades)

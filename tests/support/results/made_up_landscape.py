@@ -31,7 +31,7 @@ class FunctionEvaluator:
         self.functions = {"regret": objective, **(limited or {})}
         self.noise, self.refused = noise, refused
         self.rounds = self.simulated = 0
-        self.refusals, self.asked = [], []
+        self.refusals, self.not_finite, self.asked = [], 0, []
 
     def policy(self, values):
         return jb.policy("hard-threshold-ucb", **{name: value.tolist() for name, value in values.items()})

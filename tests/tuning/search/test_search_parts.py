@@ -48,7 +48,7 @@ def test_prices_leave_the_smallest_gradient(size, limits):
     rng = np.random.default_rng([size, limits])
     for _ in range(20):
         slope, slopes = rng.normal(size=size), rng.normal(size=(limits, size))
-        found = prices(slope, slopes)
+        found = prices(slope, slopes, np.zeros(limits))
         assert found.shape == (limits,)
         assert np.all(found >= 0)
         left = slope + slopes.T @ found
@@ -56,12 +56,23 @@ def test_prices_leave_the_smallest_gradient(size, limits):
 
 
 def test_a_limit_that_nothing_changes_has_no_price():
-    np.testing.assert_array_equal(prices(np.ones(3), np.zeros((1, 3))), [0.0])
+    np.testing.assert_array_equal(prices(np.ones(3), np.zeros((1, 3)), np.zeros(1)), [0.0])
 
 
 def test_the_price_is_what_a_unit_of_the_limit_costs():
     """Minimise x^2 where x >= 1: at x = 1 the objective falls by 2 per unit."""
-    np.testing.assert_allclose(prices(np.array([2.0]), np.array([[-1.0]])), [2.0])
+    np.testing.assert_allclose(prices(np.array([2.0]), np.array([[-1.0]]), np.zeros(1)), [2.0])
+
+
+@pytest.mark.parametrize("used_up", [0, 1])
+def test_of_two_limits_that_explain_a_gradient_the_one_that_is_used_up_has_the_price(used_up):
+    """With one parameter each of several limits explains the whole gradient."""
+    slack = np.full(2, 0.5)
+    slack[used_up] = 0.0
+    slopes = np.array([[-1.0], [-3.0]])
+    found = prices(np.array([2.0]), slopes, slack)
+    np.testing.assert_allclose(found[used_up] * -slopes[used_up], 2.0, rtol=1e-6)
+    assert found[1 - used_up] < 1e-6
 
 
 # Slopes.
@@ -194,6 +205,18 @@ def test_the_sweep_finds_the_best_common_values():
     assert found.at_end == ()
     assert found.ranges[0] >= 99
     assert set(found.scales) == {"penalties", "exploration", "log_offset"}
+
+
+def test_a_sweep_from_a_start_that_is_far_too_large_goes_down_to_the_best_value():
+    """All values of its first pass but 0 are too large, so that 0 comes out best there."""
+
+    def evaluate(points, seeds):
+        bonus = np.array([float(point["exploration"]) for point in points])
+        return scores(np.abs(np.log(bonus + 1e-9) - np.log(0.37)), np.full((len(points), 1), -1.0), seeds)
+
+    for start in (2e3, 2e5, 2e7):
+        found = sweep(evaluate, GOAL, [tunable(start, name="exploration")], 8)
+        np.testing.assert_allclose(found.best["exploration"], 0.37, rtol=0.05)
 
 
 def test_the_sweep_says_that_the_best_value_is_the_largest():
