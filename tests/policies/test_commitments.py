@@ -77,8 +77,8 @@ def test_rounds_of_other_policies_and_with_deficits_of_groups_are_played_one_by_
 
 
 def prepared(policy, problem, deficits_ever=False):
-    """The arguments of `has_commitments` for a simulation of 10 rounds and 3 runs."""
+    """The arguments of `has_commitments` for a simulation of 100 rounds and 3 runs."""
     first = np.zeros(1, int)
-    policy = on_device(policy.prepare(problem, 10), first)
-    world = on_device(world_of(problem, False, 10), first)
+    policy = on_device(policy.prepare(problem, 100), first)
+    world = on_device(world_of(problem, False, 100), first)
     return policy, world, begin(policy, world, (problem.arms, 1, 3), deficits_ever)
