@@ -19,7 +19,7 @@ from jax import Array, lax
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
-from jaxbandit.core.xla.fusion import cond_fused, cond_update, without_fusion
+from jaxbandit.core.xla.fusion import cond_fused, cond_update
 from jaxbandit.core.xla.tiling import once_per_cell
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy, PolicyState, checked_select_one
@@ -287,8 +287,8 @@ def gap_bounds(after: RoundView) -> tuple[Array, Array]:
 
     They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 17-18.
     """
-    mean, radius = without_fusion(lambda: (after.mean, _radius(after)), after.t)  # else they are computed twice
-    gap, seen = jnp.max(mean, axis=0, keepdims=True) - mean, after.pulls > 0
+    mean, radius, seen = after.mean, _radius(after), after.pulls > 0
+    gap = jnp.max(mean, axis=0, keepdims=True) - mean
     least = jnp.where(seen, jnp.maximum(gap - 2.0 * radius, 0.0), 0.0)
     return least, jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0)
 

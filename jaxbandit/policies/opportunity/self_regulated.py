@@ -24,7 +24,6 @@ from jaxbandit.policies.opportunity.entitlements import (
 )
 from jaxbandit.policies.opportunity.phases import BlackBoxPolicy, PhaseState, confidence_intervals, gap_bounds
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import rounds_of_sweep
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -111,9 +110,6 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         swept = after.pulls + 1
         phase, goal = cond_fused(jnp.any(phase == 1), test_f, lambda: (phase, swept))  # f is not computed in phase 0
         return dataclasses.replace(state, phase=phase, goal=goal)
-
-    def swept_rounds(self, state: PhaseState, now: RoundView, arm: Array) -> Array:
-        return jnp.where(state.phase < 2, rounds_of_sweep(state.goal - now.pulls == 1, arm), 0)
 
 
 def _any(mask: Array) -> Array:
