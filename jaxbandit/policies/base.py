@@ -177,9 +177,9 @@ class Policy(Component):
         raise TypeError(f"{type(self).__name__} has no committed_rounds")
 
     def swept_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array | None:
-        """As `committed_rounds`, the number of rounds in which each run plays `arm`, `arm` + 1, ..., once each.
+        """The number of rounds, from this one on, in which each run plays `arm`, `arm` + 1, ..., whatever the rewards.
 
-        None, the default, where a policy never plays the arms in turn.
+        Otherwise as `committed_rounds`. None, the default, where the policy knows of no such rounds.
         """
         return None
 

@@ -1,15 +1,14 @@
 """Rounds whose arms are known beforehand, because policies are committed to them whatever the rewards are.
 
 Nothing has to be chosen in them. Rewards are drawn and added up, and the counts of all arms and the policy's state
-change once, at the end. In each run these rounds are plays of one arm, or a sweep: one play of each of several arms, in
-order. Selections, counts and sums are those of rounds that are played one by one.
+change once, at the end. Either each run plays one arm, or all runs sweep: they play the same arm in the first round,
+the next one in the second, and so on. Selections, counts and sums are those of rounds that are played one by one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +34,6 @@ _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than th
 _DEFICITS_THAT_GROW = frozenset({"max_deficit"})
 
 Totals = dict[str, sums.CompensatedSum]
-Tree = TypeVar("Tree")
 
 
 @struct
@@ -59,16 +57,14 @@ class Rewards:
 
 
 @struct
-class Sweeps:
-    """The runs that sweep: they play arm `first` in the first round, arm `first` + 1 in the second, and so on.
+class Sweep:
+    """A sweep of all runs: they play arm `first` in the first round, arm `first` + 1 in the second, and so on.
 
     Attributes:
-        runs: these runs, bool `[1, *runs]`.
         first: the arm, int32 scalar.
-        rounds: the number of rounds, int32 scalar; 0 if no run sweeps.
+        rounds: the number of rounds, int32 scalar; 0 if the runs do not sweep.
     """
 
-    runs: Array
     first: Array
     rounds: Array
 
@@ -107,9 +103,8 @@ def play_committed(
     """
     now, arms = view(state, before + 1), len(state.pulls)
     may_sweep = not state.deficits_ever  # the largest deficits may be within a sweep
-    arm, rounds, sweeps = without_fusion(lambda: _known_rounds(policy, state, now, stop - before, may_sweep), before)
+    arm, rounds, sweep = without_fusion(lambda: _known_rounds(policy, state, now, stop - before, may_sweep), before)
     here = arm < arms
-
     of_all = models_of(world, state.pulls), _rewards_of(state)
     models, own = without_fusion(lambda: take_arms(of_all, arm, arms), arm)
 
@@ -124,63 +119,55 @@ def play_committed(
         new = sent((models[0] + i, *models[1:]), arm)
         return own.plus(new), added(totals, new)
 
-    def round_of_sweeps(i: Array, carry: tuple[Rewards, Rewards, Totals]) -> tuple[Rewards, Rewards, Totals]:
-        assert sweeps is not None
-        every, own, totals = carry
-        swept = sweeps.first + i
-        row_models, row = take_arm((of_all[0], every), swept, state.pulls.shape)
-        before = _where(sweeps.runs, row, own)
-        each = _where(sweeps.runs, row_models, (models[0] + i, *models[1:]))
-        new = without_fusion(lambda: sent(each, jnp.where(sweeps.runs, swept, arm)), arm)
-        after = before.plus(new)
-        put = jax.tree.map(
-            lambda all_arms, x: lax.dynamic_update_slice_in_dim(all_arms, x, swept, 0),
-            every,
-            _where(sweeps.runs, after, row),
-        )
-        return put, _where(sweeps.runs, own, after), added(totals, new)
+    def round_of_sweep(i: Array, carry: tuple[Rewards, Totals]) -> tuple[Rewards, Totals]:
+        assert sweep is not None
+        every, totals = carry
+        models, own = take_arm((of_all[0], every), sweep.first + i, state.pulls.shape)
+        new = sent(models, jnp.broadcast_to(sweep.first + i, arm.shape))
+
+        def put(every: Array, own: Array) -> Array:
+            return lax.dynamic_update_slice_in_dim(every, own, sweep.first + i, 0)
+
+        return jax.tree.map(put, every, own.plus(new)), added(totals, new)
 
     every, totals, number = of_all[1], state.sums, lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0)
-    if sweeps is None:
+    last_arm, selected = arm, number == arm
+    plays = jnp.where(selected, rounds, 0)
+    if sweep is None:
         own, totals = lax.fori_loop(0, rounds, one_round, (own, totals))
-        selected = last_selected = number == arm
-        plays = jnp.where(selected, rounds, 0)
     else:
-        every, own, totals = lax.fori_loop(0, sweeps.rounds, round_of_sweeps, (every, own, totals))
-        own, totals = lax.fori_loop(sweeps.rounds, rounds, one_round, (own, totals))
-        selected = (number == arm) & ~sweeps.runs
-        swept = sweeps.runs & (number >= sweeps.first) & (number < sweeps.first + rounds)
-        plays = jnp.where(selected, rounds, swept.astype(jnp.int32))
-        last_selected = number == jnp.where(sweeps.runs, sweeps.first + rounds - 1, arm)
+        every, totals = lax.fori_loop(0, sweep.rounds, round_of_sweep, (every, totals))
+        own, totals = lax.fori_loop(sweep.rounds, rounds, one_round, (own, totals))
+        sweeps, swept = sweep.rounds > 0, (number >= sweep.first) & (number < sweep.first + rounds)
+        selected, plays = selected & ~sweeps, jnp.where(sweeps, swept.astype(jnp.int32), plays)
+        last_arm = jnp.where(sweeps, sweep.first + rounds - 1, arm)
 
-    state = _with_rewards(state, _where(selected, own, every))
-    state = dataclasses.replace(state, pulls=state.pulls + plays, sums=totals)
+    rewards = jax.tree.map(lambda own, every: jnp.where(selected, own, every), own, every)
+    state = dataclasses.replace(_with_rewards(state, rewards), pulls=state.pulls + plays, sums=totals)
     last = before + rounds
     after = view(state, last)
     largest = deficits_ever(state.deficits_ever, now, after, models[0], here, world.equal_fractions)
-    updated = checked_update(policy, state.policy, after, last_selected)
+    updated = checked_update(policy, state.policy, after, number == last_arm)
     return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)
 
 
 def _known_rounds(
     policy: Policy, state: State, now: RoundView, most: Array, may_sweep: bool
-) -> tuple[Array, Array, Sweeps | None]:
-    """The arm that each run plays now, int32 `[1, *runs]`, and for how many rounds the arms are known in every run.
+) -> tuple[Array, Array, Sweep | None]:
+    """The arm that each run plays now, int32 `[1, *runs]`, and the number of rounds whose arms are known in every run.
 
     Args:
         most: the largest number of rounds, int32 scalar, at least 1.
     """
     arm = checked_select_one(policy, state.policy, now)
-    committed = policy.committed_rounds(state.policy, now, arm)
+    committed = jnp.min(policy.committed_rounds(state.policy, now, arm))
     swept = policy.swept_rounds(state.policy, now, arm) if may_sweep else None
     if swept is None:
-        return arm, jnp.clip(jnp.min(committed), 1, most), None
-    runs = swept > 1
-    first = jnp.max(jnp.where(runs, arm, 0))
-    rounds = jnp.where(jnp.all(~runs | (arm == first)), jnp.min(jnp.maximum(committed, swept)), 1)
-    rounds = jnp.clip(rounds, 1, most)
-    runs = runs & (rounds > 1)
-    return arm, rounds, Sweeps(runs, first, jnp.where(jnp.any(runs), rounds, 0))
+        return arm, jnp.clip(committed, 1, most), None
+    first, together = jnp.max(arm), jnp.min(swept)
+    sweeps = (together > 1) & jnp.all(arm == first)
+    rounds = jnp.clip(jnp.where(sweeps, together, committed), 1, most)
+    return arm, rounds, Sweep(first, jnp.where(sweeps, rounds, 0))
 
 
 def _rewards_of(state: State) -> Rewards:
@@ -204,8 +191,3 @@ def _with_rewards(state: State, rewards: Rewards) -> State:
         squares=None if squares is None else squares.value,
         squares_error=None if squares is None else squares.compensation,
     )
-
-
-def _where(mask: Array, yes: Tree, no: Tree) -> Tree:
-    """The leaves of two trees where a mask is True and False; leaves that are the same array stay as they are."""
-    return jax.tree.map(lambda a, b: a if a is b else jnp.where(mask, a, b), yes, no)
