@@ -163,24 +163,16 @@ class Policy(Component):
         return state
 
     def committed_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array:
-        """In how many rounds, from this one on, each run will play the same arm whatever the rewards are.
+        """In how many rounds, from this one on, each run plays `arm` whatever the rewards are, int32 `[1, *runs]`.
 
-        In all of these rounds but the last, `update` leaves the state as it is. Only policies of this package are
-        asked, for one play per round and arms that are always available.
-
-        Args:
-            arm: the arm that `select` returns now, int32 `[1, *runs]`.
-
-        Returns:
-            The number of rounds, int32 `[1, *runs]`; 1 or less where there may be another arm in the next round.
+        1 or less where there may be another arm in the next round; `arm` is what `select` returns now. In all of
+        these rounds but the last, `update` leaves the state as it is, or the next call writes it anew. Only policies of
+        this package are asked, for one play per round and arms that are always available.
         """
         raise TypeError(f"{type(self).__name__} has no committed_rounds")
 
     def swept_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array | None:
-        """The number of rounds, from this one on, in which each run plays `arm`, `arm` + 1, ..., whatever the rewards.
-
-        Otherwise as `committed_rounds`. None, the default, where the policy knows of no such rounds.
-        """
+        """As `committed_rounds`, for plays of `arm`, `arm` + 1, ..., one each; None where no such rounds are known."""
         return None
 
     def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:
