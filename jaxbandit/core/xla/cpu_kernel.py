@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -43,6 +43,9 @@ _EMITTED = frozenset((
 # fmt: on
 
 _ADDED_AT_ONCE = 4  # runs per step of `add_at`: the counter of its loop goes through memory
+# Rows of values up to which they are added in one unrolled loop, and rows per loop of more; the time to compile a loop
+# grows faster than its rows do
+_MOST_ROWS, _ROWS_AT_ONCE = 32, 8
 
 _within: ContextVar[bool] = ContextVar("_within", default=False)
 
@@ -115,18 +118,29 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
     places = [axis.astype(jnp.uint32).reshape(len(values), size) for axis in where]
     flat, step = values.reshape(len(values), size), math.gcd(size, _ADDED_AT_ONCE)
 
-    def add(i: Array, book: Array) -> Array:
+    def add(rows: Sequence[Array | np.uint32], i: Array, book: Array) -> Array:
         first = i.astype(jnp.uint32) * np.uint32(step)
         for lane in (first + np.uint32(n) for n in range(step)):
             run = _unravelled(lane, runs)
-            for n in range(len(values)):
-                *place, value = (lax.dynamic_slice(column, (np.uint32(n), lane), (1, 1)) for column in (*places, flat))
+            for n in rows:
+                *place, value = (lax.dynamic_slice(column, (n, lane), (1, 1)) for column in (*places, flat))
                 at = (*(number[0, 0] for number in place), *run)
                 before = lax.dynamic_slice(book, at, (1,) * book.ndim)
                 book = lax.dynamic_update_slice(book, before + value[0, 0], at)
         return book
 
-    return lax.fori_loop(0, size // step, add, book)
+    def add_rows(book: Array, first: Array | np.uint32, count: int) -> Array:
+        rows = [first + np.uint32(n) for n in range(count)]
+        return lax.fori_loop(0, size // step, functools.partial(add, rows), book)
+
+    if len(values) <= _MOST_ROWS:
+        return add_rows(book, np.uint32(0), len(values))
+    sets, left = divmod(len(values), _ROWS_AT_ONCE)
+    first = np.uint32(sets * _ROWS_AT_ONCE)
+    book = lax.fori_loop(
+        0, sets, lambda i, book: add_rows(book, i.astype(jnp.uint32) * np.uint32(_ROWS_AT_ONCE), _ROWS_AT_ONCE), book
+    )
+    return add_rows(book, first, left) if left else book
 
 
 def _unravelled(i: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:

@@ -91,14 +91,14 @@ def test_a_program_that_a_kernel_cannot_contain_is_compiled_as_it_is():
     assert cpu_kernel.unsupported_operations(jax.make_jaxpr(lambda x: jnp.sort(x, axis=0))(x)) == {"sort"}
 
 
-@pytest.mark.parametrize("runs", [(6,), (2, 3), (1, 4)])
-def test_values_are_added_at_their_places(runs):
+@pytest.mark.parametrize(("runs", "rows"), [((6,), 2), ((2, 3), 2), ((1, 4), 2), ((2, 3), 40), ((4,), 45)])
+def test_values_are_added_at_their_places(runs, rows):
     rng = np.random.default_rng(0)
-    book = rng.integers(0, 9, (4, 5, *runs)).astype(np.int32)
-    page, arm = rng.integers(0, 4, (2, *runs)), np.stack([np.full(runs, 1), np.full(runs, 3)])
-    values = rng.integers(1, 9, (2, *runs)).astype(np.int32)
+    book = rng.integers(0, 9, (4, 50, *runs)).astype(np.int32)
+    page, arm = rng.integers(0, 4, (rows, *runs)), np.stack([np.full(runs, 1 + n) for n in range(rows)])
+    values = rng.integers(1, 9, (rows, *runs)).astype(np.int32)
     expected = book.copy()
-    np.add.at(expected, (page, arm, *np.indices((2, *runs))[1:]), values)
+    np.add.at(expected, (page, arm, *np.indices((rows, *runs))[1:]), values)
 
     def added(book, page, arm, values):
         return cpu_kernel.add_at(book, (page, arm), values)
@@ -108,6 +108,20 @@ def test_values_are_added_at_their_places(runs):
     program = compiled(added, *arguments)
     assert calls(program) == 1
     np.testing.assert_array_equal(program(*arguments), expected)
+
+
+def test_the_program_that_adds_many_values_is_small():
+    """Otherwise it takes a minute to compile for 500 arms."""
+
+    def added(book, arm, values):
+        return cpu_kernel.add_at(book, (arm,), values)
+
+    sizes = []
+    for rows in (100, 500):
+        arguments = np.zeros((rows, 8), np.int32), np.zeros((rows, 8), np.int32), np.zeros((rows, 8), np.int32)
+        with cpu_kernel._inside():
+            sizes.append(str(jax.make_jaxpr(added)(*arguments)).count("\n"))
+    assert sizes[1] < 1.2 * sizes[0]
 
 
 @pytest.mark.parametrize(
