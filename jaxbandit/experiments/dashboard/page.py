@@ -116,6 +116,7 @@ def dashboard(
         raise InputError("height", height, "a whole number of pixels, at least 200")
     if not isinstance(title, str):
         raise InputError("title", title, "a string")
+    title = title.encode("utf-8", "replace").decode()  # of a folder whose name is not UTF-8
     return Dashboard(page(contents(results, curves, title), title), results.sizes["policy"], height)
 
 

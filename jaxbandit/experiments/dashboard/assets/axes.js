@@ -45,6 +45,23 @@ function visible(colour, colours) {
   return seen;
 }
 
+// A short line as a chart draws it.
+function lineSwatch(colour, dash) {
+  return svgElement("svg", { class: "swatch", viewBox: "0 0 24 10", "aria-hidden": "true" },
+    svgElement("line", { x1: 0, y1: 5, x2: 24, y2: 5, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash.map(one => one * 1.6).join(" ") || null }));
+}
+
+// The outline of a mark of a shape around a point: a circle, a square, a diamond, triangles and a cross, as figures have them.
+const SHAPES = 6;
+function markOutline(shape, x, y, r) {
+  const corners = [
+    null, [[-1, -1], [1, -1], [1, 1], [-1, 1]], [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]], [[0, -1.2], [1.2, 1], [-1.2, 1]],
+    [[0, 1.2], [1.2, -1], [-1.2, -1]], [[-0.4, -1.2], [0.4, -1.2], [0.4, -0.4], [1.2, -0.4], [1.2, 0.4], [0.4, 0.4], [0.4, 1.2], [-0.4, 1.2], [-0.4, 0.4], [-1.2, 0.4], [-1.2, -0.4], [-0.4, -0.4]],
+  ][shape];
+  if (!corners) return `M${(x - r).toFixed(1)} ${y.toFixed(1)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
+  return `M${corners.map(([right, down]) => `${(x + right * r).toFixed(1)} ${(y + down * r).toFixed(1)}`).join("L")}z`;
+}
+
 // Round numbers from low to high, about `count` of them.
 function linearTicks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1);
@@ -149,13 +166,13 @@ class Drawing {
     this.plot.append(svgElement("path", { d: steps.join(""), fill: "none", "stroke-width": 1.6, ...more }));
   }
 
-  // Entries of a legend below the drawing: a colour, dashes or null for a dot, and a text.
+  // Entries of a legend below the drawing: a colour, dashes or null for a mark, a text, and the shape of the mark (a circle).
   legend(entries) {
     const lineHeight = 18, columns = Math.max(1, Math.floor(this.size.width / 260));
     const rows = Math.ceil(entries.length / columns);
-    entries.forEach(([colour, dash, words], i) => {
+    entries.forEach(([colour, dash, words, shape = 0], i) => {
       const x = 16 + (i % columns) * (this.size.width / columns), y = this.size.height + 6 + lineHeight * Math.floor(i / columns);
-      if (dash === null) this.svg.append(svgElement("circle", { cx: x + 12, cy: y + 4, r: 4, fill: colour }));
+      if (dash === null) this.svg.append(svgElement("path", { d: markOutline(shape, x + 12, y + 4, 4), fill: colour }));
       else this.line(x, y + 4, x + 24, y + 4, colour, this.svg, { "stroke-width": 2, "stroke-dasharray": dash.map(one => one * 2).join(" ") || null });
       this.text(x + 30, y + 8, shortened(words, 32));
     });

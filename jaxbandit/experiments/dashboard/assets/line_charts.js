@@ -1,7 +1,10 @@
 // Charts of lines over rounds: uPlot draws them on the page, SVG when they are saved.
 //
-// A chart has: name, words (its heading), yLabel, rounds, logarithmicRounds, logarithmicValues, band, and lines. A line has:
+// A chart has: name, words (its heading), yLabel, rounds, logarithmicRounds, logarithmicValues, band, lines, and legend: whether
+// the page shows one (the sidebar is that of lines of policies). A line has:
 // label, colour, dash, width, values and errors (null for none), position (of its policy), series, valueName.
+
+const MOST_ENTRIES = 24; // of a legend on the page
 
 // A line's values as uPlot takes them: null where there is none or where a logarithm has none.
 function plottable(values, logarithmic) {
@@ -62,6 +65,11 @@ function lineChart(chart, height) {
     area,
     saveButtons(chart.name, () => lineDrawing(chart, LIGHT).svg, columns, rows),
     dataTable(chart.words, columns, rows));
+  if (chart.legend) {
+    const entries = chart.lines.slice(0, MOST_ENTRIES).map(line => element("li", {}, lineSwatch(line.colour, line.dash), labelElement(line.label, 60)));
+    const more = chart.lines.length - entries.length;
+    area.after(element("ul", { class: "legend" }, ...entries, ...(more > 0 ? [element("li", {}, `and ${countText(more)} more`)] : [])));
+  }
   const left = chart.lines.reduce((sum, line) => sum + line.values.filter(value => chart.logarithmicValues && value <= 0).length, 0);
   if (left) figure.append(element("p", { class: "hint" }, `${countText(left)} values at or below 0 have no place on a logarithmic axis.`));
   requestAnimationFrame(() => drawLines(area, chart, height)); // the width is known once the area stands in the page

@@ -34,11 +34,10 @@ const chartWidth = () => Math.max(300, Math.min(chartArea.clientWidth || 760, 11
 
 // A list of switches, with buttons for all and none. `isOn` and `turn` take the place of an entry.
 function switches(title, entries, isOn, turn, setAll) {
-  const list = element("div", { class: "switches" }, ...entries.map(({ text, mark, colour }, place) => {
+  const list = element("div", { class: "switches" }, ...entries.map(({ text, mark, colour, dash }, place) => {
     const id = `${title}-${place}`;
     const box = element("input", { type: "checkbox", id, checked: isOn(place), onchange: event => turn(place, event.target.checked) });
-    const swatch = colour ? element("span", { class: "swatch" }) : null;
-    if (swatch) swatch.style.background = colour;
+    const swatch = colour ? lineSwatch(colour, dash) : null;
     return element("label", { for: id, title: mark || null, class: mark === "best" ? "best" : null }, box, swatch, labelElement(text, 80));
   }));
   return element("fieldset", {}, element("legend", {}, title),
@@ -49,12 +48,12 @@ function drawSidebar() {
   const colours = palette(), hidden = new Set(view.list("hide"));
   const all = results.shown.map((_, place) => place);
   const hide = places => view.choose({ hide: [...places].sort((one, other) => one - other).join(".") });
-  const policies = switches("policies", all.map(place => ({ text: shownLabel(place), mark: markOf(results.shown[place].policy), colour: visible(results.shown[place].colour, colours) })),
+  const policies = switches("policies", all.map(place => ({ text: shownLabel(place), mark: markOf(results.shown[place].policy), colour: visible(results.shown[place].colour, colours), dash: results.shown[place].dash })),
     place => !hidden.has(place), (place, on) => { if (on) hidden.delete(place); else hidden.add(place); hide(hidden); }, on => hide(on ? [] : all));
   const every = results.policies.labels.length, on = all.length - hidden.size;
   const made = [...(on < every ? [element("p", { class: "hint", id: "shown-count" }, `${countText(on)} of ${countText(every)} policies shown`)] : []), policies];
   const more = results.policies.labels.length - results.shown.length;
-  if (more) made.push(element("p", { class: "hint" }, `${countText(more)} more policies are in the table, the trade-offs and the grid; their curves are not in this page.`));
+  if (more) made.push(element("p", { class: "hint" }, `${counted(more, "more policy is", "more policies are")} in ${offered.filter(one => ["table", "tradeoffs", "grid"].includes(one.name)).map(one => one.title).join(", ")}; their curves are not in this page.`));
   if (results.instances.length > 1) {
     const chosen = new Set(view.list("instances")), names = [0, ...results.instances.map((_, i) => i + 1)];
     const keep = places => view.choose({ instances: [...places].sort((one, other) => one - other).join(".") });
@@ -92,7 +91,7 @@ function head() {
   const link = view.inFile ? buttonControl("Copy link to this view", event => copyText(window.location.href, event.target), { id: "copy-link" }) : null;
   return element("header", {},
     element("div", {}, element("h1", {}, labelElement(results.title, 200)),
-      element("p", {}, `T = ${countText(results.horizon)} rounds, ${countText(results.policies.labels.length)} policies, ${results.arms.count} arms, ${results.sample}`)),
+      element("p", {}, `T = ${counted(results.horizon, "round")}, ${counted(results.policies.labels.length, "policy", "policies")}, ${counted(results.arms.count, "arm")}, ${results.sample}`)),
     element("div", { class: "row" }, themes, ...(link ? [link] : [])));
 }
 

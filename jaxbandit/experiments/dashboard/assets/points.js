@@ -50,6 +50,18 @@ function policyFacts(position, series, more) {
 
 const seriesName = series => (series === 0 ? `mean over ${results.instances.length} instances` : results.instances[series - 1]);
 
+// What the numbers of some series are means over, in words.
+function sampleWords(chosen) {
+  const single = chosen.filter(series => series > 0);
+  if (results.instances.length === 1 || !single.length) return results.sample;
+  const names = single.slice(0, 3).map(series => results.instances[series - 1]).join(", ") + (single.length > 3 ? `, ${ELLIPSIS}` : "");
+  const runs = results.sample.replace(/^.* \u00d7 /, ""); // of "3 instances x 8 runs"
+  const words = single.length === 1 ? `${runs} of instance ${names}` : `${runs} of each of the instances ${names}`;
+  return chosen.includes(0) ? `${results.sample}; ${words}` : words;
+}
+
+const counted = (count, one, several = `${one}s`) => `${countText(count)} ${count === 1 ? one : several}`;
+
 const tip = element("div", { id: "tip", hidden: true });
 const keptPoint = element("section", { id: "point", "aria-live": "polite", "aria-label": "Chosen point", hidden: true });
 
@@ -75,7 +87,7 @@ function keepPoint(point) {
   keptPoint.replaceChildren(
     element("h2", {}, labelElement(point.label, 200)),
     element("dl", {}, ...point.facts.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, labelElement(text, 200))])),
-    ...(command ? [element("p", {}, "This policy alone, simulated again where the results lie:"), element("pre", { tabindex: 0 }, element("code", {}, command)), copy] : []),
+    ...(command ? [element("p", {}, `This policy alone, simulated again where the results lie${results.commands.imports?.length ? " (give the path of each imported file)" : ""}:`), element("pre", { tabindex: 0 }, element("code", {}, command)), copy] : []),
     ...(why ? [element("p", {}, `No command: ${why}`)] : []),
     buttonControl("Close", () => { keptPoint.hidden = true; keptPoint.replaceChildren(); }, { "aria-label": "Close the chosen point" }));
   keptPoint.hidden = false;

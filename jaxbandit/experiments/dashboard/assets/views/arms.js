@@ -29,13 +29,14 @@ function pullsDrawing(colours, width) {
     { low: bottom, high: view.isOn("logpulls") ? high : high / 1.4, logarithmic: view.isOn("logpulls"), label: `selections by T = ${countText(results.horizon)}` });
   drawing.points = [];
   const pixel = value => drawing.y.pixel(Math.max(value, view.isOn("logpulls") ? bottom : -Infinity));
+  const shapeOf = shapes(places.map(place => ({ position: results.shown[place].policy, series })));
   places.forEach((place, i) => {
-    const { policy, colour } = results.shown[place], ink = visible(colour, colours);
+    const { policy, colour } = results.shown[place], ink = visible(colour, colours), shape = shapeOf({ position: policy, series });
     for (let arm = 0; arm < count; arm++) {
       const value = arms.pulls.at(place, series, arm), error = arms.pullsError.at(place, series, arm), half = halfWidth(error);
       const x = drawing.x.pixel(arm + 0.8 * ((i + 0.5) / places.length - 0.5)), y = pixel(value);
       if (Number.isFinite(half)) drawing.line(x, pixel(value - half), x, pixel(value + half), ink, drawing.plot, { "stroke-width": 1.5 });
-      drawing.plot.append(svgElement("circle", { cx: x, cy: y, r: 3.5, fill: ink }));
+      drawing.plot.append(svgElement("path", { d: markOutline(shape, x, y, 3.5), fill: ink }));
       drawing.points.push({
         x, y, label: shownLabel(place), position: policy,
         facts: policyFacts(policy, series, [["arm", armName(arm, series)], ["selections by T", intervalText(value, error)]]),
@@ -48,7 +49,7 @@ function pullsDrawing(colours, width) {
       drawing.line(drawing.x.pixel(arm - 0.45), y, drawing.x.pixel(arm + 0.45), y, colours.soft, drawing.plot, { "stroke-dasharray": "4 3" });
     }
   }
-  drawing.legend([...places.map(place => [visible(results.shown[place].colour, colours), null, shownLabel(place)]),
+  drawing.legend([...places.map(place => [visible(results.shown[place].colour, colours), null, shownLabel(place), shapeOf({ position: results.shown[place].policy, series })]),
     ...(arms.fractions ? [[colours.soft, [2, 1.5], "guaranteed, \u03c4_k T"]] : [])]);
   return drawing;
 }
@@ -96,7 +97,7 @@ function armsChart(colours) {
   }
   return {
     name: `arms-${quantity}`, words: `${QUANTITIES[quantity]} of each arm: ${shownLabel(place)}`, yLabel: QUANTITIES[quantity], rounds, lines,
-    logarithmicRounds: view.isOn("logarms"), logarithmicValues: false, band: view.isOn("band"),
+    logarithmicRounds: view.isOn("logarms"), logarithmicValues: false, band: view.isOn("band"), legend: true,
   };
 }
 
@@ -125,12 +126,12 @@ const armsView = {
   },
   draw() {
     const [columns, rows] = pullsRows(), width = chartWidth();
-    const words = `Selections of each arm by T = ${countText(results.horizon)}: mean over ${results.sample}`;
+    const words = `Selections of each arm by T = ${countText(results.horizon)}: mean over ${sampleWords([armSeries()])}`;
     const made = [chartFrame("selections", words, colours => pullsDrawing(colours, width), columns, rows)];
     if (results.arms.curves) {
       made.push(lineChart(armsChart(palette()), 360));
       if (Number(view.get("armseries")) >= results.arms.curves.mean.shape[1]) made.push(element("p", {}, "Of this instance the page has no curves; the chart shows the mean over instances."));
-    } else made.push(element("p", { class: "hint" }, "The results have no curves of selections (pulls_mean)."));
+    } else made.push(element("p", { class: "hint" }, "There are no curves of selections: they need several recorded rounds and `pulls_mean`."));
     return made;
   },
 };

@@ -2,6 +2,21 @@
 
 const MOST_SINGLE = 400; // points that are drawn one by one with their intervals; more make a cloud
 const SHADES = 16;
+const MOST_FAMILIES = 24; // in the legend
+
+const severalSeries = entries => new Set(entries.map(entry => entry.series)).size > 1;
+
+// A function from entries to the shapes of their marks: by the instance where several are shown, else by the family among those of one kind.
+function shapes(entries) {
+  if (severalSeries(entries)) return entry => entry.series % SHAPES;
+  const ofKind = new Map();
+  for (const { position } of entries) {
+    const kind = results.policies.kind.values[position], families = ofKind.get(kind) ?? [];
+    if (!families.includes(familyOf(position))) families.push(familyOf(position));
+    ofKind.set(kind, families);
+  }
+  return ({ position }) => ofKind.get(results.policies.kind.values[position]).indexOf(familyOf(position)) % SHAPES;
+}
 
 // The value of a metric at T and its standard error.
 const finalOf = (metric, position, series) => [metric.final.mean.at(position, series, 0), metric.final.error.at(position, series, 0)];
@@ -39,32 +54,54 @@ function cloudDrawing(entries, x, y, colours, width) {
   const [logX, logY] = [view.isOn("logx"), view.isOn("logy")];
   const usable = entries.map(entry => ({ ...entry, x: finalOf(x, entry.position, entry.series), y: finalOf(y, entry.position, entry.series) }))
     .filter(entry => Number.isFinite(entry.x[0]) && Number.isFinite(entry.y[0]) && (!logX || entry.x[0] > 0) && (!logY || entry.y[0] > 0));
-  const range = (name, logarithmic) => padded(usable.map(entry => entry[name][0]), logarithmic);
+  const single = usable.length <= MOST_SINGLE; // with intervals, which belong to the range
+  const ends = ([value, error]) => (single && Number.isFinite(error) ? [value - halfWidth(error), value, value + halfWidth(error)] : [value]);
+  const range = (name, logarithmic) => {
+    const values = usable.flatMap(entry => ends(entry[name])).filter(value => !logarithmic || value > 0);
+    const least = extent(usable.map(entry => entry[name][0]))[0] / 10; // an interval may come close to 0
+    return padded(logarithmic ? values.map(value => Math.max(value, least)) : values, logarithmic);
+  };
   const [xLow, xHigh] = range("x", logX), [yLow, yHigh] = range("y", logY);
   const drawing = new Drawing(width, 440, colours, { low: xLow, high: xHigh, logarithmic: logX, label: `${x.label} at T` },
     { low: yLow, high: yHigh, logarithmic: logY, label: `${y.label} at T` });
   const colourOf = colouring(view.get("colour"), colours);
+  const shapeOf = shapes(usable);
   const clouds = new Map(); // by the colour, the steps of a path: ten thousand circles would be slow
   drawing.points = usable.map(entry => {
     const at = { x: drawing.x.pixel(entry.x[0]), y: drawing.y.pixel(entry.y[0]) }, colour = colourOf(entry.position);
-    if (usable.length <= MOST_SINGLE) {
+    if (single) {
       const [wide, tall] = [halfWidth(entry.x[1]), halfWidth(entry.y[1])];
       const clipped = (axis, value) => axis.pixel(axis.logarithmic ? Math.max(value, axis.low) : value);
       if (Number.isFinite(wide)) drawing.line(clipped(drawing.x, entry.x[0] - wide), at.y, drawing.x.pixel(entry.x[0] + wide), at.y, colour);
       if (Number.isFinite(tall)) drawing.line(at.x, clipped(drawing.y, entry.y[0] - tall), at.x, drawing.y.pixel(entry.y[0] + tall), colour);
     }
     if (!clouds.has(colour)) clouds.set(colour, []);
-    clouds.get(colour).push(`M${at.x.toFixed(1)} ${at.y.toFixed(1)}h0`);
+    clouds.get(colour).push(single ? markOutline(shapeOf(entry), at.x, at.y, 4) : `M${at.x.toFixed(1)} ${at.y.toFixed(1)}h0`);
     const label = results.policies.labels[entry.position];
     const facts = policyFacts(entry.position, entry.series, [[x.label, intervalText(...entry.x)], [y.label, intervalText(...entry.y)]]);
     return { ...at, label, position: entry.position, facts };
   });
-  const size = usable.length <= MOST_SINGLE ? 8 : usable.length <= 2000 ? 5 : 3.5;
+  const size = usable.length <= 2000 ? 5 : 3.5;
   for (const [colour, steps] of clouds) {
-    drawing.plot.append(svgElement("path", { d: steps.join(""), stroke: colour, "stroke-width": size, "stroke-linecap": "round", fill: "none" }));
+    drawing.plot.append(svgElement("path", single ? { d: steps.join(""), fill: colour }
+      : { d: steps.join(""), stroke: colour, "stroke-width": size, "stroke-linecap": "round", fill: "none" }));
   }
-  const families = [...new Set(usable.map(entry => familyOf(entry.position)))].slice(0, 24);
-  drawing.legend(families.map(name => [visible(results.policies.colours[results.policies.families.indexOf(name)], colours), null, name]));
+  const families = new Map(); // by the name, the entries
+  for (const entry of usable) {
+    const name = familyOf(entry.position);
+    if (!families.has(name)) families.set(name, []);
+    families.get(name).push(entry);
+  }
+  const isBest = ([, members]) => members.some(entry => markOf(entry.position) === "best");
+  const sorted = [...families].sort((one, other) => isBest(other) - isBest(one));
+  const legend = sorted.slice(0, MOST_FAMILIES).map(([name, members]) => {
+    const alone = new Set(members.map(entry => entry.position)).size === 1;
+    const colour = alone ? colourOf(members[0].position) : visible(results.policies.colours[results.policies.families.indexOf(name)], colours);
+    return [colour, null, name, single && !severalSeries(usable) ? shapeOf(members[0]) : 0];
+  });
+  if (sorted.length > MOST_FAMILIES) legend.push(["none", null, `and ${countText(sorted.length - MOST_FAMILIES)} more`]);
+  if (single && severalSeries(usable)) for (const series of new Set(usable.map(entry => entry.series))) legend.push([colours.soft, null, series ? `instance ${seriesName(series)}` : seriesName(0), series % SHAPES]);
+  drawing.legend(legend);
   return drawing;
 }
 
@@ -94,8 +131,12 @@ const cloudsView = {
     const columns = ["policy", ...(results.instances.length > 1 ? ["instance"] : []), x.label, "standard error", y.label, "standard error"];
     const rows = entries.map(({ position, series }) => [results.policies.labels[position],
       ...(results.instances.length > 1 ? [seriesName(series)] : []), ...finalOf(x, position, series), ...finalOf(y, position, series)]);
-    const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${results.sample}`;
+    const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${sampleWords(chosenSeries(results.instances.length + 1))}`;
     const made = [chartFrame("trade-off", words, colours => cloudDrawing(entries, x, y, colours, width), columns, rows)];
+    if (!entries.length) made.unshift(element("p", {}, "No policy is chosen."));
+    const isBelow = (name, metric) => view.isOn(name) ? entry => finalOf(metric, entry.position, entry.series)[0] <= 0 : () => false;
+    const left = entries.filter(entry => isBelow("logx", x)(entry) || isBelow("logy", y)(entry)).length;
+    if (left) made.push(element("p", { class: "hint" }, `${counted(left, "point has a value", "points have values")} at or below 0, which ${left === 1 ? "has" : "have"} no place on a logarithmic axis.`));
     const parameter = results.parameters.find(one => one.name === view.get("colour"));
     if (parameter) {
       const values = gridValues(parameter, entries.map(entry => entry.position));

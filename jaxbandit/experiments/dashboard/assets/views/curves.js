@@ -55,7 +55,7 @@ function curveChart(metric, colours) {
   const lines = curveLines(metric, colours);
   if (view.isOn("theory")) lines.push(...boundLines(metric, colours));
   return {
-    name: metric.name, words: `${metric.label}: mean over ${results.sample}`, yLabel: metric.label, rounds: results.rounds.values, lines,
+    name: metric.name, words: `${metric.label}: mean over ${sampleWords(chosenSeries(metric.curves.mean.shape[1]))}`, yLabel: metric.label, rounds: results.rounds.values, lines,
     logarithmicRounds: view.isOn("logrounds"), logarithmicValues: view.isOn("logvalues"), band: view.isOn("band"),
   };
 }
