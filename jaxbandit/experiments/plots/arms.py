@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKS = ("guaranteed, τT", "optimal")
+_FEW_TICKS, _MOST_TICKS = 3, 10
 
 
 @checked_results
@@ -35,10 +37,10 @@ _MARKS = ("guaranteed, τT", "optimal")
 def pulls(results: xr.Dataset) -> Figure:
     """Draw the selections of each arm by the horizon: means over runs with 95 % confidence bars.
 
-    If the problem has fractions, marks show tau T and the selections that would be optimal for known means. Where a
-    grid varies the problem, marks that differ between its points are left out. With several instances the arms of each
-    are sorted by their means, the best first. If a group (a grid, or policies of one kind) has more than 24 policies,
-    the figure shows the best, the median and the worst.
+    If the problem has fractions, marks show tau T and the selections that would be optimal for known means; the latter
+    are left out where arms sleep. Where a grid varies the problem, marks that differ between its points are left out.
+    With several instances the arms of each are sorted by their means, the best first. If a group (a grid, or policies
+    of one kind) has more than 24 policies, the figure shows the best, the median and the worst.
 
     Args:
         results: as `simulate` returns them.
@@ -71,9 +73,12 @@ def pulls(results: xr.Dataset) -> Figure:
     for (label, look), y, e, offset in zip(labelled, average, half, offsets, strict=True):
         kept: Look = {k: look[k] for k in ("color", "marker")}
         axis.errorbar(np.arange(arms) + offset, y, e, label=label, linestyle="", markersize=3, elinewidth=0.8, **kept)
-    _draw_marks(axis, part, means, sort, horizon)
+    marks = _draw_marks(axis, part, means, sort, horizon)
     axis.set_yscale("symlog", linthresh=1)  # an arm may never be selected
-    axis.set_ylim(min(0.7 * average.min(), horizon), horizon * 1.4)
+    axis.set_ylim(least := min(0.7 * min([average.min(), *marks]), horizon), most := horizon * 1.4)
+    ticks = _ticks(least, most)
+    axis.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    axis.set_yticks([], minor=True)
     axis.set_xticks(np.arange(arms))
     if several:
         axis.set_xticklabels([_place(place) for place in range(1, arms + 1)] if arms <= 8 else np.arange(1, arms + 1))
@@ -86,6 +91,16 @@ def pulls(results: xr.Dataset) -> Figure:
     note = sample_note(results, "bars", ranking_words(shown, metric))
     legend(figure, axis, note, inner_labels(results), last=_MARKS)
     return figure
+
+
+def _ticks(least: float, most: float) -> list[float]:
+    """Round numbers on a logarithmic axis that begins with 0: at least two, and at most ten."""
+    powers = [10.0**power for power in range(math.ceil(math.log10(most)) + 1)]
+    for steps in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
+        ticks = [tick for tick in (0, *(step * power for power in powers for step in steps)) if least <= tick <= most]
+        if len(ticks) >= _FEW_TICKS:
+            break
+    return ticks[:: -(-len(ticks) // _MOST_TICKS)]
 
 
 def _place(number: int) -> str:
@@ -103,10 +118,16 @@ def _mean_pulls(part: xr.Dataset, sort: Callable[[np.ndarray], np.ndarray]) -> t
 
 def _draw_marks(
     axis: Axes, results: xr.Dataset, means: np.ndarray, sort: Callable[[np.ndarray], np.ndarray], horizon: float
-) -> None:
-    """Draw the guaranteed and the optimal selections of each arm, where they are the same for all policies."""
+) -> list[float]:
+    """Draw the guaranteed and the optimal selections of each arm, where they are the same for all policies.
+
+    What is optimal is not drawn where arms sleep.
+
+    Returns:
+        The heights of the marks.
+    """
     if "fractions" not in results:
-        return
+        return []
     fractions, plays = problem_values(results, "fractions"), int(results.attrs.get("plays", 1))
     if "penalties" in results and plays == 1:
         rates = problem_values(results, "penalties")
@@ -116,7 +137,18 @@ def _draw_marks(
         optimal = np.stack([fair_allocation(m.T, t.T, plays).T for m, t in zip(means, fractions, strict=True)])
     arms = np.arange(means.shape[2])
     looks: tuple[Look, Look] = ({"color": "0.55", "linestyle": "--"}, {"color": "0.25"})
+    drawn: list[float] = []
     for shares, label, look in zip((fractions, optimal), _MARKS, looks, strict=True):
         heights = sort(shares).mean(1) * horizon
-        if np.allclose(heights, heights[0]):
+        unknown = label != _MARKS[0] and _may_sleep(results)
+        if not unknown and np.allclose(heights, heights[0]):
             axis.hlines(heights[0], arms - 0.45, arms + 0.45, linewidth=0.8, label=label, **look)
+            drawn += heights[0].tolist()
+    return drawn
+
+
+def _may_sleep(results: xr.Dataset) -> bool:
+    """Whether arms are not always available, as the config says."""
+    config = tomllib.loads(results.attrs.get("config", ""))
+    problems = [part.get("problem", {}) for part in (config, *config.get("joined", []))]
+    return "problem.availability" in results.coords or any("availability" in problem for problem in problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ COLOURS = {
 _SPARE = ("#AA4499", "#00A5CF", "#6B8E23", "#FF7F6E", "#5C4033", "#9C89D9", "#00695C", "#E0559A")
 _DASHES: list[Any] = ["-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2, 2, 2))]
 _MARKERS = "osD^vPX<>*hd"
+_MATHEMATICS = re.compile(r"\$(?!\s)[^$]+(?<!\s)\$(?!\d)")
 # matplotlib's settings for the figures of runs; `plt.rcParams.update(jb.plots.STYLE)` takes them for your own.
 STYLE: Any = {  # its keys are literals to matplotlib's types
     "font.size": 8,
@@ -136,11 +138,14 @@ def caption(label: str) -> str:
     """A label as matplotlib shows it.
 
     A label that begins with an underscore gets a space, or legends would leave it out. Dollar signs around text that is
-    not mathematics are escaped.
+    not mathematics are escaped: mathematics has no space after the first dollar sign and before the last, and no digit
+    after it.
     """
     text = f" {label}" if label.startswith("_") else label
     try:
         if "$" in text:
+            if "$" in _MATHEMATICS.sub("", text):
+                raise ValueError("a dollar sign alone")
             matplotlib.mathtext.MathTextParser("path").parse(text)
     except ValueError:
         return text.replace("$", r"\$")
