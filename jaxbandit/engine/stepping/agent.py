@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -175,7 +176,18 @@ class Agent:
         self._identity = identity(
             {"policy": self.policy, "arms": self.arms, "horizon": self.horizon, "ties": ties} | required
         )
-        self._select, self._observe = jax.jit(self._selected), jax.jit(self._observed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the compiled functions, which are made again when they are needed."""
+        return {name: value for name, value in vars(self).items() if name not in ("_select", "_observe")}
+
+    @functools.cached_property
+    def _select(self) -> Any:
+        return jax.jit(self._selected)
+
+    @functools.cached_property
+    def _observe(self) -> Any:
+        return jax.jit(self._observed)
 
     def __repr__(self) -> str:
         ties = "" if self.ties == "lowest" else f", ties={self.ties!r}"

@@ -104,6 +104,9 @@ class RelaxedStepInfo:
     rewards: Array
 
 
+_MADE_LATER = "_arrays", "_compiled_next"  # the attributes that a `Simulator` makes when it needs them
+
+
 class Simulator:
     """A policy on a problem, round by round: pure functions for your own `jax.jit`, `jax.vmap` and `jax.lax.scan`.
 
@@ -180,9 +183,13 @@ class Simulator:
         self._quotas = None if owed is None else quota_schedule(owed, self.horizon)
         self._relax(relaxed)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but compiled functions, which are made again when they are needed."""
+        return {name: value for name, value in vars(self).items() if name not in _MADE_LATER}
+
     def _relax(self, relaxed: Mapping[str, Any] | None) -> None:
         """Set the softness of the runs, None for runs that select arms."""
-        for made in ("_arrays", "_compiled_next"):  # of another softness, and of other numbers
+        for made in _MADE_LATER:  # of another softness, and of other numbers
             self.__dict__.pop(made, None)
         self.relaxed, self._softness = relaxed, None if relaxed is None else softness_of(relaxed)
         if relaxed is not None:
