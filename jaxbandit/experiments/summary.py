@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["table"]
 
 _LISTED = 10  # policies of a large group
+_LARGEST = "max_deficit_ever", "group_max_deficit_ever"  # the metrics of which the largest of all runs is shown
 
 
 def __dir__() -> list[str]:
@@ -67,8 +68,9 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
     rows = [list(row) for row in zip(results.policy.values[shown].tolist(), *columns.values(), strict=True)]
     what = "mean ± 95 % confidence" if results.sizes["seed"] > 1 else "mean"
     note = f"at T = {int(results['round'][-1]):,}: {what} over {sample_size(results)}"
-    if "max deficit ever" in columns:
-        note += "; max deficit ever is the largest of all runs"
+    largest = [words for words in map(metric_words, _LARGEST) if words in columns]
+    if largest:
+        note += f"; {' and '.join(largest)} {'is' if len(largest) == 1 else 'are'} the largest of all runs"
     ends = notes_on_families(results, ranking_metric(results))
     return "\n".join([*_aligned(header, rows), note, *(f"{line} {full_table}" for line in notes), *ends])
 
@@ -81,7 +83,7 @@ def _columns(last: xr.Dataset) -> dict[str, list[str]]:
         half = CONFIDENCE * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
         heading = " ≈ ".join(map(metric_words, equal))
         columns[heading] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
-    for name in ("max_deficit_ever", "group_max_deficit_ever"):
+    for name in _LARGEST:
         if name in last:
             ever = last[name].max(("instance", "seed")).values
             columns[metric_words(name)] = [rounded(value) for value in ever]

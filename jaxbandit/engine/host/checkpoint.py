@@ -100,7 +100,7 @@ class Checkpoint:
         if runs and run not in runs:
             words = "must not hold the unfinished run of another config, conversion log, code, version or device"
             ways = "resume it with the code, version and device that began it (by the same call or command; `jaxbandit "
-            ways += f"resume` is for `jaxbandit run`), or remove {self.path} to discard it"
+            ways += f"resume` is for `jaxbandit run`), or, if no process is running it, remove {self.path}"
             raise InputError("--out", str(out), f"{words}; {ways}")
 
     def _runs(self) -> Sequence[object]:

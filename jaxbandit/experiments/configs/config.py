@@ -78,7 +78,7 @@ def load(path: Path, changes: Sequence[str] = ()) -> Table:
     if len(text) > _LONGEST:
         raise UnreadableError("CONFIG", str(path), f"larger than {_LONGEST >> 20} MiB")
     try:
-        config = _parse(text.decode())
+        config = _parse(text.decode("utf-8-sig"))  # editors of Windows begin files with a mark
     except ValueError as error:
         raise UnreadableError("CONFIG", str(path), f"not TOML: {error}") from None
     for change in changes:

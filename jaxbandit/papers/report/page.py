@@ -14,12 +14,14 @@ from jaxbandit.papers.report.results import MeasuredFinding, Report, SavedFigure
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; width: 100% } td, th { padding: .3rem .6rem; border-bottom: 1px solid #ddd;
+overflow-wrap: anywhere;
 text-align: left; vertical-align: top } img { max-width: 100% } figure { margin: 1.5rem 0 .5rem }
 figcaption { color: #555; font-size: .9rem } code { font-size: .9rem; background: #f4f4f4; padding: .1rem .3rem }
 td:first-child, .verdict { white-space: nowrap } .verdict { font-weight: 600 } .reproduced { color: #00664a }
 .not { color: #a13d00 } .holds { color: #00664a } .cannot { color: #555 }
 blockquote { margin: .5rem 0; padding-left: 1rem; border-left: 3px solid #ccc; color: #333 }
 dl { display: grid; grid-template-columns: 9rem 1fr; margin: .5rem 0 } dt { color: #555 } dd { margin: 0 }
+@media (max-width: 40rem) { .verdict { white-space: normal } td, th { padding: .3rem } }
 article { margin: 1.5rem 0 2rem; padding-left: 1rem; border-left: 3px solid #eee } h3 { margin: 2.5rem 0 .5rem }
 h4 { margin: 0 0 .3rem } section { margin-top: 3rem }
 """
