@@ -232,7 +232,8 @@ class RoundView:
         Ties between equal scores are broken as the simulation says (`ties`): at random, or for the lowest arm.
 
         Args:
-            score: a number per arm, broadcasting to `[K, *runs]`. An arm whose score is NaN is not selected.
+            score: a number per arm, broadcasting to `[K, *runs]`. Where the score of an available arm is NaN, an arm
+                may be missing from the selection; the simulation then ends with an error.
 
         Returns:
             A mask, bool `[K, *runs]`.

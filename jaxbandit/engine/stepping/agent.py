@@ -14,7 +14,7 @@ from jax import Array
 
 from jaxbandit.core import compensated_sums
 from jaxbandit.core.compensated_sums import CompensatedSum
-from jaxbandit.core.errors import InputError
+from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import whole_number
 from jaxbandit.core.prng import BINARISE, POLICY, Stream
 from jaxbandit.core.struct import static, struct
@@ -104,7 +104,7 @@ class Agent:
         fractions, penalties, merit, opportunity, groups, group_fractions, group_penalties: the fairness requirements,
             as for `Problem`. Default: None.
         reward: the kind of rewards, as for `Problem`. Default: "bernoulli", rewards of 0 and 1.
-        horizon: T, the number of rounds. Only policies that use T need it. Default: None.
+        horizon: T, the number of rounds, for policies that use T; `select` warns in round T + 1. Default: None.
         ties: where ties between equal arms go, "lowest" (default) or "random", as for `jb.simulate`.
 
     Raises:
@@ -258,6 +258,8 @@ class Agent:
                 found = dict.fromkeys(FAULTS, 0) | {"too_few": missing * self.policy.selection_is_users}
                 error = failure(f"policy {self.policy.name!r}", found, int(state.t), self._world, self._policy)
                 raise about_policy(error, self.policy)
+            if self.horizon is not None and int(state.t) == self.horizon + 1:
+                warn(f"round {int(state.t)} is beyond horizon = {self.horizon}, for which {self.policy.name} plans")
         return state, arms, chances
 
     def observe(self, state: AgentState, arms: Any, rewards: Any, chances: Any = None) -> AgentState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import jax
@@ -26,7 +26,8 @@ from jaxbandit.engine.rounds.feedback import drawing_form
 from jaxbandit.environment.delays import NEVER, Delay
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World, world_of
-from jaxbandit.policies.base import Index, Policy, checked_choose, checked_select
+from jaxbandit.policies.base import Index, Policy, PolicyState, checked_choose, checked_select
+from jaxbandit.policies.round_view import RoundView
 
 HORIZON, SEEDS = 64, 16
 _LATE = (0, 3, 7, 12)  # rounds, arm by arm
@@ -103,7 +104,7 @@ class Rounds:
         selected: the selected arms, bool `[T, K, J, S]`.
         chances: p_k(t), float `[T, K, J, S]`.
         available: the available arms, bool `[T, K, J, S]`.
-        undefined: whether an index, a chance or a number of the state was NaN, bool `[T, 3, J, S]`.
+        undefined: whether an index or a score, a chance, or a number of the state was NaN, bool `[T, 3, J, S]`.
         agrees: whether `select` and `choose` selected the same arms, bool `[T, J, S]`.
     """
 
@@ -186,7 +187,7 @@ def _played(
         now = rollout.observe(state, world, t, horizon, quota_before, quota_now, random)
         mask, chances = checked_choose(policy, state.policy, now)
         other = checked_select(policy, state.policy, now) if _has_both(policy) else mask
-        scores = policy.score(state.policy, now) if _has_scores(policy) else ()
+        scores = policy.score(state.policy, now) if _has_scores(policy) else _scores_of_best(policy, state.policy, now)
         selected = mask & now.available
         state, _ = rollout.settle(policy, world, state, now, drawing_form(world, selected), chances)
         undefined = jnp.stack([_has_nan(tree, shape[1:]) for tree in (scores, chances, state.policy)])
@@ -204,6 +205,26 @@ def _has_both(policy: Policy) -> bool:
 
 def _has_scores(policy: Policy) -> TypeGuard[Index]:
     return isinstance(policy, Index) and type(policy).select is Index.select
+
+
+def _scores_of_best(policy: Policy, state: PolicyState, now: RoundView) -> Sequence[Array]:
+    """The scores of available arms that a user's `select` gives to `now.best`; none where they are not at hand."""
+    if not policy.selection_is_users:
+        return ()
+    scores: list[Array] = []
+
+    class Watching(RoundView):
+        """Keeps the scores."""
+
+        def best(self, score: Array | float) -> Array:
+            scores.append(jnp.where(self.available, score, 0.0))
+            return super().best(score)
+
+    try:
+        checked_choose(policy, state, Watching(**{one.name: getattr(now, one.name) for one in dataclasses.fields(now)}))
+        return [score + 0.0 for score in scores]  # raises where a score belongs to a branch or a loop
+    except Exception:  # such a `Watching` is no pytree
+        return ()
 
 
 def _has_nan(tree: Any, runs: tuple[int, ...]) -> Array:

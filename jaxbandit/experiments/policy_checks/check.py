@@ -47,7 +47,7 @@ CHECKS: dict[str, Check] = {
     ),
     "pure": Check(code_checks.pure, "equal calls return equal results, and no Python object is changed", ("scan",)),
     "dtypes": Check(code_checks.dtypes, "the methods work in float32 and in float64", ("scan",)),
-    "numbers": Check(round_checks.numbers, "no index, chance or state is NaN", ("pure",)),
+    "numbers": Check(round_checks.numbers, "no index, score, chance or state is NaN", ("pure",)),
     "arms": Check(round_checks.arms, "one arm is selected in every round", ("numbers",)),
     "sleeping arms": Check(
         round_checks.sleeping_arms, "only available arms are selected, and one where there is one", ("arms",)
@@ -119,7 +119,7 @@ def check_policy(
         >>> report.ok, report.failed
         (False, ['late rewards'])
         >>> print(report["late rewards"].sentence)  # doctest: +ELLIPSIS
-        an index was NaN in round 2 of run 0: rewards arrive late, so that an arm with `now.pulls` > 0 can have ...
+        an index or a score was NaN in round 2 of run 0: rewards arrive late, so that an arm with `now.pulls` > 0 ...
     """
     shown = boolean(show, "show")
     _check_that_it_is_a_policy(policy)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla.program_digest import OpaqueError
 from jaxbandit.engine.batch.blocks import on_device
@@ -13,6 +14,9 @@ from jaxbandit.experiments.policy_checks import cases
 from jaxbandit.experiments.policy_checks.cases import Case
 from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, Subject, arms_in_words
 from jaxbandit.experiments.policy_checks.users_code import error_in_words, python_state
+from jaxbandit.policies.base import Policy
+
+_METHODS = ("prepare", "init", "select", "choose", "update", "value", "chances")  # that a user's class may define
 
 
 def prepare(subject: Subject) -> None:
@@ -31,6 +35,29 @@ def prepare(subject: Subject) -> None:
         if error.held is not None:
             raise
         raise DoesNotHoldError(f"{error}; {needed}") from error
+    _check_method_names(subject.policy)
+
+
+def _check_method_names(policy: Policy) -> None:
+    """Refuse a method that is not called because its name is misspelt."""
+    for part in policy.nested_policies():
+        for cls in filter(is_user_defined, type(part).__mro__):
+            for name in [name for name, value in vars(cls).items() if callable(value) and not hasattr(Policy, name)]:
+                meant = next((one for one in _METHODS if hasattr(part, one) and _is_slip(name, one)), None)
+                if meant and getattr(type(part), meant) is getattr(Policy, meant, None):
+                    words = (
+                        f"the class {cls.__name__} has a method `{name}`, which is not called: the method is `{meant}`"
+                    )
+                    raise DoesNotHoldError(words)
+
+
+def _is_slip(name: str, meant: str) -> bool:
+    """Whether a name has the letters of another in another order, or one letter more, less or instead."""
+    if sorted(name) == sorted(meant):
+        return name != meant
+    long, short = sorted((name, meant), key=len, reverse=True)
+    same = next((i for i, (one, other) in enumerate(zip(long, short, strict=False)) if one != other), len(short))
+    return long[same + 1 :] == short[same + (len(long) == len(short)) :] and len(long) - len(short) <= 1
 
 
 def jit(subject: Subject) -> None:
@@ -40,6 +67,9 @@ def jit(subject: Subject) -> None:
             subject.first_trace()
         except OpaqueError:  # `simulate` refuses to keep such a program
             return
+        except Exception:
+            _check_state_shapes(subject)  # which may be the cause
+            raise
 
 
 def scan(subject: Subject) -> None:
@@ -48,15 +78,23 @@ def scan(subject: Subject) -> None:
         raise DoesNotHoldError(
             f"{error}; return arrays of the shapes and dtypes that `init` returns (`x.astype(...)` changes a dtype)"
         ) from error
+    _check_state_shapes(subject)
+
+
+def _check_state_shapes(subject: Subject) -> None:
+    """Refuse a state from `init` whose last axes are not those of the runs."""
     arms = subject.plain.problem.arms
     policy, world = on_device((subject.plain.prepared, subject.plain.world), np.zeros(1, np.int64))
-    state = jax.eval_shape(lambda: policy.init(world, (arms, 7, 5)))
+    try:
+        state = jax.eval_shape(lambda: policy.init(world, (arms, 7, 5)))
+    except Exception:  # of which tracing a round tells
+        return
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
         if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended):
             raise DoesNotHoldError(
                 "`init` returned a key of `jax.random`: a state has numbers only; draw random numbers from `now.random`"
             )
-        if leaf.ndim >= 2 and leaf.shape[-2:] not in ((7, 5), (1, 5), (7, 1), (1, 1)):
+        if leaf.shape[-2:] not in ((), (1,), (5,), (7, 5), (1, 5), (7, 1), (1, 1)):
             name = jax.tree_util.keystr(path) or "the state"
             shape = list(leaf.shape)
             raise DoesNotHoldError(

@@ -152,7 +152,7 @@ def _check_defined(found: Rounds, instances: slice | list[int], what: str) -> No
     undefined = found.undefined[:, :, instances]
     if undefined.any():
         t, kind, _, seed = np.argwhere(undefined)[0]
-        name = ("an index", "a chance", "a number of the state")[kind]
+        name = ("an index or a score", "a chance", "a number of the state")[kind]
         raise DoesNotHoldError(f"{name} was NaN in round {t + 1} of run {seed}: {what}")
 
 

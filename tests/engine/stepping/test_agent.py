@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import pickle
+import warnings
 from collections import defaultdict
 
 import jax
@@ -329,3 +331,26 @@ def test_sums_do_not_depend_on_the_calls():
     for told in (at_once, state):
         np.testing.assert_allclose(told.total, 1500 * float(np.float32(0.1)), rtol=2e-7)
     jax.tree.map(np.testing.assert_array_equal, at_once, state)
+
+
+def test_a_round_beyond_the_horizon_is_told_once():
+    agent = jb.Agent("moss", arms=2, horizon=2)
+    state = agent.init(0)
+    for t in range(1, 5):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            state, arms, _ = agent.select(state)
+        told = ["round 3 is beyond horizon = 2, for which moss plans"] if t == 3 else []
+        assert [str(one.message) for one in given] == told
+        state = agent.observe(state, arms, [1.0])
+
+
+def test_simulators_and_agents_are_pickled_after_they_were_used():
+    agent = jb.Agent("moss", arms=2, horizon=20)
+    state, arms, _ = agent.select(agent.init(0))
+    other = pickle.loads(pickle.dumps(agent))
+    assert other.select(agent.observe(state, arms, [1.0]))[1] == agent.select(agent.observe(state, arms, [1.0]))[1]
+    simulator = jb.Simulator(jb.Problem([0.9, 0.5]), "moss", horizon=20)
+    state, _ = simulator.step(simulator.init(0))
+    again = pickle.loads(pickle.dumps(simulator))
+    np.testing.assert_array_equal(again.step(state)[1].arms, simulator.step(state)[1].arms)

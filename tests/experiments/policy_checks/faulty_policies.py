@@ -203,9 +203,37 @@ class Recompiled(jb.Policy):
         return largest(now, -now.pulls)
 
 
+class Misspelt(jb.Policy):
+    """A method that nothing calls."""
+
+    def select(self, state, now):
+        return now.best(-now.pulls)
+
+    def udpate(self, state, after, selected):
+        return state
+
+
+class Flat(jb.Policy):
+    """A state without the axes of the runs."""
+
+    def init(self, world, shape):
+        return jnp.zeros(shape[0] - 1)
+
+    def select(self, state, now):
+        return now.best(now.mean + state)
+
+
+class Undefined(jb.Policy):
+    """A score is NaN until the first reward of its arm."""
+
+    def select(self, state, now):
+        return now.best(now.total / now.received.astype(now.total.dtype))
+
+
 CLASSES = {
-    "prepare": [Unprepared, Incomplete],
-    "jit": [Branching],
+    "prepare": [Unprepared, Incomplete, Misspelt],
+    "jit": [Branching, Flat],
+    "numbers": [Undefined],
     "scan": [Drifting, Transposed, Keyed],
     "pure": [Counting, Drawing],
     "dtypes": [Half],

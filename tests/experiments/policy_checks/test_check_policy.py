@@ -21,12 +21,14 @@ FAULTS += [(name, kind) for name, kinds in CLASSES.items() for kind in kinds]
 # Found by a fast test without the checks before them
 ALONE = ["sleeping arms", "two arms", "zero delay", "simulate", "compilations", "Simulator", "vmap", "Agent"]
 SENTENCES = {  # what a report says of the fault
-    "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give",
-    "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp",
+    "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give"
+    r"|^the class Misspelt has a method `udpate`, which is not called: the method is `update`$",
+    "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp"
+    r"|^`init` returned the state of shape \[3\] for the shape \[4, 7, 5\]: the last axes",
     "scan": r"^policy '.*': update returned .*; return arrays|^`init` returned (the state of shape \[7, 5, 4\]|a key)",
     "pure": r"^a method changed (`Counting.calls`|the generator of `np.random`): ",
     "dtypes": r"^in float64 \(`jax_enable_x64` is True\): policy 'Half': update returned float64",
-    "numbers": r"^a chance was NaN in round 5 of run 0: guard",
+    "numbers": r"^a chance was NaN in round 5 of run 0: guard|^an index or a score was NaN in round 1 of run 0: guard",
     "arms": r"^in round 9 of run 0 the policy selected 0 of the available arms \(arms 0, 1, 2, 3 available\): select 1",
     "sleeping arms": r"^in round \d of run \d+ the policy selected 0 of the available arms .* where `now.available` is",
     "two arms": r"^in round \d of run \d+ the policy selected 0 of the available arms",
