@@ -171,7 +171,7 @@ def test_results_of_another_config_are_replaced_only_with_force(there, capsys):
         assert run(*changes) == 2
         line = error_line(capsys)
         assert "--out = 'made': must be a folder without the results of another config; `--force`" in line
-        assert "`--add` keeps them and adds the policies and seeds that they lack" in line
+        assert "`--add` keeps these results and adds the policies and seeds that they lack" in line
         assert contents(there) == before
     assert run(options=["--force"]) == 0
     assert names(there / "made") == sorted([*MINE, "thesis.txt", "sweep-mine.png", ".results.nc.5"])

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import jax
 import pytest
 from sweeps import swept
 
@@ -43,7 +44,11 @@ def test_examples_run(page, capsys, monkeypatch, tmp_path):
     assert blocks
     scope = {}
     for block in blocks:
-        exec(compile(block, str(page), "exec"), scope)
+        promotion = (
+            "standard" if "optax" in block else jax.config.jax_numpy_dtype_promotion
+        )  # optax needs JAX's default
+        with jax.numpy_dtype_promotion(promotion):
+            exec(compile(block, str(page), "exec"), scope)
     assert "nan" not in capsys.readouterr().out
 
 

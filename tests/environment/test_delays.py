@@ -324,7 +324,7 @@ def test_blocks_shrink_with_the_horizon_of_a_heavy_tail():
 
 def test_a_calendar_that_cannot_fit_is_refused_before_work_starts():
     world = jb.Problem(np.full(5000, 0.5), delay="pareto")
-    with pytest.raises(jb.InputError, match=r"problem\.delay .* calendar .* fits the memory: 16 runs take .* GiB"):
+    with pytest.raises(jb.InputError, match=r"problem\.delay .* calendar .* fits the memory: 16 runs, .* take .* GiB"):
         jb.simulate(world, "ucb1", horizon=10**7, seeds=1)
 
 

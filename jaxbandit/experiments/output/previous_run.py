@@ -65,7 +65,7 @@ def check_replaceable(out: Path, config: Mapping[str, object], plan: Plan, force
         f"a folder without {held}; `--force` replaces the old results and removes the other files of the earlier run"
     )
     if found.config is not None:
-        words += ", `--add` keeps them and adds the policies and seeds that they lack"
+        words += ", `--add` keeps these results and adds the policies and seeds that they lack"
     raise InputError("--out", str(out), words)
 
 
