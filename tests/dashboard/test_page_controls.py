@@ -177,3 +177,43 @@ def test_two_pages_in_a_notebook(opened, results, instances, folder):
         frame.locator("#results").wait_for()
         assert frame.locator("#copy-link").count() == 0
     assert page.url == notebook.as_uri()
+
+
+def test_headings_name_the_instances_that_are_shown(opened, instances_file):
+    heading = lambda page: page.locator("#charts h2").first.inner_text()  # noqa: E731
+    for view in ("curves", "arms", "tradeoffs"):
+        assert heading(opened.go(instances_file, view=view)).endswith("mean over 3 instances × 12 runs")
+    for view in ("curves", "tradeoffs"):
+        page = opened.go(instances_file, view=view, instances=2)
+        assert heading(page).endswith("mean over 12 runs of instance 1")
+    page = opened.go(instances_file, view="arms", armseries=3)
+    assert heading(page).endswith("mean over 12 runs of instance 2")
+    page = opened.go(instances_file, view="table", instances="0.1")
+    status = page.locator("[role=status]").inner_text()
+    assert status.endswith("over 3 instances × 12 runs; 12 runs of instance 0")
+
+
+def test_policies_of_one_kind_have_marks_and_dashes_of_their_own(opened, folder):
+    tables = [{"kind": "lfg", "eta": eta, "label": f"eta {eta}"} for eta in (1.0, 10.0, 100.0)]
+    results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.1), tables, horizon=100, seeds=8, ties="random")
+    page = opened.go(jb.dashboard(results).save(folder / "alike.html"), view="tradeoffs")
+    marks = page.locator("#charts svg > path").evaluate_all("paths => paths.map(path => path.getAttribute('d').length)")
+    assert len(marks) == len(set(marks)) == 3  # of the legend
+    dashes = page.locator("#body .swatch line").evaluate_all(
+        "lines => lines.map(one => one.getAttribute('stroke-dasharray'))"
+    )
+    assert len(set(dashes)) == 3
+
+
+def test_points_without_a_place_on_a_logarithmic_axis_are_counted(opened, folder):
+    results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.3), ["fair-learn", "ucb1"], horizon=100, seeds=8)
+    page = opened.go(jb.dashboard(results).save(folder / "zero.html"), view="tradeoffs", x="unfairness", y="regret")
+    hint = page.get_by_text("no place on a logarithmic axis")
+    assert hint.count() == 0
+    page.get_by_label("logarithmic across").check()
+    assert hint.inner_text() == "1 point has a value at or below 0, which has no place on a logarithmic axis."
+
+
+def test_lines_of_arms_have_a_legend(opened, file):
+    page = opened.go(file, view="arms")
+    assert page.locator("#charts .legend li").count() >= 4

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jaxbandit.core.errors import InputError, short_repr, unknown_key
+from jaxbandit.environment.problem import Problem
 
 MOST = 10**6  # configurations
 
@@ -74,6 +76,9 @@ def _grid_axes(grid: object) -> dict[str, Any]:
             raise InputError("grid.problem", values, "a table of lists, such as { penalties = [0.1, 0.2] }")
         if section != "problem":
             raise unknown_key(f"grid.{name}", values, ["problem"])
+        head, keys = key.partition(".")[0], inspect.signature(Problem).parameters
+        if head not in keys:
+            raise unknown_key(f"grid.problem.{head}", values, keys)
         axes[key] = values
     return axes
 

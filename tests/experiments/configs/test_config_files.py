@@ -118,6 +118,12 @@ def test_a_file_that_is_not_toml_is_refused(tmp_path, content, allowed):
     assert caught.value.allowed.startswith(allowed)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "mark.toml"
+    path.write_bytes(b"\xef\xbb\xbf[simulation]\nhorizon = 3\n")
+    assert config.load(path) == {"simulation": {"horizon": 3}}
+
+
 def test_a_folder_is_not_a_config(tmp_path):
     with pytest.raises(jb.InputError, match=r"^cannot read .*: is a directory$"):
         config.load(tmp_path)

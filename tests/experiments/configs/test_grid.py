@@ -107,7 +107,7 @@ def test_labels_families_and_points():
         ({"problem": {"penalties": 0.1}}, "grid.problem.penalties", "a list of values"),
         ({"problem": {"penalties": []}}, "grid.problem.penalties", "a list of values"),
         ({"problem": {"fractions": [0.1, None]}}, "grid.problem.fractions", "a list of values"),
-        ({"problem": {"penalty": [0.1, 0.2]}}, "problem.penalty", "did you mean 'penalties'"),
+        ({"problem": {"penalty": [0.1, 0.2]}}, "grid.problem.penalty", "did you mean 'penalties'"),
         ({"problem": {"means": {"arms": [2, 3]}}}, "grid.problem.means.arms", "cannot be set: problem.means is "),
         ({"problem": {"penalties": [0.1, -1.0]}}, "problem.penalties", r"a number >= 0 \(at problem.penalties=-1\)"),
         (
