@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MEMORY = 0.6  # of the slopes, per step
 _NEAR = 0.15  # a limit within this part of its unit counts
-_SLACK_WEIGHT = 0.3  # of the slack of such a limit, against its price
+_SLACK_WEIGHT = 0.02  # of the slack of such a limit, against its price
 _RESTORED = 0.3  # the farthest that one step moves to a limit, root mean square per coordinate
 # The moves that a step tries: parts of the move to the limits, and lengths of the update.
 _TRIED = ((1.0, 0.0), (1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (0.3, 0.0), (0.3, 0.5), (0.0, 1.0))
@@ -245,10 +245,10 @@ def _shortened(move: np.ndarray, most: float) -> np.ndarray:
 
 
 def prices(slope: np.ndarray, slopes: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The multipliers of limits that leave the smallest gradient, those of limits with little slack before others.
+    """The multipliers of limits that leave the smallest gradient: min over m >= 0 of |slope + slopes' m|.
 
-    min over m >= 0 of |slope + slopes' m|^2 + sum_j (p slack_j |slopes_j| m_j)^2, with the weight p of slack. Several
-    limits may explain a gradient, as all of them do for one parameter; only those without slack have a price.
+    If the slopes of limits are linearly dependent, as those of two limits on one parameter are, several multipliers
+    leave it. Of these, limits without slack get theirs first.
 
     Args:
         slope: of the objective, `[n]`.
@@ -262,6 +262,8 @@ def prices(slope: np.ndarray, slopes: np.ndarray, slack: np.ndarray) -> np.ndarr
 
     if not len(slopes):
         return np.zeros(0)
-    charged = np.diag(_SLACK_WEIGHT * slack * np.linalg.norm(slopes, axis=1))
-    rows = np.concatenate([slopes.T, charged])
-    return np.asarray(nnls(rows, np.concatenate([-slope, np.zeros(len(slack))]))[0])
+    rows, target = slopes.T, -slope
+    if np.linalg.matrix_rank(slopes) < len(slopes):
+        charged = np.diag(_SLACK_WEIGHT * slack * np.linalg.norm(slopes, axis=1))
+        rows, target = np.concatenate([rows, charged]), np.concatenate([target, np.zeros(len(slack))])
+    return np.asarray(nnls(rows, target)[0])
