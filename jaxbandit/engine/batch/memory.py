@@ -56,12 +56,16 @@ def runs_a_block(
         need += 8 * STOPS * (stack.arms + 4 * len(result_shape.metrics))
     room = device_bytes() * devices // (2 * at_once)
     if need * LANES > room:
-        size = f"{LANES} runs, the fewest of a block, take {need * LANES / 2**30:.3g} GiB of {room / 2**30:.3g}"
+        size = f"{LANES} runs, the fewest of a block, take {need * LANES / 2**30:.3g} of {room / 2**30:.3g} GiB"
         if not calendar:
             words = f"few enough that the state of {LANES} runs fits the memory: {size}"
             raise InputError("problem.means", f"{stack.arms} arms", words)
         words = f"a delay whose calendar of pending rewards fits the memory: {size}"
-        raise InputError("problem.delay", stack.world.delay.name, f"{words}; shorter delays or fewer arms need less")
+        raise InputError(
+            "problem.delay",
+            stack.world.delay.name,
+            f"{words}; shorter delays, a shorter horizon or fewer arms need less",
+        )
     runs = min(room // need, stack.rows * seeds + LANES)
     while runs > LANES and need * runs + _quotas(stack, -(-runs // seeds)) > room:
         runs //= 2

@@ -102,8 +102,7 @@ def play_committed(
         The last round played, and the state after it.
     """
     now, arms = view(state, before + 1), len(state.pulls)
-    may_sweep = not state.deficits_ever  # the largest deficits may be within a sweep
-    arm, rounds, sweep = without_fusion(lambda: _known_rounds(policy, state, now, stop - before, may_sweep), before)
+    arm, rounds, sweep = without_fusion(lambda: _known_rounds(policy, state, now, stop - before), before)
     here = arm < arms
     of_all = models_of(world, state.pulls), _rewards_of(state)
     models, own = without_fusion(lambda: take_arms(of_all, arm, arms), arm)
@@ -151,9 +150,7 @@ def play_committed(
     return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)
 
 
-def _known_rounds(
-    policy: Policy, state: State, now: RoundView, most: Array, may_sweep: bool
-) -> tuple[Array, Array, Sweep | None]:
+def _known_rounds(policy: Policy, state: State, now: RoundView, most: Array) -> tuple[Array, Array, Sweep | None]:
     """The arm that each run plays now, int32 `[1, *runs]`, and the number of rounds whose arms are known in every run.
 
     Args:
@@ -161,8 +158,8 @@ def _known_rounds(
     """
     arm = checked_select_one(policy, state.policy, now)
     committed = jnp.min(policy.committed_rounds(state.policy, now, arm))
-    swept = policy.swept_rounds(state.policy, now, arm) if may_sweep else None
-    if swept is None:
+    swept = policy.swept_rounds(state.policy, now, arm)
+    if swept is None or state.deficits_ever:  # the largest deficits may be within a sweep
         return arm, jnp.clip(committed, 1, most), None
     first, together = jnp.max(arm), jnp.min(swept)
     sweeps = (together > 1) & jnp.all(arm == first)

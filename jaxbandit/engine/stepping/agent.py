@@ -23,7 +23,7 @@ from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.rollout import FAULTS
 from jaxbandit.engine.settings import TIES
 from jaxbandit.engine.stepping.agent_rewards import chances_of_rewards, check_shapes, check_values, padded_pieces
-from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used
+from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used, uses_horizon
 from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.engine.stepping.state_owner import check_single, differences, identity
@@ -258,8 +258,9 @@ class Agent:
                 found = dict.fromkeys(FAULTS, 0) | {"too_few": missing * self.policy.selection_is_users}
                 error = failure(f"policy {self.policy.name!r}", found, int(state.t), self._world, self._policy)
                 raise about_policy(error, self.policy)
-            if self.horizon is not None and int(state.t) == self.horizon + 1:
-                warn(f"round {int(state.t)} is beyond horizon = {self.horizon}, for which {self.policy.name} plans")
+            t = int(state.t)
+            if self.horizon is not None and t == self.horizon + 1 and uses_horizon(self.policy, self._problem):
+                warn(f"round {t} is beyond horizon = {self.horizon}, which {self.policy.name} uses")
         return state, arms, chances
 
     def observe(self, state: AgentState, arms: Any, rewards: Any, chances: Any = None) -> AgentState:

@@ -94,7 +94,7 @@ def pulls(results: xr.Dataset) -> Figure:
 
 
 def _ticks(least: float, most: float) -> list[float]:
-    """Round numbers on a logarithmic axis that begins with 0: at least two, and at most ten."""
+    """Round numbers on a logarithmic axis that begins with 0: at most ten, and at least three where it has so many."""
     powers = [10.0**power for power in range(math.ceil(math.log10(most)) + 1)]
     for steps in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
         ticks = [tick for tick in (0, *(step * power for power in powers for step in steps)) if least <= tick <= most]
@@ -151,4 +151,8 @@ def _may_sleep(results: xr.Dataset) -> bool:
     """Whether arms are not always available, as the config says."""
     config = tomllib.loads(results.attrs.get("config", ""))
     problems = [part.get("problem", {}) for part in (config, *config.get("joined", []))]
-    return "problem.availability" in results.coords or any("availability" in problem for problem in problems)
+    held = [problem.get("availability", 1.0) for problem in problems]
+    given = any(
+        isinstance(one, dict) or np.any(np.asarray(one) != 1.0) for one in held
+    )  # a dict holds a table of rounds
+    return given or "problem.availability" in results.coords

@@ -142,11 +142,11 @@ def caption(label: str) -> str:
     after it.
     """
     text = f" {label}" if label.startswith("_") else label
+    if "$" not in text:
+        return text
     try:
-        if "$" in text:
-            if "$" in _MATHEMATICS.sub("", text):
-                raise ValueError("a dollar sign alone")
-            matplotlib.mathtext.MathTextParser("path").parse(text)
+        matplotlib.mathtext.MathTextParser("path").parse(text)
+        mathematics = "$" not in _MATHEMATICS.sub("", text)
     except ValueError:
-        return text.replace("$", r"\$")
-    return text
+        mathematics = False
+    return text if mathematics else text.replace("$", r"\$")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import CodeType, FunctionType
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +18,7 @@ from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, Subjec
 from jaxbandit.experiments.policy_checks.users_code import error_in_words, python_state
 from jaxbandit.policies.base import Policy
 
-_METHODS = ("prepare", "init", "select", "choose", "update", "value", "chances")  # that a user's class may define
+_METHODS = ("prepare", "init", "select", "choose", "update")  # that have a default, which a class may override
 
 
 def prepare(subject: Subject) -> None:
@@ -39,16 +41,21 @@ def prepare(subject: Subject) -> None:
 
 
 def _check_method_names(policy: Policy) -> None:
-    """Refuse a method that is not called because its name is misspelt."""
+    """Refuse a method that nothing calls because its name is misspelt."""
     for part in policy.nested_policies():
         for cls in filter(is_user_defined, type(part).__mro__):
-            for name in [name for name, value in vars(cls).items() if callable(value) and not hasattr(Policy, name)]:
-                meant = next((one for one in _METHODS if hasattr(part, one) and _is_slip(name, one)), None)
-                if meant and getattr(type(part), meant) is getattr(Policy, meant, None):
-                    words = (
-                        f"the class {cls.__name__} has a method `{name}`, which is not called: the method is `{meant}`"
-                    )
-                    raise DoesNotHoldError(words)
+            codes = [value.__code__ for value in vars(cls).values() if isinstance(value, FunctionType)]
+            for name in [code.co_name for code in codes if not hasattr(Policy, code.co_name)]:
+                default = (one for one in _METHODS if getattr(type(part), one) is getattr(Policy, one))
+                meant = next((one for one in default if _is_slip(name, one)), None)
+                if meant and not any(_names(code, name) for code in codes):
+                    words = f"the class {cls.__name__} has a method `{name}`, which is not called"
+                    raise DoesNotHoldError(f"{words}: the method is `{meant}`")
+
+
+def _names(code: CodeType, name: str) -> bool:
+    """Whether code, or a function within it, names an attribute or a variable."""
+    return name in code.co_names or any(_names(part, name) for part in code.co_consts if isinstance(part, CodeType))
 
 
 def _is_slip(name: str, meant: str) -> bool:

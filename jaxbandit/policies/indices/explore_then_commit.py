@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
@@ -14,7 +14,6 @@ from jaxbandit.core.struct import struct
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import rounds_of_sweep
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -86,5 +85,7 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
         return jnp.where(state.made, now.horizon, 1)
 
     def swept_rounds(self, state: Commitment, now: RoundView, arm: Array) -> Array:
-        least = now.pulls == jnp.min(now.pulls, axis=0, keepdims=True)
-        return jnp.where(state.made, 0, rounds_of_sweep(least, arm))
+        fewest = now.pulls == jnp.min(now.pulls, axis=0, keepdims=True)
+        earlier = lax.broadcasted_iota(jnp.int32, now.pulls.shape, 0) < arm
+        in_turn = jnp.all(fewest | earlier, axis=0, keepdims=True)  # this arm and all later ones
+        return jnp.where(in_turn & ~state.made, len(now.pulls) - arm, 0)

@@ -26,21 +26,6 @@ def arm_index(mask: Array) -> Array:
     return jnp.where(jnp.take_along_axis(mask, first, 0), first, arms)
 
 
-def rounds_of_sweep(left: Array, arm: Array) -> Array:
-    """The number of rounds in which an arm and all later ones are played, one play each; 0 if not all of them are left.
-
-    Args:
-        left: the arms of which one play is left, bool `[K, *runs]`.
-        arm: the first arm, int32 `[1, *runs]`.
-
-    Returns:
-        int32 `[1, *runs]`
-    """
-    number = lax.broadcasted_iota(jnp.int32, left.shape, 0)
-    every = jnp.all(left | (number < arm), axis=0, keepdims=True)
-    return jnp.where(every, len(left) - arm, 0)
-
-
 def can_list_arms(arms: int, plays: int) -> bool:
     """Whether `arm_indices` works for a problem of this size and lists few of its arms."""
     return plays < arms <= MAX_ARMS and plays <= max_picked(arms)

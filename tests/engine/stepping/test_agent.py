@@ -333,15 +333,15 @@ def test_sums_do_not_depend_on_the_calls():
     jax.tree.map(np.testing.assert_array_equal, at_once, state)
 
 
-def test_a_round_beyond_the_horizon_is_told_once():
-    agent = jb.Agent("moss", arms=2, horizon=2)
+@pytest.mark.parametrize(("kind", "told"), [("moss", ["round 3 is beyond horizon = 2, which moss uses"]), ("ucb1", [])])
+def test_a_round_beyond_a_horizon_that_is_used_is_told_once(kind, told):
+    agent = jb.Agent(kind, arms=2, horizon=2)
     state = agent.init(0)
     for t in range(1, 5):
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
             state, arms, _ = agent.select(state)
-        told = ["round 3 is beyond horizon = 2, for which moss plans"] if t == 3 else []
-        assert [str(one.message) for one in given] == told
+        assert [str(one.message) for one in given] == told * (t == 3)
         state = agent.observe(state, arms, [1.0])
 
 

@@ -235,3 +235,16 @@ def test_a_kernel_that_rounds_otherwise_is_told(monkeypatch):
     report = jb.check_policy("ucb1", checks=["simulate"], show=False)
     assert report.ok
     assert re.search(r"it selects otherwise in 1 of \d+ runs, as it may", report["simulate"].sentence)
+
+
+def test_a_method_of_a_like_name_that_is_called_is_no_fault():
+    class Updated(jb.Policy):
+        """`updates` is a helper."""
+
+        def select(self, state, now):
+            return now.best(self.updates(now))
+
+        def updates(self, now):
+            return -now.pulls
+
+    assert jb.check_policy(Updated, ["prepare"]).ok

@@ -131,7 +131,7 @@ const cloudsView = {
     const columns = ["policy", ...(results.instances.length > 1 ? ["instance"] : []), x.label, "standard error", y.label, "standard error"];
     const rows = entries.map(({ position, series }) => [results.policies.labels[position],
       ...(results.instances.length > 1 ? [seriesName(series)] : []), ...finalOf(x, position, series), ...finalOf(y, position, series)]);
-    const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${sampleWords(chosenSeries(results.instances.length + 1))}`;
+    const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${sampleWords([...new Set(entries.map(entry => entry.series))])}`;
     const made = [chartFrame("trade-off", words, colours => cloudDrawing(entries, x, y, colours, width), columns, rows)];
     if (!entries.length) made.unshift(element("p", {}, "No policy is chosen."));
     const isBelow = (name, metric) => view.isOn(name) ? entry => finalOf(metric, entry.position, entry.series)[0] <= 0 : () => false;

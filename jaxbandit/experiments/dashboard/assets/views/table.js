@@ -102,7 +102,7 @@ const tableView = {
         return metric ? [value, metric.final.error.shape[1] > row.series ? finalOf(metric, row.position, row.series)[1] : NaN] : [value];
       }))];
     return [
-      element("p", { role: "status" }, `${countText(rows.length)} of ${countText(this.rows().length)} rows at T = ${countText(results.horizon)}: ${results.seeds > 1 ? "mean \u00b1 95 % confidence" : "mean"} over ${sampleWords(chosenSeries(results.instances.length + 1))}`),
+      element("p", { role: "status" }, `${countText(rows.length)} of ${countText(this.rows().length)} rows at T = ${countText(results.horizon)}: ${results.seeds > 1 ? "mean \u00b1 95 % confidence" : "mean"} over ${sampleWords([...new Set(rows.map(row => row.series))])}`),
       ...(results.best.length ? [element("p", { class: "hint" }, bestWords())] : []),
       element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of results" }, element("table", { id: "results" }, element("thead", {}, head), body)),
       element("div", { class: "save" }, turn(-1, "Previous page", "page-back"), element("span", {}, `page ${page + 1} of ${pages}`), turn(1, "Next page", "page-on"),
