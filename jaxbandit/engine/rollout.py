@@ -239,7 +239,7 @@ def settle(
         trace=trace,
     )
     after = _after(now, state, world)
-    largest = deficits_ever(state.deficits_ever, now, after, sent.number, sent.here, world.equal_fractions)
+    largest = deficits_ever(state.deficits_ever, now, after, sent.number, sent.here, world)
     state = dataclasses.replace(state, deficits_ever=largest)
     if policy.wants_arrived:
         total = arrived.rewards if uncentred else arrived.total

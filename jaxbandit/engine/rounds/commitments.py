@@ -145,7 +145,7 @@ def play_committed(
     state = dataclasses.replace(_with_rewards(state, rewards), pulls=state.pulls + plays, sums=totals)
     last = before + rounds
     after = view(state, last)
-    largest = deficits_ever(state.deficits_ever, now, after, models[0], here, world.equal_fractions)
+    largest = deficits_ever(state.deficits_ever, now, after, models[0], here, world)
     updated = checked_update(policy, state.policy, after, number == last_arm)
     return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)
 
