@@ -110,11 +110,11 @@ def gamma_numbers(source: Source, shape: Array) -> Array:
     bits = jnp.where(((value < 0) & (slot < slots)).reshape(table), 1 << row, 0)
     open_slots = jnp.sum(bits, axis=0, dtype=jnp.int32)
 
-    def unfinished(carry: tuple[Array, Array, Array]) -> Array:
+    def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
         return jnp.any(carry[1] != 0)
 
-    def draw(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        value, open_slots, attempt = carry
+    def draw(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        value, open_slots, attempt, passes = carry
         place = lax.population_count(~open_slots & (open_slots - 1))  # the first of each column; 32 for none
         own = functools.reduce(lambda x, r: jnp.where(place == r, shapes[r], x), range(rows), ones)
         own = jnp.where(own > 0, own, 1.0)  # arbitrary numbers for arbitrary parameters, but the passes end
@@ -131,10 +131,11 @@ def gamma_numbers(source: Source, shape: Array) -> Array:
         # Attempts stop at 126; more are needed once in 10^164 draws.
         attempt = jnp.where(accepted, 0, jnp.minimum(attempt + 1, 126))
         value = jnp.where(row == done[None], candidate[None], value)
-        return value, jnp.where(accepted, open_slots & (open_slots - 1), open_slots), attempt
+        return value, jnp.where(accepted, open_slots & (open_slots - 1), open_slots), attempt, passes + 1
 
     first, ones = jnp.zeros(table[1:], jnp.int32), jnp.ones(table[1:], value.dtype)
-    value = lax.while_loop(unfinished, draw, (value.reshape(table), open_slots, first))[0]
+    passes = jnp.zeros((), jnp.int32)  # which `StoredSelections` needs
+    value = lax.while_loop(unfinished, draw, (value.reshape(table), open_slots, first, passes))[0]
     return value.reshape((rows * columns, *runs))[:slots]
 
 

@@ -24,8 +24,9 @@ from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.compat import ClosedJaxpr
 from jaxbandit.core.xla.fusion import FOR_GPU_KERNEL, hidden_true
 from jaxbandit.core.xla.reductions import RowReductions
-from jaxbandit.core.xla.rewriting import as_function, rewrite
-from jaxbandit.core.xla.square_roots import SquareRoots
+from jaxbandit.core.xla.rewriting.programs import as_function, rewrite
+from jaxbandit.core.xla.rewriting.square_roots import SquareRoots
+from jaxbandit.core.xla.rewriting.stored_selections import StoredSelections
 
 # fmt: off
 # The operations that such a kernel can contain. Programs with others (sort, scatter, matrix product) stay as they are.
@@ -74,7 +75,7 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         if unsupported_operations(program) or not compat.kernels_work():
             leaves = as_function(rewrite(program, (SquareRoots,)))(*jax.tree.leaves(arguments))
             return jax.tree.unflatten(jax.tree.structure(shape), leaves)
-        run = as_function(rewrite(program, (RowReductions, SquareRoots)))
+        run = as_function(rewrite(program, (RowReductions, SquareRoots, StoredSelections)))
 
         @jax.jit
         def kernel(*leaves: Array) -> list[Array]:

@@ -19,7 +19,7 @@ from jax import Array, lax
 
 from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn
 from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.core.xla.rewriting import as_function
+from jaxbandit.core.xla.rewriting.programs import Place, as_function
 
 _ROWS_PER_STEP = 4  # rows that one step of a loop over the rows combines (measured)
 _UNROLLED = 32  # rows up to which the reduction is unrolled; a loop combines more rows
@@ -35,7 +35,7 @@ Combine = Callable[[Row, Row], Row]
 
 
 class RowReductions:
-    """The rule (`rewriting.Rule`) for reductions over the first of several axes, and cumulative sums along it."""
+    """The rule (`programs.Rule`) for reductions over the first of several axes, and cumulative sums along it."""
 
     def matches(self, equation: JaxprEqn) -> bool:
         name, params = equation.primitive.name, equation.params
@@ -48,7 +48,7 @@ class RowReductions:
         several = name in _COMBINED  # may reduce other axes, too
         return operand.ndim > 1 and (axes[:1] == (0,) if several else axes == (0,))
 
-    def replacement(self, equation: JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
+    def replacement(self, equation: JaxprEqn, operands: list[Any], place: Place) -> Sequence[Any] | None:
         if not self.matches(equation):
             return None
         return _row_by_row(equation.primitive.name, equation.params, operands)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import reduce_in_order
-from jaxbandit.core.xla.fusion import on_cpu, without_fusion
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.reductions import larger
 from jaxbandit.environment.world import World
 from jaxbandit.policies.round_view import RoundView, deficit
@@ -33,9 +33,6 @@ def deficits_ever(
     the deficit of an arm grows until the arm is played. What it has grown to since its last play is missing; the
     metric at recorded rounds, of which T is one, has it.
 
-    Where not all arms are played in round 1, an arm has a deficit of at least 0 then, and so the largest deficit is at
-    least 0. Lower ones are not put in order.
-
     Args:
         before: those before the round.
         now, after: the views at the start and at the end of the round.
@@ -45,10 +42,10 @@ def deficits_ever(
     equal = world.equal_fractions
 
     def most(name: str, largest: Array) -> Array:
-        not_all = name == "max_deficit" and len(now.pulls) > now.plays
-        if not_all and equal and len(number) == 1:
+        if name == "max_deficit" and equal and len(number) == 1:
             grown = deficit(_row(now.quota_before, 0), number)
-            return _larger_in_place(largest, jnp.where(here, grown, -jnp.inf) if world.sleeping else grown)
+            counts_now = here & (now.t > 1) if world.sleeping else now.t > 1
+            return larger(largest, jnp.where(counts_now, grown, -jnp.inf))
         quota, counts = (
             (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
         )
@@ -62,20 +59,6 @@ def deficits_ever(
         return without_fusion(so_far, counts)
 
     return {name: most(name, largest) for name, largest in before.items()}
-
-
-def _larger_in_place(kept: Array, new: Array) -> Array:
-    """The larger of two numbers, if it is at least 0; else either of them.
-
-    LLVM writes a selection between a new number and the one that its place in memory holds as a masked store, which
-    takes an AMD Zen 3 some 70 cycles (16 times an ordinary one). The maximum of integers is no selection, and the bits
-    of floats from 0 on are integers in the same order.
-    """
-    if not on_cpu():
-        return larger(kept, new)
-    whole = jnp.int32 if kept.dtype.itemsize == 4 else jnp.int64
-    most = jnp.maximum(lax.bitcast_convert_type(kept, whole), lax.bitcast_convert_type(new, whole))
-    return lax.bitcast_convert_type(most, kept.dtype)
 
 
 def _row(tree: Tree, k: Array | int) -> Tree:

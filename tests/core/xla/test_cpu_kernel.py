@@ -8,8 +8,8 @@ from jax import lax
 
 import jaxbandit as jb
 from jaxbandit.core.xla import cpu_kernel
-from jaxbandit.core.xla.rewriting import _equations
-from jaxbandit.core.xla.square_roots import SquareRoots
+from jaxbandit.core.xla.rewriting.programs import _equations
+from jaxbandit.core.xla.rewriting.square_roots import SquareRoots
 from jaxbandit.engine import rollout
 from jaxbandit.policies.round_view import safe_sqrt
 

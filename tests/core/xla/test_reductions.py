@@ -8,7 +8,7 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 from jaxbandit.core.xla.reductions import RowReductions
-from jaxbandit.core.xla.rewriting import _equations, rewrite
+from jaxbandit.core.xla.rewriting.programs import _equations, rewrite
 
 QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # compiles in half the time
 

@@ -7,12 +7,24 @@ and functions of a program.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 
 from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn, Literal
+
+
+class Place(NamedTuple):
+    """Where an operation stands in a program.
+
+    Attributes:
+        inputs: the arguments of the program, which may be that of a loop or a branch.
+        stored: whether a result is written to memory: it is a result of the program, or goes to a loop or a branch.
+    """
+
+    inputs: Sequence[Any]
+    stored: bool
 
 
 class Rule(Protocol):
@@ -21,7 +33,7 @@ class Rule(Protocol):
     def matches(self, equation: JaxprEqn) -> bool:
         """Whether a program with this operation needs to be rewritten."""
 
-    def replacement(self, equation: JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
+    def replacement(self, equation: JaxprEqn, operands: list[Any], place: Place) -> Sequence[Any] | None:
         """The results of an operation on its operands, or None to apply the operation itself."""
 
 
@@ -48,36 +60,83 @@ def as_function(program: ClosedJaxpr) -> Callable[..., Any]:
     return lambda *arguments: _evaluated(program, arguments, (), ())
 
 
-def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any], rules: Rules, applied: Sequence[Rule]) -> list[Any]:
-    """The results of a program on some arguments, while it is rewritten."""
+def _evaluated(
+    program: ClosedJaxpr,
+    arguments: Sequence[Any],
+    rules: Rules,
+    applied: Sequence[Rule],
+    call: Place | None = None,
+    stored_results: Sequence[bool] = (),
+) -> list[Any]:
+    """The results of a program on some arguments, while it is rewritten.
+
+    Args:
+        call: where the program is called, if it is inlined there.
+        stored_results: which results of an inlined program are stored; all results of another program are.
+    """
     values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
     values.update(zip(program.jaxpr.invars, arguments, strict=True))
+    inputs = arguments if call is None else call.inputs
+    stored = _stored(program, [True] * len(program.jaxpr.outvars) if call is None else stored_results)
 
     def read(atom: Any) -> Any:
         return atom.val if isinstance(atom, Literal) else values[atom]
 
     for equation in program.jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
-        values.update(zip(equation.outvars, _results(equation, operands, rules, applied), strict=True))
+        stored_here = [var in stored for var in equation.outvars]
+        results = _results(equation, operands, rules, applied, Place(inputs, any(stored_here)), stored_here)
+        values.update(zip(equation.outvars, results, strict=True))
     return [read(atom) for atom in program.jaxpr.outvars]
 
 
-def _results(equation: JaxprEqn, operands: list[Any], rules: Rules, applied: Sequence[Rule]) -> Sequence[Any]:
+def _stored(program: ClosedJaxpr, results: Sequence[bool]) -> set[Any]:
+    """The variables of a program that are written to memory, given which of its results are."""
+    stored = {var for var, kept in zip(program.jaxpr.outvars, results, strict=True) if kept and _is_variable(var)}
+    for equation in program.jaxpr.eqns:
+        if equation.primitive.name not in _CALLS and contains_programs(equation):
+            stored.update(var for var in equation.invars if _is_variable(var))
+    return stored
+
+
+def _is_variable(atom: Any) -> bool:
+    return not isinstance(atom, Literal)
+
+
+def _results(
+    equation: JaxprEqn,
+    operands: list[Any],
+    rules: Rules,
+    applied: Sequence[Rule],
+    place: Place,
+    stored_results: Sequence[bool],
+) -> Sequence[Any]:
     """The results of an operation: of the first rule that replaces it, else of the operation itself."""
     for rule in applied:
-        replaced = rule.replacement(equation, operands)
+        replaced = rule.replacement(equation, operands, place)
         if replaced is not None:
             return replaced
     params = equation.params
     if equation.primitive.name in _CALLS:  # inlined; a custom derivative is lost, which compiled programs do not need
         called = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
-        return _evaluated(called, operands, rules, applied)
+        return _evaluated(called, operands, rules, applied, place, stored_results)
     inner = {key: _inner(value, rules) for key, value in params.items()}
     results = equation.primitive.bind(*operands, **inner)
     return results if equation.primitive.multiple_results else [results]
 
 
 _CALLS = frozenset(("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"))
+
+
+def contains_programs(equation: JaxprEqn) -> bool:
+    """Whether an operation is a call, a loop or a branch."""
+    return any(map(_programs, equation.params.values()))
+
+
+def _programs(parameter: Any) -> list[ClosedJaxpr]:
+    """The programs in a parameter of an operation."""
+    parts = parameter if isinstance(parameter, tuple) else (parameter,)
+    return [part for part in parts if isinstance(part, ClosedJaxpr)]
 
 
 def _inner(value: Any, rules: Rules) -> Any:
@@ -94,6 +153,5 @@ def _equations(program: ClosedJaxpr) -> Iterator[JaxprEqn]:
     for equation in program.jaxpr.eqns:
         yield equation
         for value in equation.params.values():
-            for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, ClosedJaxpr):
-                    yield from _equations(part)
+            for part in _programs(value):
+                yield from _equations(part)

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.xla.compat import JaxprEqn
+from jaxbandit.core.xla.rewriting.programs import Place
 
 _SHAPING = frozenset(("broadcast_in_dim", "copy", "expand_dims", "reshape", "slice", "squeeze", "transpose"))
 
 
 class SquareRoots:
-    """The rule (`rewriting.Rule`) that hides from XLA that a divisor is a square root."""
+    """The rule (`programs.Rule`) that hides from XLA that a divisor is a square root."""
 
     def __init__(self) -> None:
         self._roots: dict[int, Array] = {}  # by `id`; kept alive, so that no other array gets the same id
@@ -27,7 +28,7 @@ class SquareRoots:
     def matches(self, equation: JaxprEqn) -> bool:
         return equation.primitive.name in ("sqrt", "rsqrt")
 
-    def replacement(self, equation: JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
+    def replacement(self, equation: JaxprEqn, operands: list[Any], place: Place) -> Sequence[Any] | None:
         name = equation.primitive.name
         if name == "rsqrt":
             return [1.0 / _hidden(lax.sqrt(operands[0]))]

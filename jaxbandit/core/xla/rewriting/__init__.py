@@ -1,0 +1,1 @@
+"""Rewriting of JAX programs before they are compiled, and the rules for it."""
