@@ -103,9 +103,10 @@ def play_committed(
     """
     now, arms = view(state, before + 1), len(state.pulls)
     arm, rounds, sweep = without_fusion(lambda: _known_rounds(policy, state, now, stop - before), before)
-    here = arm < arms
     of_all = models_of(world, state.pulls), _rewards_of(state)
-    models, own = without_fusion(lambda: take_arms(of_all, arm, arms), arm)
+    # XLA sees that all arms' counts are read before one of them changes, if that arm comes from here, too
+    (models, own), arm = without_fusion(lambda: (take_arms(of_all, arm, arms), arm), arm)
+    here = arm < arms
 
     def sent(models: Models, arm: Array) -> Sent:
         return dataclasses.replace(draw_for(world, models, arm, arms, now.random), here=here)

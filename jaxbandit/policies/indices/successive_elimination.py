@@ -6,16 +6,19 @@ import dataclasses
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
+from jaxbandit.core.rationals import reduce_in_order
 from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.reductions import larger
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
+from jaxbandit.policies.selection.arm_indices import take_arms
+from jaxbandit.policies.selection.bitmask import as_mask, as_words, contains, is_empty, lowest_of, set_size
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 
@@ -24,8 +27,8 @@ class Sweep:
     """The state of successive elimination.
 
     Attributes:
-        active: the arms not yet eliminated, bool `[K, *runs]`.
-        left: the active arms that the current sweep has yet to play, bool `[K, *runs]`.
+        active: the arms not yet eliminated, uint32 as `bitmask.as_words`.
+        left: the active arms that the current sweep has yet to play, uint32 as `bitmask.as_words`.
         lower, upper: the confidence bounds, float `[K, *runs]`; None where feedback of several arms may arrive in a
             round, so that all bounds are computed in every round.
     """
@@ -58,37 +61,56 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     exploration: Number = parameter(2.0, low=0, doc="x in the radius sqrt(x log(T) / M_k)")
 
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
-        every, bounds = jnp.ones(shape, bool), None
+        every, bounds = as_words(jnp.ones(shape, bool)), None
         if world.plays == 1 and world.delay.immediate and shape[0] <= MAX_UNROLLED_ARMS:
             bounds = jnp.zeros(shape, jnp.result_type(float))
         return Sweep(every, every, bounds, bounds)
 
     def value(self, state: Sweep, now: RoundView) -> Array:
-        return state.active.astype(now.deviation.dtype) + state.left.astype(now.deviation.dtype)
+        active, left = (as_mask(words, len(now.pulls)) for words in (state.active, state.left))
+        return active.astype(now.deviation.dtype) + left.astype(now.deviation.dtype)
+
+    def _select_one(self, state: Sweep, now: RoundView) -> Array:
+        """The arm of highest `value`, from the sets."""
+        choices = as_words(now.available)
+        for preferred in (state.active, state.left):
+            some = choices & preferred
+            choices = jnp.where(is_empty(some), choices, some)
+        return lowest_of(choices, len(now.pulls))
 
     def tie_breaker(self, state: Sweep, now: RoundView) -> None:
         return None  # arms are played in order
 
     def update(self, state: Sweep, after: RoundView, selected: Array) -> Sweep:
-        left = state.left & ~selected
-        swept = ~jnp.any(left, axis=0, keepdims=True)
-        lower, upper = self._bounds(state, after, selected)
-        beaten = upper < jnp.max(jnp.where(state.active, lower, -jnp.inf), axis=0, keepdims=True)
-        stay = state.active & ~beaten
-        swept_some = swept & jnp.any(stay, axis=0, keepdims=True)  # else all are beaten, by rounding
-        active = jnp.where(swept_some, stay, state.active)
+        chosen = as_words(selected)
+        left = state.left & ~chosen
+        lower, upper = self._bounds(state, after, selected, chosen)
+
+        def not_beaten() -> Array:
+            def floor(k: int | Array) -> Array:
+                return jnp.where(contains(state.active, k), lax.dynamic_index_in_dim(lower, k), -jnp.inf)
+
+            return state.active & ~as_words(upper < reduce_in_order(larger, floor, len(selected)))
+
+        stay = without_fusion(not_beaten, after.t)  # else the bounds are computed here and where they are stored
+        swept = is_empty(left)
+        active = jnp.where(swept & ~is_empty(stay), stay, state.active)  # all are beaten only by rounding
         bounds = (None, None) if state.lower is None else (lower, upper)
         return Sweep(active, jnp.where(swept, active, left), *bounds)
 
-    def _bounds(self, state: Sweep, after: RoundView, selected: Array) -> tuple[Array, Array]:
-        """The confidence bounds after a round; those of the selected arm alone may have changed if they are kept."""
+    def _bounds(self, state: Sweep, after: RoundView, selected: Array, chosen: Array) -> tuple[Array, Array]:
+        """The confidence bounds after a round; those of the selected arm alone may have changed if they are kept.
+
+        Args:
+            selected, chosen: the selected arms, as a mask and as words.
+        """
         if state.lower is None or state.upper is None:
             return self.confidence_bounds(after)
 
         def of_selected() -> tuple[Array, Array]:
             arms = len(selected)
             parts = after.pulls, after.received, after.deviation, after.centre
-            pulls, received, deviation, centre = take_arms(parts, arm_index(selected), arms)
+            pulls, received, deviation, centre = take_arms(parts, lowest_of(chosen, arms), arms)
             own = dataclasses.replace(after, pulls=pulls, received=received, deviation=deviation, centre=centre)
             return self.confidence_bounds(own)
 
@@ -96,8 +118,7 @@ class SuccessiveElimination(Index, name="successive-elimination"):
         return jnp.where(selected, lower, state.lower), jnp.where(selected, upper, state.upper)
 
     def committed_rounds(self, state: Sweep, now: RoundView, arm: Array) -> Array:
-        last_one = jnp.sum(state.active, axis=0, keepdims=True, dtype=jnp.int32) == 1
-        return jnp.where(last_one, now.horizon, 1)
+        return jnp.where(set_size(state.active) == 1, now.horizon, 1)
 
     def confidence_bounds(self, after: RoundView) -> tuple[Array, Array]:
         """The lower and the upper confidence bound of each mean, float `[K, *runs]`."""

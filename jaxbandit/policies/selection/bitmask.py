@@ -1,4 +1,4 @@
-"""Sets of arms as the bits of one word per run."""
+"""Sets of arms as the bits of words: a word per run for up to `MAX_ARMS` arms, several for more."""
 
 from __future__ import annotations
 
@@ -7,11 +7,68 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 MAX_ARMS = 32  # the bits of a word
 
 
 def pack_bits(rows: Sequence[Array]) -> Array:
-    """A set of at most `MAX_ARMS` arms, given as one bool `[1, *runs]` per arm, as words, uint32 `[1, *runs]`."""
+    """Sets of at most `MAX_ARMS` members, given as one bool array per member, as words, uint32 of the same shape."""
     return functools.reduce(jnp.bitwise_or, (row.astype(jnp.uint32) << np.uint32(k) for k, row in enumerate(rows)))
+
+
+# Arm k is bit k div W of word k mod W, for W words.
+
+
+def as_words(mask: Array) -> Array:
+    """A set of arms as words, uint32 `[W, *runs]`.
+
+    Args:
+        mask: bool `[K, *runs]`.
+    """
+    words, bits = _sizes(len(mask))
+    if words == 1:
+        return pack_bits([mask[k : k + 1] for k in range(bits)])
+    padding = jnp.zeros((words * bits - len(mask), *mask.shape[1:]), bool)
+    return pack_bits(list(jnp.concatenate([mask, padding]).reshape(bits, words, *mask.shape[1:])))
+
+
+def as_mask(words: Array, arms: int) -> Array:
+    """The mask of a set of K arms, bool `[K, *runs]`; the inverse of `as_words`."""
+    count, bits = _sizes(arms)
+    if count == 1:
+        number = lax.broadcasted_iota(jnp.uint32, (arms, *words.shape[1:]), 0)
+        return (words >> number) & np.uint32(1) != 0
+    number = lax.broadcasted_iota(jnp.uint32, (bits, *words.shape), 0)
+    every = (words[None] >> number) & np.uint32(1) != 0
+    return every.reshape(bits * count, *words.shape[1:])[:arms]
+
+
+def contains(words: Array, arm: int | Array) -> Array:
+    """Whether a set has an arm, an integer or an integer scalar; bool `[1, *runs]`."""
+    word = lax.dynamic_index_in_dim(words, arm % len(words))
+    return (word >> jnp.uint32(arm // len(words))) & np.uint32(1) != 0
+
+
+def lowest_of(words: Array, arms: int) -> Array:
+    """The lowest of K arms in a set, int32 `[1, *runs]`; K where the set is empty."""
+    bits_below = lax.population_count(~words & (words - np.uint32(1))).astype(jnp.int32)
+    count, place = len(words), lax.broadcasted_iota(jnp.int32, words.shape, 0)
+    number = jnp.where(words == 0, np.int32(arms), bits_below * np.int32(count) + place)
+    return jnp.min(number, axis=0, keepdims=True)
+
+
+def is_empty(words: Array) -> Array:
+    """Whether a set has no arm, bool `[1, *runs]`."""
+    return jnp.all(words == 0, axis=0, keepdims=True)
+
+
+def set_size(words: Array) -> Array:
+    """The number of arms in a set, int32 `[1, *runs]`."""
+    return jnp.sum(lax.population_count(words).astype(jnp.int32), axis=0, keepdims=True, dtype=jnp.int32)
+
+
+def _sizes(arms: int) -> tuple[int, int]:
+    """The number of words for K arms, and the bits of each."""
+    words = -(-arms // MAX_ARMS)
+    return words, -(-arms // words)
