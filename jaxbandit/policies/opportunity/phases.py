@@ -19,13 +19,13 @@ from jax import Array, lax
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
-from jaxbandit.core.xla.fusion import cond_fused, cond_update
+from jaxbandit.core.xla.fusion import cond_fused, cond_update, without_fusion
 from jaxbandit.core.xla.tiling import once_per_cell
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Index, Policy, PolicyState, checked_select_one
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.arm_indices import arm_index, take_arms
-from jaxbandit.policies.selection.top_arm import one_hot
+from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, one_hot
 from jaxbandit.policies.selection.top_arms import top_available_number
 
 if TYPE_CHECKING:
@@ -171,7 +171,14 @@ class PhasedPolicy(Policy):
 
 def _none_due(goal: Array, pulls: Array) -> Array:
     """Whether no play is scheduled, bool `[1, *runs]`."""
-    return jnp.all(goal <= pulls, axis=0, keepdims=True)
+    arms = len(pulls)
+    if arms > MAX_UNROLLED_ARMS:
+        return jnp.all(goal <= pulls, axis=0, keepdims=True)
+
+    def none() -> Array:  # arm by arm, so that no mask of all arms is written down
+        return functools.reduce(jnp.logical_and, (goal[k : k + 1] <= pulls[k : k + 1] for k in range(arms)))
+
+    return without_fusion(none, pulls)
 
 
 def _first_due(state: PhaseState, now: RoundView) -> Array:
