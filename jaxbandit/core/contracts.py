@@ -217,4 +217,9 @@ def is_user_defined(thing: object) -> bool:
     return (getattr(thing, "__module__", None) or "").partition(".")[0] != _PACKAGE
 
 
+def has_users_method(component: object, *names: str) -> bool:
+    """Whether a class outside this package defines one of these methods of a component."""
+    return any(is_user_defined(getattr(type(component), name)) for name in names)
+
+
 _PACKAGE = __name__.partition(".")[0]

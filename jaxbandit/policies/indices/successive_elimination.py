@@ -8,6 +8,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbandit.core import contracts
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import reduce_in_order
@@ -72,6 +73,8 @@ class SuccessiveElimination(Index, name="successive-elimination"):
 
     def _select_one(self, state: Sweep, now: RoundView) -> Array:
         """The arm of highest `value`, from the sets."""
+        if contracts.has_users_method(self, "value", "score", "tie_breaker"):
+            return super()._select_one(state, now)
         choices = as_words(now.available)
         for preferred in (state.active, state.left):
             some = choices & preferred

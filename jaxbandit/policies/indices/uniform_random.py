@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit.core import contracts
 from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
@@ -49,4 +50,6 @@ class UniformRandom(Index, name="uniform-random"):
         return uniform_scores(now)
 
     def _select_one(self, state: PolicyState, now: RoundView) -> Array:
+        if contracts.has_users_method(self, "value", "score", "tie_breaker"):
+            return super()._select_one(state, now)
         return _uniform_arm(now)

@@ -97,6 +97,14 @@ def test_a_method_that_asks_its_parent_for_the_arms_is_refused(method):
         pulls(kind)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["value", "score"])
+@pytest.mark.parametrize("parent", [jb.indices.UniformRandom, jb.indices.SuccessiveElimination])
+def test_an_index_of_ones_own_is_used_where_the_parent_finds_its_arm_without_one(parent, method):
+    policy = returning(method, lambda self, state, now: (numbers(now) == 1).astype(now.mean.dtype), parent)
+    assert pulls(policy) == [[0, 40, 0]] * 4
+
+
 def test_rewards_of_0_and_1_have_their_support():
     kind = returning("draw", lambda self, mean, random: jnp.round(random.uniform(len(mean))), Reward)
     assert jb.Problem(MEANS, reward=kind()).reward_support() == (-np.inf, np.inf)
