@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.policies.selection.bitmask import MAX_ARMS, pack_bits
+from jaxbandit.policies.selection.bitmask import MAX_ARMS, lowest_bit, pack_bits
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, max_picked
 
 Tree = TypeVar("Tree")
@@ -41,7 +41,7 @@ def arm_indices(selected: Array, plays: int) -> Array:
     word = pack_bits([selected[k : k + 1] for k in range(len(selected))])
     found = []
     for _ in range(plays):
-        found.append(lax.population_count(~word & (word - jnp.uint32(1))))  # the number of bits below the lowest one
+        found.append(lowest_bit(word))
         word = word & (word - jnp.uint32(1))
     return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
 

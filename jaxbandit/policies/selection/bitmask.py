@@ -17,6 +17,12 @@ def pack_bits(rows: Sequence[Array]) -> Array:
     return functools.reduce(jnp.bitwise_or, (row.astype(jnp.uint32) << np.uint32(k) for k, row in enumerate(rows)))
 
 
+def lowest_bit(words: Array) -> Array:
+    """The number of the lowest bit that is set, uint32 of the shape of the words; 32 where none is."""
+    below: Array = lax.population_count(~words & (words - np.uint32(1)))
+    return below
+
+
 # Arm k is bit k div W of word k mod W, for W words.
 
 
@@ -52,9 +58,9 @@ def contains(words: Array, arm: int | Array) -> Array:
 
 def lowest_of(words: Array, arms: int) -> Array:
     """The lowest of K arms in a set, int32 `[1, *runs]`; K where the set is empty."""
-    bits_below = lax.population_count(~words & (words - np.uint32(1))).astype(jnp.int32)
-    count, place = len(words), lax.broadcasted_iota(jnp.int32, words.shape, 0)
-    number = jnp.where(words == 0, np.int32(arms), bits_below * np.int32(count) + place)
+    place = lax.broadcasted_iota(jnp.int32, words.shape, 0)
+    number = lowest_bit(words).astype(jnp.int32) * np.int32(len(words)) + place
+    number = jnp.where(words == 0, np.int32(arms), number)
     return jnp.min(number, axis=0, keepdims=True)
 
 
