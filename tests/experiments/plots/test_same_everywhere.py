@@ -1,11 +1,14 @@
 """Figures look the same whatever matplotlib's settings are, show every label, and show equal panels once."""
 
 import io
+import re
+import zlib
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from fontTools import subset, ttLib
 from made_up import grid, made_up
 
 import jaxbandit as jb
@@ -60,6 +63,21 @@ def test_style_can_be_changed(simulated, monkeypatch):
     monkeypatch.setitem(jb.plots.STYLE, "axes.facecolor", "yellow")
     picture = pixels(jb.plots.curves(simulated))
     assert (np.abs(picture[..., :3] - [1, 1, 0]).max(axis=-1) < 0.01).mean() > 0.2
+
+
+def test_fonts_of_pdf_files(tmp_path):
+    """Journals want TrueType fonts. Their tables of ligatures and kerning are left out: no reader uses them."""
+    plain = list(subset.Options().drop_tables)
+    jb.plots.draw_all(CASES["short"](), tmp_path)
+    assert subset.Options().drop_tables == plain
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", (tmp_path / "pulls.pdf").read_bytes(), re.DOTALL)
+    contents = [zlib.decompressobj().decompress(stream) for stream in streams if stream.startswith(b"\x78")]
+    fonts = [ttLib.TTFont(io.BytesIO(content)) for content in contents if content.startswith(b"\x00\x01\x00\x00")]
+    names = {font["name"].getDebugName(4) for font in fonts}
+    assert "DejaVu Sans" in names
+    for font in fonts:
+        assert {"glyf", "loca", "hmtx"} <= set(font.keys())
+        assert not {"GSUB", "GPOS", "GDEF", "kern"} & set(font.keys())
 
 
 def overhang(figure):
