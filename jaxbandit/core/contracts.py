@@ -222,4 +222,13 @@ def has_users_method(component: object, *names: str) -> bool:
     return any(is_user_defined(getattr(type(component), name)) for name in names)
 
 
+def latest_of(cls: type, *names: str) -> frozenset[str]:
+    """Which of these methods the class defines, or where it defines none of them, its nearest parent that defines any.
+
+    Where one method follows from another, these are the ones that count: an inherited one may follow from a method that
+    a subclass has replaced.
+    """
+    return next(frozenset(names) & vars(kind).keys() for kind in cls.__mro__ if not vars(kind).keys().isdisjoint(names))
+
+
 _PACKAGE = __name__.partition(".")[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
@@ -53,6 +54,7 @@ from jaxbandit.policies.base import (
 from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
 from jaxbandit.policies.selection.ties import tie_breaker
 
+_MOST_ROUNDS = np.iinfo(np.int32).max
 Keys = tuple[Array, Array]  # the two words of each run's key, uint32 `[1, *runs]`
 
 
@@ -198,7 +200,8 @@ def _miscounted(before: Array, mask: Array, now: RoundView) -> Array:
 def _misdelayed(before: Array, world: World, sent: Sent, t: Array, horizon: Array) -> Array:
     """The first delay that is below 0, or that ends by the horizon but is too long for the calendar."""
     beyond = (sent.rounds >= world.calendar_rounds) & (sent.rounds <= horizon - t)
-    wrong = jnp.where(sent.here & ((sent.rounds < 0) | beyond), sent.rounds, 0)
+    rounds = jnp.maximum(sent.rounds, -_MOST_ROUNDS)  # the least integer has no negative
+    wrong = jnp.where(sent.here & ((rounds < 0) | beyond), rounds, 0)
     least, most = jnp.min(wrong, axis=0, keepdims=True), jnp.max(wrong, axis=0, keepdims=True)
     return jnp.where(before == 0, jnp.where(least < 0, least, most), before)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar
 
 import jax
@@ -62,7 +63,7 @@ class Merit(Component):
 
         A step of the search for the best means in a confidence region (`box_optimum`). This method works for any f: it
         takes the best point of a grid, then the maximum of the parabola through it and its neighbours. A subclass may
-        override it with an exact solution.
+        override it with an exact solution, which is not used for subclasses with another `value`.
 
         Args:
             low, high: the ends of the intervals, float `[K, *runs]`.
@@ -238,10 +239,12 @@ def box_optimum(merit: Merit, low: Array, high: Array) -> Array:
 
     def climb(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         x, ratio, _, step = carry
-        next_x = merit.peak(low, high, ratio)
+        next_x = peak(low, high, ratio)
         next_ratio = ratio_of(next_x)
         rising = next_ratio > ratio
         return jnp.where(rising, next_x, x), jnp.maximum(ratio, next_ratio), rising, step + 1
 
+    own = "peak" in contracts.latest_of(type(merit), "value", "peak")  # an inherited one may be of another `value`
+    peak = merit.peak if own else functools.partial(Merit.peak, merit)
     ratio = ratio_of(high)
     return lax.while_loop(climbing, climb, (high, ratio, jnp.ones(ratio.shape, bool), jnp.asarray(0, jnp.int32)))[0]

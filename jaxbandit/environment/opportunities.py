@@ -22,13 +22,18 @@ from jaxbandit.core.rationals import exact_fraction
 # A user's function is checked at random means: this many, or fewer for many arms, so that arms x points is limited.
 _CHECKED_POINTS, _CHECKED_NUMBERS = 4096, 1 << 18
 _CORNER_ARMS = 12  # up to this number of arms it is also checked at all corners of the cube [0, 1]^K
+_STEP = 1 / 64  # between neighbouring points for which `lipschitz` and `bounds` are checked
+_ROUNDING = 1e-6  # users' functions may compute in float32
 
 
 class Opportunity(Component):
     """The base class of fairness functions f: [0, 1]^K -> [0, 1]^K, whose values sum to at most 1.
 
     Arm k is entitled to a share f(mu)_k of the rounds. A subclass defines `value`. The policy "self-regulated" needs
-    the range of f over a box of means: define `bounds` for it, or `lipschitz`, from which a wider range follows.
+    the range of f over a box of means: define `bounds` for it, or `lipschitz`, from which a wider range follows. The
+    defaults of its `alpha`, and of `rounds_per_arm` of "fairness-aware-etc", need `lipschitz`. `jb.Problem` checks at
+    some thousand points that the methods agree.
+
     The fields of a subclass are its parameters, which are numbers. `class Mine(jb.Opportunity, name="mine")` makes the
     function available in configs under this name.
 
@@ -87,41 +92,97 @@ class Opportunity(Component):
         return type(self).bounds is not Opportunity.bounds
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        """The function with checked parameters, each a float; its values are checked at many points of [0, 1]^K.
+        """The function with checked parameters, each a float; its methods are checked at many points of [0, 1]^K.
 
         Args:
-            means: mu, float64 `[K, J]`, where the values are checked, too.
+            means: mu, float64 `[K, J]`, where they are checked, too.
 
         Raises:
-            InputError: a parameter is invalid, or values are outside [0, 1] or sum to more than 1.
+            InputError: a parameter is invalid, values are outside [0, 1] or sum to more than 1, or `bounds`,
+                `lipschitz` or `constant_shares` contradict the values.
         """
         made = self.with_scalars("problem.opportunity")
-        arms = len(means)
-        count = max(1, min(_CHECKED_POINTS, _CHECKED_NUMBERS // arms))
-        points = [means, prng.uniform_table(0, count, arms).T]
-        if arms <= _CORNER_ARMS:
-            points.append(np.indices((2,) * arms).reshape(arms, -1))
-        mu = np.concatenate(points, axis=1)
-        values = made.values_float64(mu)
+        x = _checked_points(means)
+        values = made._checked_values(x)
+        step = np.zeros_like(x)  # of one arm per point, to a neighbour inside
+        arm, point = np.arange(x.shape[1]) % len(x), np.arange(x.shape[1])
+        step[arm, point] = np.where(x[arm, point] < 0.5, _STEP, -_STEP)
+        for y in (x + step, np.roll(x, 1, axis=1)):
+            made._check_lipschitz(x, values, y)
+            made._check_bounds(x, y)
+        return made
+
+    def _checked_values(self, mu: np.ndarray) -> np.ndarray:
+        """f(mu) in float64, `[K, J]`.
+
+        Raises:
+            InputError: values have another shape, are outside [0, 1], sum to more than 1, or are not `constant_shares`.
+        """
+        values = self._evaluated(mu)
         if values.shape != mu.shape:
             allowed = f"a function from means of shape {mu.shape} to shares of that shape, not of shape {values.shape}"
             raise InputError("problem.opportunity", self.name, allowed)
+        constant = self.constant_shares(len(mu))
+        shares = values if constant is None else np.array([[float(share)] for share in constant])
         distance = np.where(np.isnan(values), np.inf, np.abs(values - 0.5)).max(axis=0)  # from the centre of [0, 1]
         for measure, most, rule in (
             (distance, 0.5, "a function whose values lie in [0, 1]"),
             (values.sum(axis=0), 1 + 1e-9, "a function whose values sum to at most 1"),
+            (np.abs(values - shares).max(axis=0), _ROUNDING, "a function whose values are its `constant_shares`"),
         ):
             worst = int(np.argmax(measure))
             if not measure[worst] <= most:
                 allowed = f"{rule}; at the means {_short(mu[:, worst])} they are {_short(values[:, worst])}"
                 raise InputError("problem.opportunity", self.name, allowed)
-        return made
+        return values
+
+    def _check_lipschitz(self, x: np.ndarray, values: np.ndarray, y: np.ndarray) -> None:
+        """Refuse a Lipschitz constant that is not one, or that f exceeds between points x and y; `values` are f(x)."""
+        slope = self.lipschitz(len(x))
+        if np.ndim(slope) or not isinstance(slope, int | float | np.number | np.ndarray | Array) or not slope >= 0:
+            allowed = f"a function whose `lipschitz` returns a number >= 0, or infinity, not {slope!r}"
+            raise InputError("problem.opportunity", self.name, allowed)
+        change, distance = np.abs(self._evaluated(y) - values).sum(axis=0), np.abs(y - x).sum(axis=0)
+        excess = change - float(slope) * distance if math.isfinite(slope) else np.zeros_like(change)
+        worst = int(np.argmax(excess))
+        if excess[worst] > _ROUNDING:
+            allowed = (
+                f"a function whose `lipschitz`, {float(slope):.4g}, is at least |f(x) - f(y)|_1 / |x - y|_1, which is "
+                f"{change[worst] / distance[worst]:.4g} for x = {_short(x[:, worst])} and y = {_short(y[:, worst])}"
+            )
+            raise InputError("problem.opportunity", self.name, allowed)
+
+    def _check_bounds(self, x: np.ndarray, y: np.ndarray) -> None:
+        """Refuse bounds over the boxes between points x and y that do not contain the values there."""
+        if not self.has_bounds:
+            return
+        few = max(1, _CHECKED_NUMBERS // len(x) ** 2)  # `bounds` may compute with all pairs of arms
+        x, y = x[:, -few:], y[:, -few:]  # the corners are last
+        low, high = np.minimum(x, y), np.maximum(x, y)
+        with jax.enable_x64(True):
+            least, most = map(np.asarray, share_bounds(self, None, jnp.asarray(low), jnp.asarray(high)))
+        for mu in (x, y, 0.5 * (x + y)):
+            values = self._evaluated(mu)
+            inside = (least - _ROUNDING <= values) & (values <= most + _ROUNDING)
+            if not inside.all():
+                worst = int(np.argmin(inside.all(axis=0)))
+                ends, shares = [[_short(part[:, worst]) for part in parts] for parts in ((low, high), (least, most))]
+                allowed = (
+                    f"a function whose `bounds` contain its values: for means from {ends[0]} to {ends[1]} they are "
+                    f"{shares[0]} and {shares[1]}, and at {_short(mu[:, worst])} the values are "
+                    f"{_short(values[:, worst])}"
+                )
+                raise InputError("problem.opportunity", self.name, allowed)
 
     def values_float64(self, mu: np.ndarray) -> np.ndarray:
         """f(mu) on the host, computed in float64 also where simulations use float32; `mu` is `[K, J]`."""
         shares = self.constant_shares(len(mu))
         if shares is not None:
             return np.broadcast_to(np.array([[float(share)] for share in shares]), mu.shape)
+        return self._evaluated(mu)
+
+    def _evaluated(self, mu: np.ndarray) -> np.ndarray:
+        """What `value` returns for means `[K, J]`, in float64."""
         with jax.enable_x64(True):
             return np.asarray(evaluate(self, jnp.asarray(mu, jnp.float64)), np.float64)
 
@@ -149,10 +210,11 @@ def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[A
 
 
 class _Checked(Opportunity):
-    """A function whose values need no check: they lie in [0, 1] and sum to at most 1 for all its parameters."""
+    """A function that needs no check: its values lie in [0, 1] and sum to at most 1 for all its parameters."""
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        return self.with_scalars("problem.opportunity")
+        users = contracts.is_users_class(type(self))  # a subclass, which may have replaced one method of several
+        return super().prepare(means) if users else self.with_scalars("problem.opportunity")
 
 
 class _Constant(_Checked):
@@ -201,7 +263,7 @@ class Constant(_Constant, name="constant"):
         if exact_fraction(self.gamma, "problem.opportunity.gamma") * len(means) > 1:
             allowed = f"a number from 0 to 1/K = 1/{len(means)}, so that the shares sum to at most 1"
             raise InputError("problem.opportunity.gamma", self.gamma, allowed)
-        return self.with_scalars("problem.opportunity")
+        return super().prepare(means)
 
     def constant_shares(self, arms: int) -> list[Fraction]:
         return [exact_fraction(self.gamma, "problem.opportunity.gamma")] * arms
@@ -246,11 +308,11 @@ class PiecewiseLinear(_Increasing, name="piecewise-linear"):
     eps: float = parameter(0.1, low=0, high=0.5, doc="length of the interval in which f_k increases")
 
     def prepare(self, means: np.ndarray) -> Opportunity:
-        made = self.with_scalars("problem.opportunity")
+        self.check_scalars("problem.opportunity")
         if self.scale * self.eps > 1:
             allowed = f"at most 1/eps = {1 / self.eps:g}, so that the shares sum to at most 1"
             raise InputError("problem.opportunity.scale", self.scale, allowed)
-        return made
+        return super().prepare(means)
 
     def value(self, mu: Array) -> Array:
         return self.scale * jnp.clip(mu - 0.5, 0.0, self.eps) / len(mu)
@@ -290,6 +352,16 @@ class Softmax(_Checked, name="softmax"):
         most = 1.0 / (1.0 + (arms - 1) * math.exp(-c))
         p = min(most, 0.5)  # 1/2, or the largest share if all shares are smaller
         return 2.0 * c * p * (1.0 - p) if arms > 1 else 0.0
+
+
+def _checked_points(means: np.ndarray) -> np.ndarray:
+    """Points of the cube [0, 1]^K at which a function is checked, float64 `[K, points]`: some at random, and corners."""
+    arms = len(means)
+    count = max(1, min(_CHECKED_POINTS, _CHECKED_NUMBERS // arms))
+    points = [means, prng.uniform_table(0, count, arms).T]
+    if arms <= _CORNER_ARMS:
+        points.append(np.indices((2,) * arms).reshape(arms, -1))
+    return np.concatenate(points, axis=1)
 
 
 def _short(values: np.ndarray) -> str:

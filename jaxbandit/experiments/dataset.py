@@ -84,7 +84,7 @@ from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.metrics.metric import kept_ever
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
-from jaxbandit.policies.base import kind_of
+from jaxbandit.policies.make_policy import kind_of
 
 # A variable or coordinate as xarray takes it: dimensions, values and attributes.
 Variable = tuple[str | tuple[str, ...], np.ndarray | list[str], dict[str, str]]

@@ -17,7 +17,6 @@ from jax import Array
 
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, parameter
-from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
@@ -108,14 +107,11 @@ class Policy(Component):
         return self.with_numbers(spread, "policies")
 
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
-        """The state before round 1, a pytree of arrays; empty by default.
+        """The state before round 1, a pytree of arrays whose shapes broadcast to `shape`; empty by default.
 
         Args:
             world: the problem as arrays on the device, a `World`.
             shape: (K, *runs).
-
-        Returns:
-            The state. The shapes of its arrays broadcast to `shape`.
         """
         return ()
 
@@ -180,10 +176,7 @@ class Policy(Component):
         raise TypeError(f"{type(self).__name__} has no phases")
 
     def _select_one(self, state: PolicyState, now: RoundView) -> Array:
-        """The arm that `select` returns where L = 1, int32 `[1, *runs]`; K where no arm is available.
-
-        A policy of this package overrides it where it finds the number before the mask.
-        """
+        """The arm that `select` returns where L = 1, int32 `[1, *runs]`; K where no arm is available."""
         return arm_index(checked_select(self, state, now) & now.available)
 
     @property
@@ -204,12 +197,14 @@ class Policy(Component):
     @property
     def wants_arrived(self) -> bool:
         """Whether `update` gets `after.arrived`: it reads it or is a user's, here or in a wrapped policy."""
-        return any(part.needs_arrived or is_user_defined(type(part).update) for part in self.nested_policies())
+        return any(
+            part.needs_arrived or contracts.is_user_defined(type(part).update) for part in self.nested_policies()
+        )
 
     @property
     def selection_is_users(self) -> bool:
         """Whether `select` or `choose` is a user's, so that the engine has to count the arms that they return."""
-        return any(map(is_user_defined, (type(self).select, type(self).choose)))
+        return any(map(contracts.is_user_defined, (type(self).select, type(self).choose)))
 
     def nested_policies(self) -> Iterator[Policy]:
         """The policy and those that it wraps."""
@@ -249,7 +244,7 @@ class ChancePolicy(Policy):
         own = contracts.broadcast_floats(self, "chances", stated, now.pulls.shape, "a chance per arm")
         chances = available_chances(own, now.available)
         selected = sample_arm(chances, now.random.uniform(), now.available)
-        if is_user_defined(type(self).chances):  # the engine notices that no arm is selected
+        if contracts.is_user_defined(type(self).chances):  # the engine notices that no arm is selected
             can_be = jnp.all((own >= 0) & (own < jnp.inf), axis=0, keepdims=True)
             selected, chances = selected & can_be, jnp.where(can_be, chances, jnp.nan)
         return selected, chances
@@ -311,9 +306,9 @@ class Rule(Index):
     """A fairness rule over an index; the index is the parameter `base`.
 
     A subclass declares `base`. It implements `value` to change the values of the index, or `select` to change how arms
-    are selected; `self.index(state, now)` returns the index of the base. The state of a rule is the state of its base,
-    unless the rule overrides `init` and `update`. `jb.policy` takes the parameters of the base beside those of the
-    rule, as in `jb.policy("fair-learn", alpha=2.0, base="ucb1", exploration=1.5)`.
+    are selected; `self.index(state, now)` returns the index of the base. The state of a rule is that of its base,
+    unless it overrides `init` and `update`. `jb.policy` takes the parameters of the base beside those of the rule, as
+    in `jb.policy("fair-learn", alpha=2.0, base="ucb1", exploration=1.5)`.
 
     Example:
         >>> class Halved(jb.Rule):
@@ -332,6 +327,10 @@ class Rule(Index):
         """The index of the base, float `[K, *runs]`."""
         return self.base.score(state, now.for_wrapped_policy())
 
+    def _own_index(self, state: PolicyState, now: RoundView) -> Array:
+        """The index that `select` uses: that of the base, or what a user's `value` or `score` makes of it."""
+        return self.score(state, now) if contracts.has_users_method(self, "value", "score") else self.index(state, now)
+
     def init(self, world: World, shape: tuple[int, ...]) -> PolicyState:
         return checked_init(self.base, world, shape)
 
@@ -340,17 +339,26 @@ class Rule(Index):
 
 
 def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
-    """`policy.choose`, its result checked: the selected arms, bool `[K, *runs]`, and their probabilities, float."""
+    """`policy.choose`, checked: the selected arms, bool `[K, *runs]`, and the probabilities of all arms, float."""
+    if contracts.latest_of(type(policy), "select", "choose") == {"select"}:  # `choose` may be of a replaced `select`
+        selected = checked_select(policy, state, now)
+        return selected, selected.astype(now.deviation.dtype)
     with requirements.missing_told(policy.name, "choose", now):
         returned = policy.choose(state, now)
     selected, chances = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
     what = "a chance per arm as its second result"
     chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
-    return contracts.selection_mask(policy, "choose", selected, now), chances
+    mask = contracts.selection_mask(policy, "choose", selected, now)
+    if not contracts.is_user_defined(type(policy).choose):
+        return mask, chances
+    can_be = jnp.all((chances >= 0) & (chances <= 1.001), axis=0, keepdims=True)  # they may be rounded
+    return mask & can_be, jnp.where(can_be, chances, jnp.nan)  # the engine notices that no arm is selected
 
 
 def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
     """`policy.select`, its result checked: the selected arms, bool `[K, *runs]`."""
+    if contracts.latest_of(type(policy), "select", "choose") == {"choose"}:
+        return checked_choose(policy, state, now)[0]
     with requirements.missing_told(policy.name, "select", now):
         selected = policy.select(state, now)
     return contracts.selection_mask(policy, "select", selected, now)
@@ -358,8 +366,8 @@ def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
 
 def checked_select_one(policy: Policy, state: PolicyState, now: RoundView) -> Array:
     """The arm of `checked_select` where L = 1, int32 `[1, *runs]`; K where no arm is available."""
-    latest = next(names for names in map(vars, type(policy).__mro__) if {"select", "_select_one"} & names.keys())
-    if "_select_one" not in latest or is_user_defined(latest["_select_one"]):  # a subclass has another `select`
+    latest = contracts.latest_of(type(policy), "select", "choose", "_select_one")
+    if "_select_one" not in latest or contracts.has_users_method(policy, "_select_one"):  # a subclass replaced another
         return Policy._select_one(policy, state, now)
     with requirements.missing_told(policy.name, "select", now):
         return policy._select_one(state, now)
@@ -391,9 +399,3 @@ class Alias:
     def __init__(self, name: str, policy: type[Policy], summary: str, source: str, **preset: object):
         self.name, self.policy, self.summary, self.source, self.preset = name, policy, summary, source, preset
         Policy.registry[name] = self
-
-
-def kind_of(policy: Policy) -> str:
-    """The coordinate `kind` of results: a policy's name, then, unless it is "ucb1", the name of its index."""
-    names = [part.name for part in policy.nested_policies()]
-    return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])

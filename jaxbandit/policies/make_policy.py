@@ -121,3 +121,9 @@ def _known(given: Mapping[str, object], fields: Mapping[str, object], key: str) 
         if name not in fields:
             raise unknown_key(f"{key}.{name}", given[name], [*fields, "kind", "label"])
     return given
+
+
+def kind_of(policy: Policy) -> str:
+    """The coordinate `kind` of results: a policy's name, then, unless it is "ucb1", the name of its index."""
+    names = [part.name for part in policy.nested_policies()]
+    return "/".join(names[:1] + [name for name in names[1:] if name != "ucb1"])

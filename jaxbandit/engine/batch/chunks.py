@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 
 from jaxbandit.core import prng
 from jaxbandit.core.component import has_user_code
-from jaxbandit.core.contracts import owner_name
+from jaxbandit.core.contracts import is_user_defined, latest_of, owner_name
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import gpu_kernel
@@ -182,10 +182,14 @@ def failure(labels: str, faults: Mapping[str, int], last: int, world: World, pol
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
         why = "an index that is NaN selects no arm, and arms that are not available do not count"
-        returned = f"{many} arms too many" if many else f"{few} arms too few ({why})"
+        if any(is_user_defined(type(part).choose) for part in policy.nested_policies()):
+            why = f"a chance that is not in [0, 1] or {why}"
+        count, what = (many, "too many") if many else (few, f"too few ({why})")
+        returned = f"{count} arm{'s' if count > 1 else ''} {what}"
+        method = min(latest_of(type(policy), "choose", "select"), key=["select", "choose"].index)
         arms = f"{plays} available arms" if plays > 1 else "1 available arm"
         return ReturnedError(
-            labels, "select", f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
+            labels, method, f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"
         )
     if faults["below_0"] or faults["too_long"]:
         delay, held = world.delay, -faults["below_0"] or faults["too_long"]

@@ -51,7 +51,8 @@ from jaxbandit.metrics.bounds.plays import fair_mmab_deficit as fair_mmab_defici
 from jaxbandit.metrics.bounds.plays import fair_mmab_kl_ucb_regret as fair_mmab_kl_ucb_regret
 from jaxbandit.metrics.bounds.plays import fair_mmab_ucb1_regret as fair_mmab_ucb1_regret
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import Policy, kind_of
+from jaxbandit.policies.base import Policy
+from jaxbandit.policies.make_policy import kind_of
 from jaxbandit.policies.make_policy import policy as policy_of
 
 

@@ -86,7 +86,7 @@ class FairLearn(Rule, name="fair-learn"):
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
         if now.groups is not None and now.groups.quota_before is not None:
-            return self._select_by_groups(now, now.groups, self.index(state, now))
+            return self._select_by_groups(now, now.groups, self._own_index(state, now))
         return top_available(self._keys(state, now), now, now.tie_breaker)
 
     def _select_one(self, state: PolicyState, now: RoundView) -> Array:
@@ -103,10 +103,10 @@ class FairLearn(Rule, name="fair-learn"):
 
         def index() -> Array:
             if not self.base.costly or now.plays > 1:
-                return self.index(state, now)
+                return self._own_index(state, now)
             owed = jnp.any(is_behind() & now.available, axis=0)  # in these runs, the index does not matter
             nothing = jnp.zeros(now.pulls.shape, now.mean.dtype)
-            return cond_fused(~jnp.all(owed), lambda: self.index(state, now), lambda: nothing)
+            return cond_fused(~jnp.all(owed), lambda: self._own_index(state, now), lambda: nothing)
 
         def keys() -> Keys:
             return deficit_first_keys(is_behind(), quota, now.pulls, index())

@@ -67,7 +67,7 @@ class FairMMAB(Rule, name="fair-mmab"):
         return super().prepare(problem, horizon).replace(J=reserved)
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        index = jnp.where(now.t == 1, 0.0, self.index(state, now))  # u(0) = 0
+        index = jnp.where(now.t == 1, 0.0, self._own_index(state, now))  # u(0) = 0
         reserved = jnp.asarray(self.J).astype(jnp.int32)  # which the plays paper, Alg. 2, calls L
         most = now.plays - 1  # since J >= 1
         ahead = top_arms((index,), now.plays - reserved, most, now.available, now.tie_breaker)  # C(t) of Alg. 2

@@ -55,7 +55,7 @@ class TFUCB(Rule, name="t-fucb"):
         short = self._are_short(now)
 
         def keys() -> Keys:
-            return short.astype(jnp.int32), jnp.where(short, 0.0, self.index(state, now))
+            return short.astype(jnp.int32), jnp.where(short, 0.0, self._own_index(state, now))
 
         tie_breaker = None if now.tie_breaker is None else jnp.where(short, 0, now.tie_breaker)
         return top_available(keys, now, tie_breaker)
@@ -70,7 +70,7 @@ class TFUCB(Rule, name="t-fucb"):
         some, none = first < len(now.pulls), jnp.full_like(first, len(now.pulls))
 
         def by_index() -> Array:
-            return top_available_number(lambda: (self.index(state, now),), now, now.tie_breaker)
+            return top_available_number(lambda: (self._own_index(state, now),), now, now.tie_breaker)
 
         # In almost all rounds, all runs do the same.
         return jnp.where(some, first, cond_fused(~jnp.all(some), by_index, lambda: none))

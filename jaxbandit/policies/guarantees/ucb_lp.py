@@ -48,11 +48,14 @@ class UCBLP(Rule, name="ucb-lp"):
         return super().prepare(problem, horizon)
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        return draw_arms(self.marginals(state, now), now.random)
+        marginals = self.marginals(state, now)
+        defined = jnp.sum(marginals, axis=0, keepdims=True) >= 0
+        return draw_arms(marginals, now.random) & defined  # no arm where an index is NaN: the engine notices
 
     def marginals(self, state: PolicyState, now: RoundView) -> Array:
         """y_k, the probability that arm k is drawn, float `[K, *runs]`."""
-        index = jnp.minimum(self.index(state, now), 1.0)
+        index = jnp.minimum(self._own_index(state, now), 1.0)
         ceiling = now.available.astype(index.dtype)
         budget = jnp.minimum(jnp.sum(ceiling, axis=0, keepdims=True), float(now.plays))
-        return fractional_knapsack(index, now.fractions * ceiling, ceiling, budget, now.plays, now.tie_breaker)
+        drawn = fractional_knapsack(index, now.fractions * ceiling, ceiling, budget, now.plays, now.tie_breaker)
+        return jnp.where(now.available & jnp.isnan(index), jnp.nan, drawn)

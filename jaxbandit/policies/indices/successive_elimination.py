@@ -63,7 +63,8 @@ class SuccessiveElimination(Index, name="successive-elimination"):
 
     def init(self, world: World, shape: tuple[int, ...]) -> Sweep:
         every, bounds = as_words(jnp.ones(shape, bool)), None
-        if world.plays == 1 and world.delay.immediate and shape[0] <= MAX_UNROLLED_ARMS:
+        single = not contracts.has_users_method(self, "confidence_bounds", "radius")  # can be computed arm by arm
+        if single and world.plays == 1 and world.delay.immediate and shape[0] <= MAX_UNROLLED_ARMS:
             bounds = jnp.zeros(shape, jnp.result_type(float))
         return Sweep(every, every, bounds, bounds)
 

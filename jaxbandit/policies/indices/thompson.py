@@ -40,44 +40,38 @@ class Thompson(Index, name="thompson"):
     """
 
     source: ClassVar[str] = "Agrawal & Goyal 2012; guarantees paper, App. C.3"
+    costly: ClassVar[bool] = True
     sd: Number | None = parameter(
         None, low=0, doc="known standard deviation of the rewards; default: that of Gaussian rewards", smooth=True
     )
 
+    # `prepare` sets `sd` where the posterior is a normal distribution; without it, it is a Beta distribution.
+
+    @property
+    def initial_pass(self) -> bool:  # type: ignore[override]
+        return self.sd is not None
+
+    @property
+    def real_counts(self) -> bool:  # type: ignore[override]
+        return self.sd is not None
+
+    @property
+    def binary_feedback(self) -> bool:  # type: ignore[override]
+        return self.sd is None
+
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         reward = problem.reward
-        sd = reward.sd if self.sd is None and isinstance(reward, Gaussian) else self.sd
-        if sd is not None:
-            return GaussianThompson(sd=sd).prepare(problem, horizon)
+        if self.sd is None and isinstance(reward, Gaussian):
+            prepared = super().prepare(problem, horizon)
+            return prepared.replace(sd=reward.sd)  # a row per arm already
         low, high = problem.reward_support()
-        if low < 0 or high > 1:
+        if self.sd is None and (low < 0 or high > 1):
             words = "must give rewards in [0, 1] or Gaussian rewards with thompson, unless its parameter `sd` is given"
             raise InputError("problem.reward", reward.name, words)
-        return BetaThompson()
-
-
-class BetaThompson(Index):
-    """A draw from Beta(1 + S_k, 1 + M_k - S_k); Beta(1, 1) for an arm without feedback."""
-
-    costly: ClassVar[bool] = True
-    initial_pass: ClassVar[bool] = False
-    binary_feedback: ClassVar[bool] = True
+        return super().prepare(problem, horizon)
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
+        if self.sd is not None:  # Normal(m_k, sd^2 / M_k)
+            return now.mean + self.sd / jnp.sqrt(now.samples) * now.random.normal(now.pulls.shape[0])
         received = now.received.astype(now.total.dtype)
-        return now.random.beta(1.0 + now.total, 1.0 + received - now.total)
-
-
-class GaussianThompson(Index):
-    """A draw from Normal(m_k, sd^2 / M_k), after each arm was played once."""
-
-    costly: ClassVar[bool] = True
-    real_counts: ClassVar[bool] = True
-    sd: Number = parameter(1.0, low=0, doc="known standard deviation of the rewards", smooth=True)
-
-    def prepare(self, problem: Problem, horizon: int) -> Policy:
-        spread = getattr(self.sd, "ndim", 0) == 2  # already one row per arm, from the problem's reward
-        return self if spread else super().prepare(problem, horizon)
-
-    def value(self, state: PolicyState, now: RoundView) -> Array:
-        return now.mean + self.sd / jnp.sqrt(now.samples) * now.random.normal(now.pulls.shape[0])
+        return now.random.beta(1.0 + now.total, 1.0 + received - now.total)  # Beta(1 + S_k, 1 + M_k - S_k)

@@ -60,15 +60,22 @@ def entitlements_of(problem: Problem, policy: str, horizon: int) -> Entitlements
     return Entitlements(f, np.array([[int(share * horizon)] for share in shares], np.int32))
 
 
-def lipschitz_constant(f: Opportunity, given: object, arms: int) -> float:
+def lipschitz_constant(f: Opportunity, given: object, arms: int, instead: str = "") -> float:
     """L_f with |f(x) - f(y)|_1 <= L_f |x - y|_1 for K = `arms`: the policy's parameter, else that of the function.
+
+    Args:
+        f: the fairness function.
+        given: the policy's parameter, or None.
+        arms: K.
+        instead: the name of a parameter with which no constant is needed, for the error.
 
     Raises:
         InputError: neither is a finite number.
     """
     constant = f.lipschitz(arms) if given is None else single_number(given, "lipschitz")
     if not math.isfinite(constant):
-        words = f"must be given (a Lipschitz constant of the fairness function); {f.name!r} does not define one"
+        other = f", or `{instead}`" if instead else ""
+        words = f"must be given (a Lipschitz constant of the fairness function){other}; {f.name!r} does not define one"
         raise InputError("policies.lipschitz", given, words)
     return constant
 

@@ -73,7 +73,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         entitlements, rounds = entitlements_of(problem, self.name, horizon), self.rounds_per_arm
         if rounds is None:  # opportunities paper, Theorem 1
-            lipschitz = lipschitz_constant(entitlements.function, self.lipschitz, problem.arms)
+            lipschitz = lipschitz_constant(entitlements.function, self.lipschitz, problem.arms, "rounds_per_arm")
             rounds = 8 * (lipschitz * horizon) ** (2 / 3) * math.log(horizon) ** (1 / 3)
             rounds = max(1.0, min(rounds, horizon // problem.arms))
         whole_rounds = min(math.floor(single_number(rounds, "rounds_per_arm")), horizon)

@@ -80,8 +80,9 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         entitlements, rate = entitlements_of(problem, self.name, horizon), accuracy_rate(horizon)
-        needed = self.alpha is None or not entitlements.function.has_bounds
-        lipschitz = lipschitz_constant(entitlements.function, self.lipschitz, problem.arms) if needed else 0.0
+        f = entitlements.function
+        needed, instead = self.alpha is None or not f.has_bounds, "alpha" if f.has_bounds else ""
+        lipschitz = lipschitz_constant(f, self.lipschitz, problem.arms, instead) if needed else 0.0
         filled = self.replace(
             penalties=None,
             lipschitz=lipschitz,

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.policies.indices import KLUCB
-from jaxbandit.policies.indices.thompson import BetaThompson
+from jaxbandit.policies.indices import KLUCB, Thompson
 
 
-class EagerThompson(BetaThompson):
+class EagerThompson(Thompson):
     """Computed in every round."""
 
     costly = False
@@ -21,7 +20,7 @@ class EagerKLUCB(KLUCB):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("base", "eager"), [(BetaThompson, EagerThompson), (KLUCB, EagerKLUCB)])
+@pytest.mark.parametrize(("base", "eager"), [(Thompson, EagerThompson), (KLUCB, EagerKLUCB)])
 @pytest.mark.parametrize("fractions", [0.09, np.linspace(0.02, 0.17, 10)])
 def test_selections_are_those_of_indices_that_are_always_computed(base, eager, fractions):
     problem = jb.Problem(np.linspace(0.1, 0.9, 10), fractions=fractions)
@@ -42,7 +41,7 @@ def test_an_arm_that_is_away_owes_nothing():
     problem = jb.Problem([0.2, 0.5, 0.8], fractions=[0.4, 0.1, 0.1], availability={"table": table})
     pulls = [
         jb.simulate(problem, jb.policy("fair-learn", base=one), horizon=200, seeds=20, key=5).pulls.values
-        for one in (BetaThompson, EagerThompson)
+        for one in (Thompson, EagerThompson)
     ]
     np.testing.assert_array_equal(*pulls)
     assert (pulls[0][..., 0] == 0).all()

@@ -196,16 +196,16 @@ def test_a_delay_past_the_horizon_never_arrives_and_is_no_fault():
         pytest.param(
             lambda self, state, now: ~now.available,
             1,
-            "select returned 1 arms too few .* expected 1 available arm",
+            "select returned 1 arm too few .* expected 1 available arm",
             marks=pytest.mark.slow,
         ),
-        (lambda self, state, now: numbers(now) == 1, 2, "select returned 1 arms too few .* expected 2 available arms"),
+        (lambda self, state, now: numbers(now) == 1, 2, "select returned 1 arm too few .* expected 2 available arms"),
         (
             lambda self, state, now: (now.t < 30) & (numbers(now) == 1),
             1,
-            "select returned 1 arms too few .*, in round 40 or before",
+            "select returned 1 arm too few .*, in round 40 or before",
         ),
-        (lambda self, state, now: jnp.zeros((2, *now.pulls.shape[1:]), int), 2, "select returned 1 arms too few"),
+        (lambda self, state, now: jnp.zeros((2, *now.pulls.shape[1:]), int), 2, "select returned 1 arm too few"),
     ],
 )
 def test_selections_are_counted(select, plays, words):
