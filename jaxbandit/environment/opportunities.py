@@ -355,7 +355,7 @@ class Softmax(_Checked, name="softmax"):
 
 
 def _checked_points(means: np.ndarray) -> np.ndarray:
-    """Points of the cube [0, 1]^K at which a function is checked, float64 `[K, points]`: some at random, and corners."""
+    """The points of the cube [0, 1]^K at which a function is checked, float64 `[K, points]`, its corners last."""
     arms = len(means)
     count = max(1, min(_CHECKED_POINTS, _CHECKED_NUMBERS // arms))
     points = [means, prng.uniform_table(0, count, arms).T]

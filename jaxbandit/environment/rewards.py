@@ -10,16 +10,22 @@ off by 4 %. Where means change, the centre is the arm's mean in round 1, and sum
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, derived, parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import PerArm, per_arm
-from jaxbandit.core.prng import NORMAL_TAIL, Stream
+from jaxbandit.core.prng import NORMAL_TAIL, REWARD, Stream
+
+_CHECKED_DRAWS, _CHECKED_NUMBERS = 256, 1 << 16  # draws per arm of a user's distribution, or fewer for many arms
+_ROUNDING = 1e-6  # of rewards, which may be float32
 
 
 class Reward(Component):
@@ -79,7 +85,8 @@ class Reward(Component):
             means: mu, float64 `[K, J]`.
 
         Returns:
-            The ends of the interval, (low, high); by default 0 and 1 with `zero_one`, else minus and plus infinity.
+            The ends of the interval, (low, high), or arrays of ends per arm; by default 0 and 1 with `zero_one`, else
+            minus and plus infinity. `jb.Problem` checks some draws of every arm.
         """
         return (0.0, 1.0) if self.zero_one else (-np.inf, np.inf)
 
@@ -97,7 +104,7 @@ class Reward(Component):
             Three values: the name of the parameter, its largest value, and the magnitude. Without a parameter: "", the
             magnitude, the magnitude. The magnitude is infinite where no bound is known.
         """
-        most = float(np.max(np.abs(self.support(means))))
+        most = max(map(abs, support_of(self, means)))
         return "", most, most
 
     def prepare(self, means: np.ndarray) -> Reward:
@@ -107,14 +114,75 @@ class Reward(Component):
             means: mu, float64 `[K, J]`.
 
         Raises:
-            InputError: a parameter is invalid, or the means do not suit the distribution.
+            InputError: a parameter is invalid, the means do not suit the distribution, or rewards leave `support`.
         """
         self.check("problem.reward")
         arms, instances = means.shape
         spread = {
             name: per_arm(value, arms, instances, f"problem.reward.{name}") for name, value in self.numbers().items()
         }
-        return self.with_numbers(spread, "problem.reward")
+        made = self.with_numbers(spread, "problem.reward")
+        if contracts.is_users_class(type(self)):
+            _check_draws(made, means)
+        return made
+
+
+def support_of(reward: Reward, means: np.ndarray) -> tuple[float, float]:
+    """The smallest interval that contains every reward, as `reward.support` returns it for means `[K, J]`.
+
+    Raises:
+        InputError: it returns something else.
+    """
+    found = reward.support(means)
+    try:
+        low, high = (np.asarray(end, np.float64) for end in found)
+        ends = float(np.min(low)), float(np.max(high))
+    except (TypeError, ValueError):
+        ends = math.nan, math.nan
+    if not ends[0] <= ends[1]:
+        words = f"a distribution whose `support` returns the smallest and the largest reward, not {found!r}"
+        raise InputError("problem.reward", reward.name, words)
+    return ends
+
+
+def always_from_0_to_1(reward: Reward, arms: int) -> bool:
+    """Whether the support is [0, 1] for unequal means, and so does not depend on them."""
+    return all(support_of(reward, np.full((arms, 1), mean)) == (0.0, 1.0) for mean in (0.25, 0.75))
+
+
+def _check_draws(reward: Reward, means: np.ndarray) -> None:
+    """Refuse a prepared distribution that draws rewards outside its support, or others than 0 and 1 with `zero_one`."""
+    low, high = support_of(reward, means)
+    if not reward.zero_one and math.isinf(low) and math.isinf(high):
+        return
+    shape = (*means.shape, max(1, min(_CHECKED_DRAWS, _CHECKED_NUMBERS // means.size)))
+    rows = {name: value[..., None] for name, value in reward.numbers().items() if np.ndim(value) == 2}
+    run = jnp.arange(math.prod(shape[1:]), dtype=jnp.uint32).reshape(1, *shape[1:])
+    random = Stream((jnp.zeros_like(run), run), jnp.zeros(shape, jnp.uint32), REWARD, len(means))
+    mean = jnp.broadcast_to(jnp.asarray(means, jnp.result_type(float))[..., None], shape)
+    words = ""
+    for draw in (_compiled_draw, _draw):  # helpers of user code may have been edited since it was compiled
+        try:
+            drawn = np.broadcast_to(np.asarray(draw(reward.replace(**rows), mean, random), np.float64), shape)
+        except Exception:  # of any kind: the rounds raise it, with words on where
+            return
+        reach = _ROUNDING * np.maximum(1.0, np.abs(drawn))
+        wrong = np.isfinite(drawn) & ((drawn < low - reach) | (drawn > high + reach))
+        rule = f"a distribution whose rewards lie in its `support`, [{low:g}, {high:g}]"
+        if reward.zero_one and not wrong.any():
+            wrong, rule = (drawn != 0) & (drawn != 1), "a distribution whose rewards are 0 or 1, as `zero_one` says"
+        if not wrong.any():
+            return
+        place = np.unravel_index(int(np.argmax(wrong)), shape)
+        words = f"{rule}; for the mean {means[place[:2]]:g} it drew {drawn[place]:g}"
+    raise InputError("problem.reward", reward.name, words)
+
+
+def _draw(reward: Reward, mean: Array, random: Stream) -> Array:
+    return reward.draw(mean, random)
+
+
+_compiled_draw = jax.jit(_draw)
 
 
 def _check_unit_interval(reward: Reward, means: np.ndarray) -> None:

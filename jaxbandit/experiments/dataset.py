@@ -56,6 +56,8 @@ Attributes:
     compile_seconds, run_seconds: the time spent on compilation and on simulation.
     rounds_per_second: the number of rounds of all runs and policies, divided by `run_seconds`.
     imports: the files that `--import` has named, each with the SHA-256 of its content, in JSON.
+    programs: a digest of what the rounds of each policy compute, by label, in JSON; of policies with users' code, in
+        the class, the rewards or the delays. Runs of two digests are not joined.
     files: the names of the files that `jaxbandit run` has written; in `results.nc` only.
 """
 
@@ -63,7 +65,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 
 import jax
@@ -80,6 +82,7 @@ from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
 from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.problem import Problem
+from jaxbandit.experiments.joining import programs
 from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.metrics.metric import kept_ever
@@ -317,13 +320,25 @@ def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, objec
         "seeds": result.seeds,
         **({"plays": plan.problem.plays} if same_plays else {}),
         **({"ties": "random"} if plan.settings.ties == "random" else {}),
+        **provenance(plan),
+        "compile_seconds": result.compile_seconds,
+        "run_seconds": result.run_seconds,
+        "rounds_per_second": runs * plan.settings.horizon / result.run_seconds,
+    }
+
+
+def provenance(plan: Plan) -> dict[str, object]:
+    """The attributes that tell what computes the results of a plan."""
+    used: dict[str, list[Hashable]] = {one.label: [] for one in plan.configurations}
+    for stack in plan.stacks:
+        for number in stack.configurations:
+            used[plan.configurations[number].label].append(stack.program)
+    return {
         "jaxbandit_version": version(),
         "jax_version": jax.__version__,
         "dtype": jnp.result_type(float).name,
         "device": device_name(),
-        "compile_seconds": result.compile_seconds,
-        "run_seconds": result.run_seconds,
-        "rounds_per_second": runs * plan.settings.horizon / result.run_seconds,
+        **programs.written(used),
     }
 
 

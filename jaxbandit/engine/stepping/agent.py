@@ -28,6 +28,7 @@ from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffer
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.engine.stepping.state_owner import check_single, differences, identity
 from jaxbandit.environment.problem import Problem
+from jaxbandit.environment.rewards import always_from_0_to_1
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies import make_policy
 from jaxbandit.policies.base import checked_choose, checked_init, checked_update
@@ -166,8 +167,7 @@ class Agent:
         # For policies it is a world where any arm may sleep
         awake = None if self._needs_all else np.ones((self.arms, 1), np.float32)
         self._policy, self._world = on_device((prepared, dataclasses.replace(world, centre=None, availability=awake)))
-        supports = {self._problem.reward.support(np.full((self.arms, 1), mean)) for mean in (0.25, 0.75)}
-        self._in_unit_interval = self._world.binarised or supports == {(0.0, 1.0)}
+        self._in_unit_interval = self._world.binarised or always_from_0_to_1(self._problem.reward, self.arms)
         exact = self._problem.guarantees()
         self._quotas = None if exact is None else quota_schedule(exact, self.horizon)
         self._rounds = np.int32(rounds)

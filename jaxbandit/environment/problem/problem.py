@@ -23,7 +23,7 @@ from jaxbandit.environment.problem import availability as awake
 from jaxbandit.environment.problem.display import ProblemDisplay
 from jaxbandit.environment.problem.groups import Groups, check_together, read_groups
 from jaxbandit.environment.problem.requirements import read_fractions, read_penalties
-from jaxbandit.environment.rewards import Reward
+from jaxbandit.environment.rewards import Reward, support_of
 
 Numbers = ArrayLike | Fraction | Decimal | Sequence[Any]
 Family = TypeVar("Family", bound=Component)
@@ -291,7 +291,7 @@ class Problem(ProblemDisplay):
 
     def reward_support(self) -> tuple[float, float]:
         """The smallest interval that contains every possible reward, as (low, high)."""
-        ends = [self.reward.at_means(means).support(means) for means in self.extreme_means()]
+        ends = [support_of(self.reward.at_means(means), means) for means in self.extreme_means()]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def reward_with(self, means: np.ndarray, spans: int) -> Reward:

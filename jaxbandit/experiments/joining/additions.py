@@ -15,7 +15,8 @@ from jaxbandit.engine.plan import Plan, make_plan, metrics_and_runs
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.experiments.configs import config as configs
 from jaxbandit.experiments.configs.grid import Table
-from jaxbandit.experiments.joining import joined_configs
+from jaxbandit.experiments.dataset import provenance
+from jaxbandit.experiments.joining import joined_configs, programs
 from jaxbandit.experiments.joining.joined_configs import differing
 from jaxbandit.experiments.joining.runs import Runs, read_runs
 
@@ -101,7 +102,9 @@ def next_addition(config: Mapping[str, object], results: xr.Dataset, out: Path) 
     given = joined_configs.with_seeds(recorded, first + count, settings.seeds - count)
     problem, configurations, _ = configs.read(given)
     own = [one for one in configurations if one.label in labels]
-    return Addition(given, make_plan(problem, own, _with_seeds(settings, first + count, settings.seeds - count)))
+    plan = make_plan(problem, own, _with_seeds(settings, first + count, settings.seeds - count))
+    programs.check_same(results.attrs, provenance(plan), have.metrics, metrics)
+    return Addition(given, plan)
 
 
 def _with_seeds(settings: SimulationSettings, first: int, count: int) -> SimulationSettings:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbandit.core.errors import InputError, suggest_keywords, warn
-from jaxbandit.experiments.joining import imported_files, joined_configs, variables
+from jaxbandit.experiments.joining import imported_files, joined_configs, programs, variables
 from jaxbandit.experiments.joining.joined_configs import differing
 from jaxbandit.experiments.joining.runs import KEY, NUMBER, Runs, Seed, read_runs, seeds_in_words
 
@@ -47,6 +47,7 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
 
     Raises:
         InputError: the datasets differ in something else, or have runs in common; the error names it, with both values.
+            A policy of yours has other code in `more`.
 
     Example:
         >>> problem = jb.Problem([0.9, 0.5], fractions=0.1)
@@ -68,6 +69,7 @@ def combine(results: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
         joined = variables.with_policies(first.data, second.data.isel(seed=_places(second.seeds, first.seeds)))
     else:
         joined_configs.check_same_policies(first.configs, second.configs)
+        programs.check_same(first.data.attrs, second.data.attrs, first.metrics, second.metrics)
         _check_other_seeds(first, second)
         in_order = second.data.isel(policy=_places(second.labels, first.labels))
         joined = variables.with_seeds(first.data, in_order)
@@ -168,6 +170,7 @@ def _attributes(first: Mapping[str, object], second: Mapping[str, object]) -> di
     made = {name: value for name, value in first.items() if second.get(name) == value and name != "files"}
     if "imports" in first or "imports" in second:
         made["imports"] = imported_files.joined(first.get("imports"), second.get("imports"))
+    made |= programs.joined(first, second)
     for name in (*_VERSIONS, *_MACHINES):
         texts = [str(held[name]) for held in (first, second) if name in held]
         if texts:

@@ -1,0 +1,61 @@
+"""The attribute `programs` of results: digests of what the rounds compute, for policies with users' code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping, Sequence
+
+from jaxbandit.core.errors import InputError
+
+# Digests are comparable where all of these are equal.
+_ATTRIBUTES = ("jaxbandit_version", "jax_version", "dtype", "device")
+
+
+def written(programs: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
+    """The attribute, in a dictionary that is empty where no digest is known.
+
+    Args:
+        programs: by label, the keys of the programs that simulated the policy; digests where they hold users' code.
+    """
+    digests = {}
+    for label, keys in programs.items():
+        known = sorted(key for key in keys if isinstance(key, str))
+        if known and len(known) == len(keys):
+            digests[label] = hashlib.sha256(" ".join(known).encode()).hexdigest()[:16]
+    return {"programs": json.dumps(digests)} if digests else {}
+
+
+def joined(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, str]:
+    """The attribute of joined results, as `written` returns it."""
+    both = _read(first) | _read(second)
+    return {"programs": json.dumps(both)} if both else {}
+
+
+def check_same(
+    first: Mapping[str, object], second: Mapping[str, object], metrics: Sequence[str], more_metrics: Sequence[str]
+) -> None:
+    """Refuse to join runs of a policy whose code has changed between two results.
+
+    Args:
+        first, second: the attributes of the two.
+        metrics, more_metrics: the recorded metrics, which decide what a program computes beside its rounds.
+
+    Raises:
+        InputError: the digests of a policy differ.
+    """
+    if sorted(metrics) != sorted(more_metrics) or any(first.get(name) != second.get(name) for name in _ATTRIBUTES):
+        return
+    one, two = _read(first), _read(second)
+    changed = [label for label in one if label in two and one[label] != two[label]]
+    if changed:
+        words = (
+            "must be computed by the same code in both results; that of its class, of the rewards or of the delays has "
+            "changed between them, or code that it calls. Simulate all runs with the new code"
+        )
+        raise InputError("policy", changed[0], words)
+
+
+def _read(attributes: Mapping[str, object]) -> dict[str, str]:
+    text = attributes.get("programs")
+    return dict(json.loads(text)) if isinstance(text, str) else {}
