@@ -216,3 +216,10 @@ def test_additions_need_the_files_of_the_run(there, capsys):
     note = "note: mine.py has changed since made/results.nc was written; its classes must do the same"
     assert note in capsys.readouterr().err
     assert opened(there / "made").sizes["seed"] == 6
+    (there / "code" / "mine.py").write_text(MINE.replace("return now.mean +", "return 2.0 * now.mean +"))
+    as_in_a_new_process()
+    assert run("--add", "--set", "simulation.seeds=8", "--import", "code/mine.py") == 2
+    told = capsys.readouterr().err
+    assert "policy = 'my-optimist" in told
+    assert ": must be computed by the same code in both results" in told
+    assert opened(there / "made").sizes["seed"] == 6

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import jaxbandit as jb
-from jaxbandit.core.errors import DeviceError
+from jaxbandit.core.errors import DeviceError, ReturnedError
 from jaxbandit.engine.batch import recorder
 
 MEANS = [0.9, 0.5, 0.1]
@@ -60,8 +60,8 @@ def test_rewards_that_only_policies_see():
 
 def test_chances():
     problem = {"means": MEANS, "merit": "power"}
-    words = "policy 'Sure': reward_regret at round 10 is not finite"  # the first recorded round after round 7
-    with pytest.raises(FloatingPointError, match=words):
+    words = r"policy 'Sure': choose returned 1 arm too few \(a chance that is not in \[0, 1\]"
+    with pytest.raises(ReturnedError, match=words):
         jb.simulate(problem, Sure, horizon=30, seeds=3, record=[1, 5, 10, 20])
 
 

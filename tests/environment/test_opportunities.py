@@ -192,3 +192,66 @@ def test_what_is_no_fairness_function_is_refused(spec, says):
 def test_means_outside_the_unit_interval_are_refused():
     with pytest.raises(jb.InputError, match=r"problem\.means = .*numbers from 0 to 1 in a problem with `opportunity`"):
         jb.Problem([0.5, 1.5], reward="gaussian", opportunity="uniform")
+
+
+class Half(Opportunity):
+    def value(self, mu):
+        return 0.5 * mu / len(mu)
+
+    def lipschitz(self, arms):
+        return 0.5 / arms
+
+    def bounds(self, low, high):
+        return self.value(low), self.value(high)
+
+
+def variant(parent, **methods):
+    return type("Mine", (parent,), {**methods, "__module__": "users_module"})()
+
+
+@pytest.mark.parametrize("constant", [0.125, 3, math.inf, np.float32(0.125), np.array(0.2)], ids=repr)
+def test_a_function_whose_methods_agree_is_taken(constant):
+    assert made(variant(Half, lipschitz=lambda self, arms: constant)).lipschitz(K) == constant
+
+
+@pytest.mark.parametrize(
+    ("methods", "says"),
+    [
+        *(
+            ({"lipschitz": constant}, r"whose `lipschitz` returns a number >= 0, or infinity, not ")
+            for constant in (-1.0, math.nan, None, "often", np.ones(2))
+        ),
+        ({"lipschitz": 1e-3}, r"whose `lipschitz`, 0\.001, is at least .*, which is 0\.125 for x = \[.* and y = \["),
+        ({"bounds": lambda f, low, high: (low * math.nan, high * math.nan)}, r"whose `bounds` contain its values.*nan"),
+        (
+            {"bounds": lambda f, low, high: (f.value(high), f.value(low))},
+            r"whose `bounds` contain its values: for means from",
+        ),
+        ({"bounds": lambda f, low, high: (f.value(low), f.value(low))}, r"whose `bounds` contain its values"),
+        ({"constant_shares": [Fraction(1, 8)] * K}, r"whose values are its `constant_shares`; at the means \["),
+    ],
+)
+def test_methods_that_contradict_each_other_are_refused(methods, says):
+    given = {
+        name: value if callable(value) else lambda self, arms, value=value: value for name, value in methods.items()
+    }
+    with pytest.raises(jb.InputError, match=r"problem\.opportunity = 'Mine': must be a function " + says):
+        made(variant(Half, **given))
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "says"),
+    [
+        ("linear", lambda f, mu: 3.0 * mu, r"values lie in \[0, 1\]"),
+        ("linear", lambda f, mu: (1.0 - mu) / len(mu), "whose `bounds` contain its values"),
+        ("uniform", lambda f, mu: mu / len(mu), "values are its `constant_shares`"),
+        ({"kind": "constant", "gamma": 0.1}, lambda f, mu: mu / len(mu), "values are its `constant_shares`"),
+        ({"kind": "piecewise-linear"}, lambda f, mu: jnp.sqrt(mu) / len(mu), r"`lipschitz`, 0\.25, is at least"),
+    ],
+)
+def test_subclasses_of_this_package_s_functions_are_checked(spec, value, says):
+    parent = made(spec)
+    given = {name: getattr(parent, name) for name in parent.parameters()}
+    kind = type("Mine", (type(parent),), {"value": value, "__module__": "users_module"})
+    with pytest.raises(jb.InputError, match=says):
+        made(kind(**given))

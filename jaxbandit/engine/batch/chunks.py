@@ -186,7 +186,7 @@ def failure(labels: str, faults: Mapping[str, int], last: int, world: World, pol
             why = f"a chance that is not in [0, 1] or {why}"
         count, what = (many, "too many") if many else (few, f"too few ({why})")
         returned = f"{count} arm{'s' if count > 1 else ''} {what}"
-        method = min(latest_of(type(policy), "choose", "select"), key=["select", "choose"].index)
+        method = "choose" if "choose" in latest_of(type(policy), "choose", "select") else "select"
         arms = f"{plays} available arms" if plays > 1 else "1 available arm"
         return ReturnedError(
             labels, method, f"{returned}, {when}", f"{arms} per round, or all available arms if they are fewer"

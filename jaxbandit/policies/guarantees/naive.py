@@ -51,6 +51,10 @@ class Naive(Policy, name="naive"):
     mean reward at the end of the exploration has the probability 1 - sum_j tau_j in addition. The policy uses the
     horizon T. The problem needs `fractions` and one play per round.
 
+    Where arms sleep, the exploration plays, of the available arms with plays left, the one with the fewest plays so
+    far. Afterwards the probabilities of available arms are rescaled; these arms are equally likely where all of theirs
+    are 0.
+
     Source: Patil, Ghalme, Nair & Narahari, "Stochastic multi-armed bandits with arm-specific fairness guarantees"
     (guarantees paper), Alg. 1.
 

@@ -1,6 +1,7 @@
 """`jb.combine`: policies added later, more seeds, what is refused, and the config of what was joined."""
 
 import io
+import json
 import tomllib
 import warnings
 
@@ -250,3 +251,27 @@ def test_means_without_their_errors_are_those_of_all_runs():
     np.testing.assert_allclose(joined.regret[..., -1], joined.regret_final.mean("seed"))
     np.testing.assert_allclose(joined.pulls_mean[..., -1], joined.pulls.mean("seed"))
     assert not {"regret_stderr", "pulls_mean_stderr"} & set(joined)
+
+
+def test_runs_of_two_codes_of_one_class_are_not_joined():
+    sign = 1.0
+
+    class Mine(jb.Index):
+        """The mean, or minus the mean."""
+
+        def value(self, state, now):
+            return sign * now.mean
+
+    def results(first):
+        return jb.simulate({"means": [0.9, 0.1]}, {"mine": Mine, "plain": "ucb1"}, horizon=20, seeds=2, first_seed=first)
+
+    one, same = results(0), results(2)
+    sign = -1.0
+    other = results(2)
+    assert list(json.loads(one.attrs["programs"])) == ["mine"]  # of plain policies the version tells
+    assert jb.combine(one, same).attrs["programs"] == one.attrs["programs"]
+    says = r"policy = 'mine': must be computed by the same code in both results; .* Simulate all runs with the new code"
+    with pytest.raises(jb.InputError, match=says):
+        jb.combine(one, other)
+    with pytest.warns(UserWarning, match="different versions"):  # whose digests cannot be compared
+        jb.combine(one, other.assign_attrs(jax_version="0.0"))
