@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 KEYS = ("fractions", "penalties", "groups", "group_fractions", "group_penalties", "merit", "opportunity")
 # The fields of a view that are None where the problem lacks a key
 _FIELDS = {"quota_before": "fractions", "quota_now": "fractions"} | {key: key for key in KEYS[:3]}
+# What views lack unless a class asks for it: where it is held, and the attribute of the class
+_FLAGS = {
+    "squares": (("squares",), "needs_squares"),
+    "variance": (("squares",), "needs_squares"),
+    "losses": (("arrived", "losses"), "needs_losses"),
+}
 
 
 def check_needs(needs: object, problem: Problem, policy: str) -> None:
@@ -45,17 +52,21 @@ def missing_told(policy: str, method: str, view: object) -> Iterator[None]:
 
     Raises:
         InputError: the method uses a field of the view that is None.
+        TypeError: it uses one that its class has to ask for.
     """
     try:
         yield
     except (AttributeError, TypeError) as error:
         names = _names_in_users_code(error) if "NoneType" in str(error) else set()
-        missing = [field for field in names if getattr(view, field, ...) is None]
-        for field in sorted(missing):
-            if field in _FIELDS:
+        for field in sorted(names & _FIELDS.keys()):
+            if getattr(view, field, ...) is None:
                 words = f"must be given: `{method}` of policy {policy!r} uses `now.{field}`, and the problem has no "
                 words += f"{_FIELDS[field]} (`needs = ({_FIELDS[field]!r},)` in the class checks this beforehand)"
                 raise InputError(f"problem.{_FIELDS[field]}", None, words) from error
+        for attribute, (held, flag) in _FLAGS.items():
+            if attribute in names and functools.reduce(lambda of, name: getattr(of, name, ...), held, view) is None:
+                words = f"`{method}` of policy {policy!r} uses `{attribute}`: set `{flag} = True` in the class"
+                raise TypeError(words) from error
         raise
 
 

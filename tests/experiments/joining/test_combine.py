@@ -263,7 +263,9 @@ def test_runs_of_two_codes_of_one_class_are_not_joined():
             return sign * now.mean
 
     def results(first):
-        return jb.simulate({"means": [0.9, 0.1]}, {"mine": Mine, "plain": "ucb1"}, horizon=20, seeds=2, first_seed=first)
+        return jb.simulate(
+            {"means": [0.9, 0.1]}, {"mine": Mine, "plain": "ucb1"}, horizon=20, seeds=2, first_seed=first
+        )
 
     one, same = results(0), results(2)
     sign = -1.0

@@ -335,3 +335,27 @@ def test_other_errors_about_none_stay_as_they_are():
 
     with pytest.raises(TypeError, match="NoneType"):
         pulls(Forgetful)
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "parent", "words"),
+    [
+        (
+            "value",
+            lambda self, state, now: now.mean + now.variance,
+            jb.Index,
+            "`value` .* `variance`: set `needs_squares",
+        ),
+        (
+            "update",
+            lambda self, state, after, _: state - after.arrived.losses,
+            jb.indices.UCB1,
+            "`update` .* `losses`: set",
+        ),
+    ],
+)
+def test_what_a_class_has_to_ask_for_is_named(method, code, parent, words):
+    kind = returning(method, code, parent)
+    kind.init = lambda self, world, shape: jnp.zeros(shape)
+    with pytest.raises(TypeError, match=words):
+        pulls(kind)
