@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit.core import contracts
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.xla.fusion import without_fusion
@@ -48,6 +49,8 @@ class FGreedyD(MeritPolicy, name="fgreedy-d"):
         return self._chances_of_branch(now, self._explores(now), super().chances(now))
 
     def choose(self, state: PolicyState, now: RoundView) -> tuple[Array, Array]:
+        if contracts.has_users_method(self, "chances"):
+            return super().choose(state, now)
         fair = super().chances(now)
         greedy = draw_arms(fair, now.random)
         explores = without_fusion(lambda: self._explores(now), now.pulls)
