@@ -65,6 +65,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 
@@ -82,7 +83,6 @@ from jaxbandit.engine.result import SimulationResult
 from jaxbandit.engine.settings import short
 from jaxbandit.environment.ground_truth import GroundTruth, ground_truth_of
 from jaxbandit.environment.problem import Problem
-from jaxbandit.experiments.joining import programs
 from jaxbandit.metrics.block_statistics import BlockStatistics
 from jaxbandit.metrics.definitions import METRICS
 from jaxbandit.metrics.metric import kept_ever
@@ -329,17 +329,28 @@ def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, objec
 
 def provenance(plan: Plan) -> dict[str, object]:
     """The attributes that tell what computes the results of a plan."""
-    used: dict[str, list[Hashable]] = {one.label: [] for one in plan.configurations}
-    for stack in plan.stacks:
-        for number in stack.configurations:
-            used[plan.configurations[number].label].append(stack.program)
+    programs = _programs(plan)
     return {
         "jaxbandit_version": version(),
         "jax_version": jax.__version__,
         "dtype": jnp.result_type(float).name,
         "device": device_name(),
-        **programs.written(used),
+        **({"programs": json.dumps(programs)} if programs else {}),
     }
+
+
+def _programs(plan: Plan) -> dict[str, str]:
+    """Digests of what the rounds of the policies compute, by label; of those whose programs have users' code."""
+    used: dict[str, list[Hashable]] = {one.label: [] for one in plan.configurations}
+    for stack in plan.stacks:
+        for number in stack.configurations:
+            used[plan.configurations[number].label].append(stack.program)
+    digests = {}
+    for label, programs in used.items():
+        known = sorted(program for program in programs if isinstance(program, str))
+        if known and len(known) == len(programs):
+            digests[label] = hashlib.sha256(" ".join(known).encode()).hexdigest()[:16]
+    return digests
 
 
 def write(results: xr.Dataset, path: Path) -> str:

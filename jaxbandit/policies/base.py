@@ -197,14 +197,12 @@ class Policy(Component):
     @property
     def wants_arrived(self) -> bool:
         """Whether `update` gets `after.arrived`: it reads it or is a user's, here or in a wrapped policy."""
-        return any(
-            part.needs_arrived or contracts.is_user_defined(type(part).update) for part in self.nested_policies()
-        )
+        return any(part.needs_arrived or contracts.has_users_method(part, "update") for part in self.nested_policies())
 
     @property
     def selection_is_users(self) -> bool:
         """Whether `select` or `choose` is a user's, so that the engine has to count the arms that they return."""
-        return any(map(contracts.is_user_defined, (type(self).select, type(self).choose)))
+        return contracts.has_users_method(self, "select", "choose")
 
     def nested_policies(self) -> Iterator[Policy]:
         """The policy and those that it wraps."""
@@ -244,7 +242,7 @@ class ChancePolicy(Policy):
         own = contracts.broadcast_floats(self, "chances", stated, now.pulls.shape, "a chance per arm")
         chances = available_chances(own, now.available)
         selected = sample_arm(chances, now.random.uniform(), now.available)
-        if contracts.is_user_defined(type(self).chances):  # the engine notices that no arm is selected
+        if contracts.has_users_method(self, "chances"):  # the engine notices that no arm is selected
             can_be = jnp.all((own >= 0) & (own < jnp.inf), axis=0, keepdims=True)
             selected, chances = selected & can_be, jnp.where(can_be, chances, jnp.nan)
         return selected, chances
@@ -349,7 +347,7 @@ def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[
     what = "a chance per arm as its second result"
     chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
     mask = contracts.selection_mask(policy, "choose", selected, now)
-    if not contracts.is_user_defined(type(policy).choose):
+    if not contracts.has_users_method(policy, "choose"):
         return mask, chances
     can_be = jnp.all((chances >= 0) & (chances <= 1.001), axis=0, keepdims=True)  # they may be rounded
     return mask & can_be, jnp.where(can_be, chances, jnp.nan)  # the engine notices that no arm is selected

@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 
 from jaxbandit.core import prng
 from jaxbandit.core.component import has_user_code
-from jaxbandit.core.contracts import is_user_defined, latest_of, owner_name
+from jaxbandit.core.contracts import has_users_method, latest_of, owner_name
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.xla import gpu_kernel
@@ -182,7 +182,7 @@ def failure(labels: str, faults: Mapping[str, int], last: int, world: World, pol
     if faults["too_many"] or faults["too_few"]:
         many, few = faults["too_many"], faults["too_few"]
         why = "an index that is NaN selects no arm, and arms that are not available do not count"
-        if any(is_user_defined(type(part).choose) for part in policy.nested_policies()):
+        if any(has_users_method(part, "choose") for part in policy.nested_policies()):
             why = f"a chance that is not in [0, 1] or {why}"
         count, what = (many, "too many") if many else (few, f"too few ({why})")
         returned = f"{count} arm{'s' if count > 1 else ''} {what}"

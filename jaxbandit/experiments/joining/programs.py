@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from jaxbandit.core.errors import InputError
 
@@ -12,22 +11,8 @@ from jaxbandit.core.errors import InputError
 _ATTRIBUTES = ("jaxbandit_version", "jax_version", "dtype", "device")
 
 
-def written(programs: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
-    """The attribute, in a dictionary that is empty where no digest is known.
-
-    Args:
-        programs: by label, the keys of the programs that simulated the policy; digests where they hold users' code.
-    """
-    digests = {}
-    for label, keys in programs.items():
-        known = sorted(key for key in keys if isinstance(key, str))
-        if known and len(known) == len(keys):
-            digests[label] = hashlib.sha256(" ".join(known).encode()).hexdigest()[:16]
-    return {"programs": json.dumps(digests)} if digests else {}
-
-
 def joined(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, str]:
-    """The attribute of joined results, as `written` returns it."""
+    """The attribute of joined results, in a dictionary that is empty where no digest is known."""
     both = _read(first) | _read(second)
     return {"programs": json.dumps(both)} if both else {}
 
