@@ -56,8 +56,8 @@ Attributes:
     compile_seconds, run_seconds: the time spent on compilation and on simulation.
     rounds_per_second: the number of rounds of all runs and policies, divided by `run_seconds`.
     imports: the files that `--import` has named, each with the SHA-256 of its content, in JSON.
-    programs: a digest of what the rounds of each policy compute, by label, in JSON; of policies with users' code, in
-        the class, the rewards or the delays. Runs of two digests are not joined.
+    programs: digests of what the rounds of the policies compute, by family, in JSON; of policies with users' code, in
+        the class, the rewards or the delays. Runs of a policy that have other digests are not joined.
     files: the names of the files that `jaxbandit run` has written; in `results.nc` only.
 """
 
@@ -339,18 +339,18 @@ def provenance(plan: Plan) -> dict[str, object]:
     }
 
 
-def _programs(plan: Plan) -> dict[str, str]:
-    """Digests of what the rounds of the policies compute, by label; of those whose programs have users' code."""
-    used: dict[str, list[Hashable]] = {one.label: [] for one in plan.configurations}
+def _programs(plan: Plan) -> dict[str, list[str]]:
+    """Digests of what the rounds compute, by family; of families whose programs have users' code."""
+    used: dict[str, set[Hashable]] = {one.family: set() for one in plan.configurations}
     for stack in plan.stacks:
         for number in stack.configurations:
-            used[plan.configurations[number].label].append(stack.program)
-    digests = {}
-    for label, programs in used.items():
-        known = sorted(program for program in programs if isinstance(program, str))
-        if known and len(known) == len(programs):
-            digests[label] = hashlib.sha256(" ".join(known).encode()).hexdigest()[:16]
-    return digests
+            used[plan.configurations[number].family].add(stack.program)
+    digests = {family: [one for one in programs if isinstance(one, str)] for family, programs in used.items()}
+    return {
+        family: sorted(hashlib.sha256(one.encode()).hexdigest()[:16] for one in known)
+        for family, known in digests.items()
+        if known and used[family] <= {*known, None}  # not where a program has no digest
+    }
 
 
 def write(results: xr.Dataset, path: Path) -> str:

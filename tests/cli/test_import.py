@@ -220,6 +220,6 @@ def test_additions_need_the_files_of_the_run(there, capsys):
     as_in_a_new_process()
     assert run("--add", "--set", "simulation.seeds=8", "--import", "code/mine.py") == 2
     told = capsys.readouterr().err
-    assert "policy = 'my-optimist" in told
+    assert "policy = 'my-optimist'" in told
     assert ": must be computed by the same code in both results" in told
     assert opened(there / "made").sizes["seed"] == 6

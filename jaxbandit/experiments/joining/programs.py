@@ -1,4 +1,4 @@
-"""The attribute `programs` of results: digests of what the rounds compute, for policies with users' code."""
+"""The attribute `programs` of results: by family, digests of what the rounds of policies with users' code compute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _ATTRIBUTES = ("jaxbandit_version", "jax_version", "dtype", "device")
 
 def joined(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, str]:
     """The attribute of joined results, in a dictionary that is empty where no digest is known."""
-    both = _read(first) | _read(second)
+    one, two = _read(first), _read(second)
+    both = {family: sorted({*one.get(family, ()), *two.get(family, ())}) for family in one | two}
     return {"programs": json.dumps(both)} if both else {}
 
 
@@ -31,16 +32,17 @@ def check_same(
     """
     if sorted(metrics) != sorted(more_metrics) or any(first.get(name) != second.get(name) for name in _ATTRIBUTES):
         return
-    one, two = _read(first), _read(second)
-    changed = [label for label in one if label in two and one[label] != two[label]]
+    one, two = ({family: set(held) for family, held in _read(about).items()} for about in (first, second))
+    # A part of a grid, selected from results, may have some of its programs
+    changed = [name for name in one.keys() & two.keys() if not (one[name] <= two[name] or two[name] <= one[name])]
     if changed:
         words = (
             "must be computed by the same code in both results; that of its class, of the rewards or of the delays has "
             "changed between them, or code that it calls. Simulate all runs with the new code"
         )
-        raise InputError("policy", changed[0], words)
+        raise InputError("policy", min(changed), words)
 
 
-def _read(attributes: Mapping[str, object]) -> dict[str, str]:
+def _read(attributes: Mapping[str, object]) -> dict[str, list[str]]:
     text = attributes.get("programs")
     return dict(json.loads(text)) if isinstance(text, str) else {}

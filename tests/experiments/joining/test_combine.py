@@ -277,3 +277,27 @@ def test_runs_of_two_codes_of_one_class_are_not_joined():
         jb.combine(one, other)
     with pytest.warns(UserWarning, match="different versions"):  # whose digests cannot be compared
         jb.combine(one, other.assign_attrs(jax_version="0.0"))
+
+
+@pytest.mark.slow
+def test_a_part_of_a_grid_whose_points_have_programs_of_their_own_is_joined():
+    class Recent(jb.Index, name="test-recent"):
+        """The mean, over a number that is known to the compiler."""
+
+        divisor: int = jb.parameter(1, low=1, static=True)
+
+        def value(self, state, now):
+            return now.mean / self.divisor
+
+    try:
+        problem, grid = (
+            {"means": [0.9, 0.1]},
+            [{"kind": "test-recent", "divisor": held} for held in ([1, 2, 3], [1, 3])],
+        )
+        one, two = (jb.simulate(problem, grid[n], horizon=20, seeds=2, first_seed=2 * n) for n in (0, 1))
+        joined = jb.combine(one.isel(policy=[0, 2]), two)
+    finally:
+        del jb.Index.registry["test-recent"]
+    programs = [json.loads(data.attrs["programs"])["test-recent"] for data in (one, two, joined)]
+    assert [len(held) for held in programs] == [3, 2, 3]
+    assert joined.sizes["seed"] == 4
