@@ -37,7 +37,7 @@ def test_a_dependency_is_used(package):
         text = importlib.metadata.distribution("jax").locate_file(BY_OTHERS[package]).read_text()
     else:
         text = "\n".join(path.read_text() for path in (ROOT / "jaxbandit").rglob("*.py"))
-    module = package.replace("-", "_")
+    module = {"fonttools": "fontTools"}.get(package, package.replace("-", "_"))
     assert BY_NAME.get(package, "") in text
     assert package in BY_NAME or re.search(rf"^\s*(import|from) {module}\b", text, re.MULTILINE)
 

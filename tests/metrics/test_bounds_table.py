@@ -9,7 +9,8 @@ import reference_bounds as reference
 import jaxbandit as jb
 from jaxbandit.metrics.bounds.table import BOUNDS, bounds_for
 from jaxbandit.metrics.definitions import METRICS
-from jaxbandit.policies.base import Policy, kind_of
+from jaxbandit.policies.base import Policy
+from jaxbandit.policies.make_policy import kind_of
 
 MU, TAU, A, T = [0.9, 0.5, 0.3, 0.6], [0.1, 0.2, 0.0, 0.15], [0.5, 0.45, 0.2, 0.1], 500
 ONE_PLAY = jb.Problem(MU, fractions=TAU, penalties=A)

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbandit.experiments.configs import config
-from jaxbandit.policies.base import kind_of
+from jaxbandit.policies.make_policy import kind_of
 
 RUNS = ("policy", "instance", "seed")
 SEEDS = 8

@@ -11,7 +11,7 @@ from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity
 from jaxbandit.environment.rewards import Reward
-from jaxbandit.policies.base import kind_of
+from jaxbandit.policies.make_policy import kind_of
 
 T, SEEDS = 120, 6
 NEEDED = {
