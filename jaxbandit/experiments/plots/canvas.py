@@ -121,8 +121,8 @@ def save_all(figure: Figure, paths: Iterable[Path]) -> None:
 def _small_fonts() -> Iterator[None]:
     """Within this context, the fonts in PDF files lack the tables that place glyphs: matplotlib has placed all of them.
 
-    To reduce these tables to the glyphs of a figure took two thirds of the time of its fonts, and as much time as all
-    else of a small PDF file. matplotlib has no setting for it.
+    Reducing these tables to the glyphs of a figure takes more than half of the time of its fonts, and as much time as
+    all else of a small PDF file. matplotlib has no setting for it.
     """
     from fontTools import subset  # late: figures that are not saved do not need it
 

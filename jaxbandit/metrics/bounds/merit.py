@@ -11,6 +11,7 @@ no reward arrives by then.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxbandit.core import contracts
 from jaxbandit.core.errors import InputError
 from jaxbandit.environment.delays import Delay, RewardDependent
 from jaxbandit.environment.merit import Merit
@@ -251,7 +253,9 @@ def _minimum_over_quantiles(
         inputs.plays(plays, len(mu))
     delays = np.arange(int(t.max()) + 1)
     parts = np.array_split(delays, len(delays) // _BLOCK + 1)
-    shares = np.concatenate([_smallest_share(delay.cdf(part, mu), mu) for part in parts])
+    own = "cdf" in contracts.latest_of(type(delay), "draw", "cdf")  # an inherited one is of another `draw`
+    cdf = delay.cdf if own else functools.partial(Delay.cdf, delay)
+    shares = np.concatenate([_smallest_share(cdf(part, mu), mu) for part in parts])
     least = np.full((len(t), mu.shape[1]), np.inf)
     for j, share in enumerate(shares.T):
         shortest = np.flatnonzero(np.diff(share, prepend=0.0) > 0)  # the shortest delay of each quantile

@@ -7,6 +7,7 @@ from sweeps import partly_fast
 
 import jaxbandit as jb
 from jaxbandit.core.errors import ReturnedError
+from jaxbandit.environment.delays import GeometricDelay
 from jaxbandit.environment.merit import Merit, Power
 from jaxbandit.policies.base import Alias, Policy, Rule
 
@@ -154,6 +155,26 @@ def test_an_exact_peak_belongs_to_the_value_beside_it():
     problem = {"means": [0.2, 0.5, 0.9]}
     mine, right = (simulated("fcucb-d", {**problem, "merit": merit}) for merit in (Bump(), Same()))
     np.testing.assert_array_equal(mine, right)
+
+
+def test_a_distribution_of_delays_belongs_to_the_draw_beside_it():
+    """Bounds that need it are left out for a subclass that draws other delays."""
+
+    class Later(GeometricDelay):
+        def draw(self, reward, random):
+            return super().draw(reward, random) + 5
+
+    class Stated(Later):
+        def cdf(self, rounds, means):
+            return super().cdf(np.maximum(rounds - 5, 0), means) * (rounds >= 5)[:, None, None]
+
+    plain, later, stated = (
+        jb.bounds.bounds_for(jb.Problem(MEANS, merit="power", delay=kind(p=0.5)), "fcucb-d", "reward_regret")
+        for kind in (GeometricDelay, Later, Stated)
+    )
+    assert plain
+    assert not later
+    assert [bound.source for bound in stated] == [bound.source for bound in plain]
 
 
 @pytest.mark.slow
