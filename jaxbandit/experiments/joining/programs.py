@@ -34,13 +34,14 @@ def check_same(
         return
     one, two = ({family: set(held) for family, held in _read(about).items()} for about in (first, second))
     # A part of a grid, selected from results, may have some of its programs
-    changed = [name for name in one.keys() & two.keys() if not (one[name] <= two[name] or two[name] <= one[name])]
+    shared = [name for name in one if name in two]
+    changed = [name for name in shared if not (one[name] <= two[name] or two[name] <= one[name])]
     if changed:
         words = (
             "must be computed by the same code in both results; that of its class, of the rewards or of the delays has "
             "changed between them, or code that it calls. Simulate all runs with the new code"
         )
-        raise InputError("policy", min(changed), words)
+        raise InputError("policy", changed[0], words)
 
 
 def _read(attributes: Mapping[str, object]) -> dict[str, list[str]]:
