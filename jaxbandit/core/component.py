@@ -36,7 +36,7 @@ from jaxbandit.core.input_values import (
     values_in_words,
 )
 from jaxbandit.core.rationals import exact_fraction, shortest_decimals
-from jaxbandit.core.struct import register
+from jaxbandit.core.struct import declare_new_defaults, register
 
 
 def parameter(
@@ -118,6 +118,7 @@ class Component:
         if name is not None:
             _check_name(cls, name, override)
         super().__init_subclass__(**kwargs)
+        declare_new_defaults(cls)
         dataclasses.dataclass(frozen=True)(cls)
         register(cls)
         cls._own_docstring = inspect.cleandoc(cls.__doc__ or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, dataclass_transform
@@ -74,3 +75,22 @@ def _getter(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
     if len(names) > 1:
         return operator.attrgetter(*names)
     return lambda tree: tuple(getattr(tree, name) for name in names)
+
+
+def declare_new_defaults(cls: type) -> None:
+    """Let `field = value` in a subclass of a dataclass change the field's default, and nothing else about the field.
+
+    Without this a dataclass ignores a value that has no annotation, and drops the metadata of one that has.
+    """
+    if not dataclasses.is_dataclass(cls):  # it is the first of its bases
+        return
+    inherited = {field.name: field for field in dataclasses.fields(cls)}
+    given = {name: value for name, value in vars(cls).items() if name in inherited and not hasattr(value, "__get__")}
+    if not given:
+        return
+    annotations = inspect.get_annotations(cls)
+    for name, value in given.items():
+        annotations.setdefault(name, inherited[name].type)
+        if not isinstance(value, dataclasses.Field):
+            setattr(cls, name, dataclasses.field(default=value, metadata=inherited[name].metadata))
+    cls.__annotations__ = annotations

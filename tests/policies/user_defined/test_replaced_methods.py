@@ -197,3 +197,38 @@ def test_chances_that_cannot_be_are_told(chance):
     words = r"policy 'Sure': choose returned 1 arm too few \(a chance that is not in \[0, 1\] or an index that is NaN"
     with pytest.raises(ReturnedError, match=words):
         simulated(Sure, {"means": MEANS, "merit": "power"})
+
+
+class Wide(jb.indices.UCB1):
+    """ucb1 with another default of a parameter."""
+
+    exploration = 50.0
+
+
+class Tolerant(jb.policies.FairLearn):
+    """fair-learn with other defaults."""
+
+    base = jb.indices.KLUCB()
+    alpha: float = 3.0
+
+
+def test_a_default_that_a_subclass_replaces_is_used():
+    assert Wide() == Wide(50.0)
+    assert Wide(2.0).exploration == 2.0
+    assert repr(Tolerant()) == f"Tolerant(base={jb.indices.KLUCB()!r}, alpha=3.0)"
+    assert "exploration (>= 0, default 50)" in Wide.__doc__
+    problem = jb.Problem([0.9, 0.5, 0.7])
+    found, wanted, other = (
+        jb.simulate(problem, policy, horizon=60, seeds=3, record=1, metrics=[]).pulls.values
+        for policy in (Wide, jb.policy("ucb1", exploration=50.0), "ucb1")
+    )
+    np.testing.assert_array_equal(found, wanted)
+    assert not np.array_equal(found, other)
+
+
+def test_a_replaced_default_keeps_the_range_of_the_parameter():
+    for name in ("exploration", "alpha"):
+        parent = {"exploration": jb.indices.UCB1, "alpha": jb.policies.FairLearn}[name]
+        wrong = type("Wrong", (parent,), {name: -1.0, "__annotations__": {name: float} if name == "alpha" else {}})
+        with pytest.raises(jb.InputError, match=rf"policies\.{name} = -1\.0: must be a number >= 0"):
+            jb.policy(wrong)
