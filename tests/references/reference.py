@@ -252,7 +252,7 @@ class SuccessiveElimination(Policy, name="successive-elimination"):
             return
         m, log_T = self.arms.means(), math.log(self.game.T)
         r = [math.sqrt(self.exploration * log_T / self.arms.seen(k)) for k in range(self.arms.K)]
-        floor = max(m[k] - r[k] for k in self.active)
+        floor = sorted(m[k] - r[k] for k in self.active)[-self.game.plays]  # L arms are surely better than any below
         self.active = {k for k in self.active if m[k] + r[k] >= floor}
         self.unplayed = set(self.active)
 

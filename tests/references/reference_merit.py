@@ -214,8 +214,8 @@ class OPSE(Merit, name="opse"):
         r = [math.sqrt(self.exploration * math.log(self.game.T) / max(n, 1)) for n in self.arms.N]
         upper = [x + radius for x, radius in zip(self.optimistic(), r, strict=True)]
         lower = [x - radius for x, radius in zip(self.pessimistic(), r, strict=True)]
-        leader = highest(lower, sorted(self.active))[0]
-        self.active = {k for k in self.active if k == leader or upper[k] >= lower[leader]}
+        floor = sorted(lower[k] for k in self.active)[-self.game.plays]  # L arms are surely better than any below
+        self.active = {k for k in self.active if upper[k] >= floor}
         self.unplayed = set(self.active)
 
 

@@ -21,6 +21,7 @@ from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.arm_indices import take_arms
 from jaxbandit.policies.selection.bitmask import as_mask, as_words, contains, is_empty, lowest_of, set_size
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
+from jaxbandit.policies.selection.top_arms import top_arms
 
 
 @struct
@@ -44,12 +45,14 @@ class SuccessiveElimination(Index, name="successive-elimination"):
     """Successive elimination: plays all active arms in turn, and eliminates inferior arms after each such sweep.
 
     All arms are active at first. Arm k is eliminated if its upper confidence bound m_k + r_k is below the lower
-    confidence bound m_j - r_j of another active arm j. m_k is the mean of the M_k rewards of arm k that have arrived,
-    and the radius is r_k = sqrt(x log(T) / M_k), with the parameter `exploration` as x. An eliminated arm is played
-    only if too few active arms are available. The policy uses the horizon T.
+    confidence bounds m_j - r_j of L other active arms j, where L is the number of plays per round, so that at least L
+    arms stay active. m_k is the mean of the M_k rewards of arm k that have arrived, and the radius is
+    r_k = sqrt(x log(T) / M_k), with the parameter `exploration` as x. An eliminated arm is played only if too few
+    active arms are available. The policy uses the horizon T.
 
     Source: Even-Dar, Mannor & Mansour (2006), "Action elimination and stopping conditions for the multi-armed bandit
-    and reinforcement learning problems", Alg. 3; Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.3.
+    and reinforcement learning problems", Alg. 3; Slivkins (2019), "Introduction to multi-armed bandits", Alg. 1.3. Both
+    have L = 1.
 
     Example:
         >>> jb.policy("successive-elimination", exploration=0.5)
@@ -91,10 +94,7 @@ class SuccessiveElimination(Index, name="successive-elimination"):
         lower, upper = self._bounds(state, after, selected, chosen)
 
         def not_beaten() -> Array:
-            def floor(k: int | Array) -> Array:
-                return jnp.where(contains(state.active, k), lax.dynamic_index_in_dim(lower, k), -jnp.inf)
-
-            return state.active & ~as_words(upper < reduce_in_order(larger, floor, len(selected)))
+            return state.active & ~as_words(upper < _nth_largest(lower, state.active, after.plays))
 
         stay = without_fusion(not_beaten, after.t)  # else the bounds are computed here and where they are stored
         swept = is_empty(left)
@@ -133,3 +133,21 @@ class SuccessiveElimination(Index, name="successive-elimination"):
         """sqrt(x log T / samples), float."""
         log_horizon = jnp.log(after.horizon.astype(after.deviation.dtype))
         return jnp.sqrt(self.exploration * log_horizon / samples)
+
+
+def _nth_largest(lower: Array, active: Array, n: int) -> Array:
+    """The n-th largest lower bound of the active arms, float `[1, *runs]`; at least n arms are active.
+
+    Args:
+        lower: the lower bounds, float `[K, *runs]`.
+        active: the active arms, uint32 as `bitmask.as_words`.
+    """
+
+    def floor(k: int | Array) -> Array:
+        return jnp.where(contains(active, k), lax.dynamic_index_in_dim(lower, k), -jnp.inf)
+
+    if n == 1:
+        return reduce_in_order(larger, floor, len(lower))
+    bounds = jnp.where(as_mask(active, len(lower)), lower, -jnp.inf)
+    best = top_arms((bounds,), n, n, jnp.ones(bounds.shape, bool))
+    return jnp.min(jnp.where(best, bounds, jnp.inf), axis=0, keepdims=True)
