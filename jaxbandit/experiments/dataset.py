@@ -49,6 +49,7 @@ Coordinates along `seed`, of results of several keys that `jb.combine` has joine
 Attributes:
     config: the complete config, in TOML; it gives the same runs again. Where no one config gives all runs that were
         joined, it has a list `joined` of configs.
+    horizon: T, the last round. A selection of earlier rounds keeps it: values of single runs are still those at T.
     seeds: the number of seeds that means are over. A selection of seeds keeps it: its means are still over all seeds.
     plays: L, the number of arms selected per round; if a grid varies it, the coordinate `problem.plays` instead.
     jaxbandit_version, jax_version, device: the versions and the device that computed the results.
@@ -317,6 +318,7 @@ def _attributes(plan: Plan, result: SimulationResult, config: Mapping[str, objec
     same_plays = len({problem.plays for problem in plan.problems}) == 1
     return {
         "config": tomli_w.dumps(config),
+        "horizon": plan.settings.horizon,
         "seeds": result.seeds,
         **({"plays": plan.problem.plays} if same_plays else {}),
         **({"ties": "random"} if plan.settings.ties == "random" else {}),

@@ -15,7 +15,7 @@ from jaxbandit.core.input_values import to_python
 from jaxbandit.engine.settings import check_names
 from jaxbandit.metrics.definitions import METRICS
 
-CONFIDENCE = 1.96  # standard errors on each side of a mean: a 95 % confidence interval
+CONFIDENCE = 1.96  # standard errors on each side of a mean of many runs: a 95 % confidence interval
 
 _LABEL_COORDINATES = ("family", "kind", "phase_name")  # along `policy`, as are those with an attribute `key` (grids)
 _PROBLEM_VARIABLES = ("means", "fractions", "penalties", "opportunities")  # along `policy` only if a grid varies them
@@ -192,6 +192,24 @@ def check_all_seeds(results: xr.Dataset) -> None:
         raise InputError("results.seed", seeds, words)
 
 
+def check_last_round(results: xr.Dataset) -> None:
+    """Raise an error where the last round was left out: values of single runs in the results are still those at T.
+
+    Results without the attribute `horizon`, such as those of files of earlier versions, are not checked.
+
+    Raises:
+        InputError: the last round is missing.
+    """
+    last = int(results["round"].values.max())
+    horizon = int(results.attrs.get("horizon", last))
+    if last != horizon:
+        words = (
+            f"must end with round T = {horizon:,}, whose values the runs in the results have; for an earlier end, "
+            "simulate it alone (`horizon=`), or read means, such as `results.regret.isel(round=-1)`"
+        )
+        raise InputError("results.round", f"1 to {last:,}" if last > 1 else "1", words)
+
+
 def mean_over_instances(results: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataArray]:
     """The mean over instances of the mean over seeds, and its standard error given the instances.
 
@@ -217,6 +235,22 @@ def mean_of_runs(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     instances, seeds = runs.shape[-2:]
     variance = runs.var(axis=-1, ddof=1) if seeds > 1 else np.full(runs.shape[:-1], np.nan)
     return runs.mean(axis=(-2, -1)), np.sqrt((variance / seeds).sum(axis=-1)) / instances
+
+
+def t_quantile(results: xr.Dataset) -> float:
+    """The standard errors on each side of a mean of the runs in its 95 % confidence interval.
+
+    They are those of Student's t: 12.7 for two runs, 2.26 for ten, 1.96 for many.
+    """
+    return t_quantile_of(results.sizes["instance"], results.sizes["seed"])
+
+
+@functools.cache
+def t_quantile_of(instances: int, seeds: int) -> float:
+    """`t_quantile` of the numbers of instances and of seeds; 0 for one seed, whose spread is unknown."""
+    from scipy import special  # late: `import jaxbandit` does not need it
+
+    return float(special.stdtrit(instances * (seeds - 1), 0.975)) if seeds > 1 else 0.0
 
 
 def sample_size(results: xr.Dataset) -> str:

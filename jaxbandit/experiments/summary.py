@@ -11,13 +11,14 @@ from jaxbandit.experiments.grids.parameters import MOST_SHOWN, problem_keys
 from jaxbandit.experiments.grids.range_ends import notes_on_families
 from jaxbandit.experiments.grids.ranking import policy_groups, ranked_within_problems, ranking_metric
 from jaxbandit.experiments.statistics import (
-    CONFIDENCE,
+    check_last_round,
     checked_results,
     distinct_metrics,
     mean_over_instances,
     metric_words,
     rounded,
     sample_size,
+    t_quantile,
     with_error,
 )
 
@@ -55,13 +56,14 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
         The text, without a line break at its end.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`, or seeds were selected from it.
+        InputError: `results` is not a dataset of `simulate`, or seeds or rounds before T were selected from it.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)
         >>> print(jb.summary.table(results).splitlines()[-1])
         at T = 99: mean ± 95 % confidence over 50 runs
     """
+    check_last_round(results)
     shown, notes = _listed(results, ranking_metric(results))
     columns = _columns(results.isel(round=-1, policy=shown))
     header = ["policy", *columns]
@@ -80,7 +82,7 @@ def _columns(last: xr.Dataset) -> dict[str, list[str]]:
     columns = {}
     for name, equal in distinct_metrics(last).items():
         mean, error = (a.values for a in mean_over_instances(last, name))
-        half = CONFIDENCE * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
+        half = t_quantile(last) * error if last.sizes["seed"] > 1 else np.full(error.shape, math.nan)
         heading = " ≈ ".join(map(metric_words, equal))
         columns[heading] = [with_error(m, h) for m, h in zip(mean, half, strict=True)]
     for name in _LARGEST:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_up import by_relevance
+from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.cli import main
@@ -85,7 +86,8 @@ def test_a_point_under_the_pointer_and_its_command(opened, file, results, tmp_pa
     assert facts["round t"] == "400"
     mean, half = (float(part) for part in facts["regret (reward)"].replace(" (95 % confidence)", "").split(" ± "))
     one = results.sel(policy=label).isel(round=-1, instance=0)
-    np.testing.assert_allclose([mean, half], [one.regret, 1.96 * one.regret_stderr], rtol=6e-3)
+    width = stats.t.ppf(0.975, results.sizes["seed"] - 1)
+    np.testing.assert_allclose([mean, half], [one.regret, width * one.regret_stderr], rtol=6e-3)
     np.testing.assert_allclose(mean, one.regret, **SIX_DIGITS)
     assert float(facts["eta"]) == float(one["policies.eta"])
     over.click(position={"x": box["width"] - 2, "y": 3})

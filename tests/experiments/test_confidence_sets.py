@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from made_up import MEANS, grid, made_up
+from scipy import stats
 from sweeps import FULL
 
 import jaxbandit as jb
@@ -141,7 +142,7 @@ def test_the_table_of_a_set(problems):
             apart = runs[row.policy] - runs[group.policy.iloc[0]]
             error = np.sqrt((apart.var(axis=1, ddof=1) / 8).sum()) / 2
             np.testing.assert_allclose(row.difference, apart.mean(), atol=1e-12)
-            np.testing.assert_allclose(row.high - row.low, 2 * 1.96 * error, atol=1e-12)
+            np.testing.assert_allclose(row.high - row.low, 2 * stats.t.ppf(0.975, 2 * 7) * error, atol=1e-12)
 
 
 def test_two_policies_are_compared_by_their_differences():
@@ -222,3 +223,14 @@ def test_a_leader_by_five_standard_errors_stands_almost_alone(count, repetitions
     draw = np.random.default_rng(count)
     sizes = [len(_set_of_best(losses(draw, count, 5.0), 0.05)) for _ in range(repetitions)]
     assert np.mean(sizes) <= 1.1
+
+
+@pytest.mark.parametrize("runs", ["one", "all"])
+def test_a_policy_without_a_mean_is_refused(runs):
+    """And not left out without a word."""
+    results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=40, record=2, seeds=5).copy(deep=True)
+    place = {"policy": "moss"} if runs == "all" else {"policy": "moss", "seed": 3}
+    results["regret_final"].loc[place] = np.nan
+    for reader in (jb.grids.confidence_set, jb.grids.best):
+        with pytest.raises(jb.InputError, match=r"NaN at T for policy 'moss'"):
+            reader(results, "regret")

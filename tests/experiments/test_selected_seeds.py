@@ -1,4 +1,4 @@
-"""Results from which seeds were selected: their means are over all seeds, their runs are the selected ones."""
+"""Results from which seeds or rounds were selected: means are over all seeds, and values of runs are those at T."""
 
 import io
 
@@ -25,6 +25,14 @@ READERS_OF_MEANS = {
     "curves": jb.plots.curves,
     "tradeoff": jb.plots.tradeoff,
     "selection fractions": jb.plots.selection_fractions,
+}
+READERS_OF_RUNS = {
+    **{name: READERS_OF_MEANS[name] for name in ("summary", "best")},
+    "best per instance": lambda results: jb.grids.best(results, "regret", per="instance"),
+    "confidence set": lambda results: jb.grids.confidence_set(results, "regret"),
+    "difference": lambda results: jb.grids.difference(results, *POLICIES, "regret"),
+    "dashboard": jb.dashboard,
+    "pulls": jb.plots.pulls,
 }
 WORDS = r"^results\.seed = '\d seeds?.*': must hold all 6 seeds, each once: the means in the results are over them; "
 
@@ -94,3 +102,27 @@ def test_joined_results_know_their_seeds(results, three):
         jb.summary.table(joined.isel(seed=slice(0, 3)))
     with pytest.raises(jb.InputError, match=r"^more\.seed = .*: must "):
         jb.combine(three, results.isel(seed=slice(3, 6)))
+
+
+@pytest.mark.parametrize("reader", READERS_OF_RUNS)
+def test_values_of_runs_are_not_taken_as_those_of_an_earlier_round(results, reader):
+    with pytest.raises(jb.InputError, match=r"^results\.round = .*: must end with round T = 40, whose values the runs"):
+        READERS_OF_RUNS[reader](results.isel(round=slice(0, 2)))
+    READERS_OF_RUNS[reader](results.isel(round=slice(2, None)))
+
+
+def test_means_of_earlier_rounds_can_be_read_and_drawn(results):
+    early = results.isel(round=slice(0, 3))
+    assert jb.grids.table(early)["round"].max() == int(results["round"][2])
+    assert jb.plots.curves(early, ["regret"]).axes[0].get_xlim()[1] == int(results["round"][2])
+
+
+def test_joined_results_know_their_last_round(three):
+    joined = jb.combine(three, jb.simulate(PROBLEM, POLICIES, seeds=3, first_seed=3, **SETTINGS))
+    with pytest.raises(jb.InputError, match=r"^results\.round = "):
+        jb.summary.table(joined.isel(round=[0]))
+
+
+def test_a_line_needs_two_rounds(results):
+    with pytest.raises(jb.InputError, match=r"^results\.round = \[40\]: must have at least two recorded rounds"):
+        jb.plots.curves(results.isel(round=[-1]))

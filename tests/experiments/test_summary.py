@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from made_up import MEANS, by_relevance, grid, made_up
+from scipy import stats
 
 from jaxbandit.experiments import statistics, summary
 
@@ -67,8 +68,9 @@ def test_the_table_has_a_line_per_policy_and_a_column_per_metric(results):
             mean, *half = (float(part) for part in text.split("±"))
             if half:
                 shown_half = half[0]
-                assert shown_half == pytest.approx(1.96 * error, rel=0.051)  # two digits
-                assert mean == pytest.approx(average, abs=0.051 * 1.96 * error + 0.005001 * (error == 0))
+                width = stats.t.ppf(0.975, results.sizes["instance"] * (results.sizes["seed"] - 1)) * error
+                assert shown_half == pytest.approx(width, rel=0.051)  # two digits
+                assert mean == pytest.approx(average, abs=0.051 * width + 0.005001 * (error == 0))
             else:
                 assert mean == pytest.approx(average, rel=1e-3, abs=1e-12)
 

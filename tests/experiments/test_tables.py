@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from made_up import T, crowd, grids_beside_ucb1, lfg, runs, unranked, without
+from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.experiments import grids as tables
@@ -83,15 +84,25 @@ def test_unknown_names_and_rounds_are_refused(results):
 # Differences and the best
 
 
+def test_intervals_of_few_runs_are_wider():
+    """Student's t for two runs: 12.7 standard errors instead of 1.96."""
+    two = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=40, record=2, seeds=2)
+    made = jb.grids.difference(two, "ucb1", "moss", "regret")
+    assert made.high - made.mean == pytest.approx(12.706 * made.stderr, rel=1e-4)
+    row = jb.summary.table(two).splitlines()[2].split()
+    assert float(row[3]) == pytest.approx(12.706 * two.regret_stderr.sel(policy="ucb1")[0, -1].item(), rel=0.06)
+
+
 def test_a_difference_is_taken_run_by_run(results):
     made = tables.difference(results, lfg(100, 2), "ucb1", "penalized_regret")
     difference = runs(results, lfg(100, 2), "penalized_regret") - runs(results, "ucb1", "penalized_regret")
     error = np.sqrt(sum(row.var(ddof=1) / 20 for row in difference)) / 2
     assert made.mean == pytest.approx(difference.mean())
     assert made.stderr == pytest.approx(error)
-    assert (made.low, made.high) == pytest.approx((difference.mean() - 1.96 * error, difference.mean() + 1.96 * error))
+    half = stats.t.ppf(0.975, 2 * 19) * error
+    assert (made.low, made.high) == pytest.approx((difference.mean() - half, difference.mean() + half))
     words = "penalized regret (reward), lfg (eta=100, exploration=2) minus ucb1: "
-    number = statistics.with_error(made.mean, 1.96 * error)
+    number = statistics.with_error(made.mean, half)
     assert str(made) == f"{words}{number} (95 % confidence, 2 instances × 20 runs)"
     assert repr(made) == f"Difference({made})"
 

@@ -22,8 +22,8 @@ from jaxbandit.experiments.grids.ranking import Representative, ranking_metric, 
 from jaxbandit.experiments.plots.legends import representative_looks
 from jaxbandit.experiments.plots.style import Look, styles
 from jaxbandit.experiments.statistics import (
-    CONFIDENCE,
     check_all_seeds,
+    check_last_round,
     distinct_metrics,
     joint_label,
     larger_is_better,
@@ -31,6 +31,7 @@ from jaxbandit.experiments.statistics import (
     mean_over_instances,
     recorded_metrics,
     sample_size,
+    t_quantile,
 )
 from jaxbandit.metrics.definitions import METRICS
 
@@ -57,6 +58,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
         InputError: about `curves` or the results.
     """
     check_all_seeds(results)
+    check_last_round(results)
     store = ArrayStore()
     shown = _shown(results, named)
     numbers = [_metric(results, equal, list(shown), store) for equal in distinct_metrics(results).values()]
@@ -72,7 +74,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
         "file": file,
         "horizon": int(results["round"][-1]),
         "rounds": store.add(results["round"].values),
-        "confidence": CONFIDENCE,
+        "confidence": t_quantile(results),
         "sample": sample_size(results),
         "seeds": int(results.sizes["seed"]),
         "instances": [str(number) for number in results.instance.values.tolist()],

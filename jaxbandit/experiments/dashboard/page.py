@@ -102,7 +102,8 @@ def dashboard(
         The page. In a notebook it is shown in a frame; `save(path)` writes it to a file.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`, seeds were selected from it, or an argument is invalid.
+        InputError: `results` is not a dataset of `simulate`, seeds or rounds before T were selected from it, or an
+            argument is invalid.
 
     Example:
         >>> import tempfile

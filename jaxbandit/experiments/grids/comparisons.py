@@ -16,10 +16,12 @@ from jaxbandit.experiments.grids.range_ends import notes_on_ends
 from jaxbandit.experiments.grids.ranking import ranked_positions
 from jaxbandit.experiments.statistics import (
     CONFIDENCE,
+    check_last_round,
     check_metric,
     checked_results,
     mean_of_runs,
     sample_size,
+    t_quantile,
     with_error,
 )
 from jaxbandit.metrics.definitions import METRICS
@@ -40,6 +42,8 @@ class Difference:
         stderr: the standard error of the mean for these instances; differences between instances do not count. NaN for
             one seed.
         sample: the number of instances and runs, in words.
+        width: the standard errors on each side of the mean in its 95 % confidence interval, those of Student's t for
+            the number of runs; default: 1.96, for many runs.
 
     Example:
         >>> jb.grids.Difference("ucb1", "moss", "regret", 4.0, 0.5, "50 runs")
@@ -52,19 +56,20 @@ class Difference:
     mean: float
     stderr: float
     sample: str
+    width: float = CONFIDENCE
 
     @property
     def low(self) -> float:
         """The lower end of the 95 % confidence interval."""
-        return self.mean - CONFIDENCE * self.stderr
+        return self.mean - self.width * self.stderr
 
     @property
     def high(self) -> float:
         """The upper end of the 95 % confidence interval."""
-        return self.mean + CONFIDENCE * self.stderr
+        return self.mean + self.width * self.stderr
 
     def __str__(self) -> str:
-        number = with_error(self.mean, CONFIDENCE * self.stderr)
+        number = with_error(self.mean, self.width * self.stderr)
         spread = "" if math.isnan(self.stderr) else "95 % confidence, "
         return f"{METRICS[self.metric].label}, {self.first} minus {self.second}: {number} ({spread}{self.sample})"
 
@@ -88,7 +93,7 @@ def difference(results: xr.Dataset, first: str, second: str, metric: str) -> Dif
         The mean of `first` minus `second`, with its standard error and 95 % confidence interval.
 
     Raises:
-        InputError: a label or a metric that the results do not hold.
+        InputError: a label or a metric that the results do not hold; or rounds before T were selected from them.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "uniform-random"], horizon=99, seeds=50)
@@ -96,10 +101,11 @@ def difference(results: xr.Dataset, first: str, second: str, metric: str) -> Dif
         True
     """
     check_metric(results, metric)
+    check_last_round(results)
     positions = [_policy_position(results, key, label) for key, label in (("first", first), ("second", second))]
     runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[positions]
     mean, error = mean_of_runs(runs[0] - runs[1])
-    return Difference(first, second, metric, float(mean), float(error), sample_size(results))
+    return Difference(first, second, metric, float(mean), float(error), sample_size(results), t_quantile(results))
 
 
 def _policy_position(results: xr.Dataset, key: str, label: str) -> int:
@@ -136,7 +142,8 @@ def best(
 
     Raises:
         InputError: a metric, a family or a parameter that the results do not hold; a value of the metric is NaN; seeds
-            were selected from the results; or policies on different problems would be compared unasked.
+            or rounds before T were selected from the results; or policies on different problems would be compared
+            unasked.
 
     Example:
         >>> grid = {"kind": "ucb1", "exploration": [0.5, 4.0]}
@@ -151,10 +158,11 @@ def best(
     import pandas as pd
 
     check_metric(results, metric)
+    check_last_round(results)
     varied = dict.fromkeys(name for names in varying(results).values() for name in names)
     rows = []
     for point, part, positions in comparisons(results, family, per):
-        _check_for_nan(part, metric, positions)
+        check_for_nan(part, metric, positions)
         first = int(ranked_positions(part, metric, positions)[0])
         for note in notes_on_ends(part, metric, first, positions):
             warn(f"{results.family.values[first]}: {note}")
@@ -165,10 +173,12 @@ def best(
     return str(rows[0]["policy"]) if per is None else pd.DataFrame(rows)
 
 
-def _check_for_nan(results: xr.Dataset, metric: str, positions: np.ndarray) -> None:
+def check_for_nan(results: xr.Dataset, metric: str, positions: np.ndarray) -> None:
     """Refuse policies of which there is no mean; simulations return none, but whoever edits results may."""
-    values = results[metric].isel(round=-1, policy=positions).transpose("policy", ...).values
-    missing = np.isnan(values).reshape(len(positions), -1).any(axis=1)
+    missing = np.zeros(len(positions), bool)
+    for numbers in (results[metric].isel(round=-1), results[f"{metric}_final"]):
+        values = numbers.isel(policy=positions).transpose("policy", ...).values
+        missing |= np.isnan(values).reshape(len(positions), -1).any(axis=1)
     if missing.any():
         label = str(results.policy.values[positions[missing]][0])
         raise InputError(f"results[{metric!r}]", f"NaN at T for policy {label!r}", "numbers for all compared policies")

@@ -10,14 +10,16 @@ import numpy as np
 
 from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import to_python
+from jaxbandit.experiments.grids.comparisons import check_for_nan
 from jaxbandit.experiments.grids.parameters import comparisons, varying
 from jaxbandit.experiments.statistics import (
-    CONFIDENCE,
     check_all_seeds,
+    check_last_round,
     check_metric,
     checked_results,
     larger_is_better,
     mean_of_runs,
+    t_quantile,
 )
 
 if TYPE_CHECKING:
@@ -73,8 +75,9 @@ def confidence_set(
         confidence interval of this one difference.
 
     Raises:
-        InputError: a metric, a family or a parameter that the results do not hold; a level out of range; one seed, or
-            seeds that were selected from the results; or policies on different problems would be compared unasked.
+        InputError: a metric, a family or a parameter that the results do not hold; a level out of range; a run of the
+            metric is NaN; one seed; seeds or rounds before T were selected from the results; or policies on different
+            problems would be compared unasked.
 
     Source:
         Hsu 1981 (simultaneous intervals for all distances from the best); Marcus, Peritz & Gabriel 1976 (steps); Lee,
@@ -91,6 +94,7 @@ def confidence_set(
 
     check_metric(results, metric)
     check_all_seeds(results)
+    check_last_round(results)
     level = to_python(level)
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0.5 <= level < 1:
         raise InputError("level", level, "a number of at least 0.5 and below 1")
@@ -99,16 +103,18 @@ def confidence_set(
     varied = [name for names in varying(results).values() for name in names]
     tables = []
     for point, part, positions in comparisons(results, family, per):
+        check_for_nan(part, metric, positions)
         runs = part[f"{metric}_final"].transpose("policy", "instance", "seed").values[positions].astype(np.float64)
         losses = -runs if larger_is_better(results, metric) else runs
         kept = _set_of_best(losses, 1 - level)
         difference, error = mean_of_runs(losses[kept] - losses[kept[0]])
         mean, stderr = mean_of_runs(runs[kept])
+        width = t_quantile(part)
         columns: dict[str, object] = {name: [value] * len(kept) for name, value in point.items()}
         columns["policy"] = results.policy.values[positions[kept]]
         columns |= {n: results[n].values[positions[kept]] for n in dict.fromkeys(varied) if n not in point}
         columns |= {metric: mean, f"{metric}_stderr": stderr, "difference": difference}
-        columns |= {"low": difference - CONFIDENCE * error, "high": difference + CONFIDENCE * error}
+        columns |= {"low": difference - width * error, "high": difference + width * error}
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbandit.experiments.grids.parameters import parameter_values, problem_keys, short_name, varying
 from jaxbandit.experiments.grids.ranking import ranked_positions
-from jaxbandit.experiments.statistics import CONFIDENCE, larger_is_better, mean_of_runs, metric_words
+from jaxbandit.experiments.statistics import larger_is_better, mean_of_runs, metric_words, t_quantile
 from jaxbandit.policies.base import Policy
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def notes_on_ends(results: xr.Dataset, metric: str, best: int, positions: np.nda
         runs = results[f"{metric}_final"].transpose("policy", "instance", "seed").values[[best, neighbour]]
         mean, error = mean_of_runs(runs[0] - runs[1])
         gain = mean if larger_is_better(results, metric) else -mean
-        if gain > CONFIDENCE * error:
+        if gain > t_quantile(results) * error:
             end, beyond = ("largest", "larger") if largest else ("smallest", "smaller")
             notes.append(
                 f"by {metric_words(metric)} the best {short_name(name)} is the {end} of the grid ({here:.4g}); "

@@ -20,7 +20,7 @@ from jaxbandit.experiments.plots.legends import (
     sample_note,
 )
 from jaxbandit.experiments.plots.style import Look, styles
-from jaxbandit.experiments.statistics import CONFIDENCE, checked_results
+from jaxbandit.experiments.statistics import check_last_round, checked_results, t_quantile
 from jaxbandit.metrics.optimal_allocations import fair_allocation, penalized_allocation
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ def pulls(results: xr.Dataset) -> Figure:
         results: as `simulate` returns them.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`.
+        InputError: `results` is not a dataset of `simulate`, or rounds before T were selected from it.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50)
         >>> jb.plots.pulls(results).axes[0].get_ylabel()
         'selections by T = 99'
     """
+    check_last_round(results)
     metric = ranking_metric(results)
     shown = representatives(results, metric)
     labelled = representative_looks(results, shown, styles(results))
@@ -113,7 +114,7 @@ def _mean_pulls(part: xr.Dataset, sort: Callable[[np.ndarray], np.ndarray]) -> t
     per_arm = sort(part.pulls.mean("seed").values)
     spread = sort(part.pulls.std("seed", ddof=1 if part.sizes["seed"] > 1 else 0).values)
     error = spread / math.sqrt(part.sizes["seed"])
-    return per_arm.mean(1), CONFIDENCE * np.sqrt((error**2).sum(1)) / part.sizes["instance"]
+    return per_arm.mean(1), t_quantile(part) * np.sqrt((error**2).sum(1)) / part.sizes["instance"]
 
 
 def _draw_marks(

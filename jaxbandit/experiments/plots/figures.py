@@ -29,7 +29,12 @@ from jaxbandit.experiments.plots.selection_fractions import has_selection_fracti
 from jaxbandit.experiments.plots.style import COLOURS, STYLE, styles
 from jaxbandit.experiments.plots.sweeps import drawable_parameters, sweep
 from jaxbandit.experiments.plots.tradeoffs import tradeoff
-from jaxbandit.experiments.statistics import check_all_seeds, checked_results, recorded_metrics
+from jaxbandit.experiments.statistics import (
+    check_all_seeds,
+    check_last_round,
+    checked_results,
+    recorded_metrics,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,7 +73,7 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
         The files: `curves.png`, `curves.pdf`, ..., named as `figures` names the figures.
 
     Raises:
-        InputError: `results` is not a dataset of `simulate`, or seeds were selected from it.
+        InputError: `results` is not a dataset of `simulate`, or seeds or rounds before T were selected from it.
         OSError: a file cannot be written.
 
     Example:
@@ -79,6 +84,7 @@ def draw_all(results: xr.Dataset, folder: str | Path) -> list[Path]:
         ['curves.png', 'curves.pdf', 'pulls.png', 'pulls.pdf', 'selection-fractions.png', 'selection-fractions.pdf']
     """
     check_all_seeds(results)  # before a file is written
+    check_last_round(results)
     return [path for name, draw in drawings(results) for path in save(name, draw, Path(folder))]
 
 

@@ -18,13 +18,13 @@ from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import axis_label, wrapped
 from jaxbandit.experiments.plots.style import caption
 from jaxbandit.experiments.statistics import (
-    CONFIDENCE,
     check_metric,
     checked_results,
     larger_is_better,
     mean_of_runs,
     panel_labels,
     sample_size,
+    t_quantile_of,
 )
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _mark_best(axis: Axes, runs: np.ndarray, filled: np.ndarray, cells: np.ndarr
     as_good = np.zeros(filled.shape, bool)
     if runs.shape[2] > 1:
         difference, error = mean_of_runs(runs[cells] - runs[best])
-        as_good[tuple(np.argwhere(filled)[cells].T)] = np.abs(difference) <= CONFIDENCE * error
+        as_good[tuple(np.argwhere(filled)[cells].T)] = np.abs(difference) <= t_quantile_of(*runs.shape[1:]) * error
     axis.add_collection(LineCollection(list(_outline(as_good)), colors="black", linewidths=1.0, capstyle="projecting"))
     if filled.size <= _NUMBERED:
         axis.add_patch(_cell(row, column, inset=0.09, fill=False, edgecolor="black", linewidth=1.4))

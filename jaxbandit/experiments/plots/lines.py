@@ -23,11 +23,11 @@ from jaxbandit.experiments.plots.legends import (
 )
 from jaxbandit.experiments.plots.style import Look, caption, styles
 from jaxbandit.experiments.statistics import (
-    CONFIDENCE,
     checked_results,
     mean_over_instances,
     panel_labels,
     recorded_metrics,
+    t_quantile,
 )
 
 if TYPE_CHECKING:
@@ -97,8 +97,9 @@ def curves(
             runs: the first run of every instance, then the second of every instance, and so on.
 
     Raises:
-        InputError: a metric that the results do not hold, or none; an argument outside its range; quantiles or single
-            runs of a metric whose curves are not kept run by run; means where seeds were selected from the results.
+        InputError: the results have a single recorded round; a metric that they do not hold, or none; an argument
+            outside its range; quantiles or single runs of a metric whose curves are not kept run by run; means where
+            seeds were selected from the results.
 
     Example:
         >>> results = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=99, seeds=50, runs=["regret"])
@@ -109,6 +110,9 @@ def curves(
         median over 50 runs, bands: 5–95 % and 25–75 % of
         runs, thin lines: 3 runs
     """
+    if results.sizes["round"] < 2:
+        words = "must have at least two recorded rounds, as with `simulate(..., record=200)`; a line needs two points"
+        raise InputError("results.round", results["round"].values.tolist(), words)
     content = _checked_content(results, band, levels, runs)
     labels = _drawn_metrics(results, metrics, content)
     figure, axes = panels(len(labels))
@@ -229,7 +233,7 @@ def _draw_panel(
 def _means(part: xr.Dataset, name: str, band: str | None) -> Lines:
     """The mean of a metric over runs, and its confidence band unless `band` is None."""
     mean, error = (values.transpose("policy", "round").values for values in mean_over_instances(part, name))
-    half = CONFIDENCE * error
+    half = t_quantile(part) * error
     return mean, [] if band is None else [(mean - half, mean + half)]
 
 

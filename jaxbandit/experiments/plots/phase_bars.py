@@ -9,7 +9,7 @@ from jaxbandit.experiments.grids.ranking import ranking_metric, representatives
 from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import ranking_words, representative_looks, sample_note, wrapped
 from jaxbandit.experiments.plots.style import Look, lighter, styles
-from jaxbandit.experiments.statistics import checked_results
+from jaxbandit.experiments.statistics import check_last_round, checked_results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,7 +29,7 @@ def phases(results: xr.Dataset) -> Figure:
         results: as `simulate` returns them, with a policy that has phases.
 
     Raises:
-        InputError: no policy has phases.
+        InputError: no policy has phases, or rounds before T were selected from the results.
 
     Source:
         Opportunities paper, Figure 2.
@@ -43,6 +43,7 @@ def phases(results: xr.Dataset) -> Figure:
     if "phase_rounds" not in results:
         kinds = results.kind.values.tolist()
         raise InputError("results", kinds, "must have a policy with phases, such as self-regulated")
+    check_last_round(results)
     results = results.isel(policy=(results.phase_rounds >= 0).any(("instance", "seed", "phase")).values)
     metric = ranking_metric(results)
     shown = representatives(results, metric)

@@ -19,7 +19,7 @@ from jaxbandit.experiments.grids.ranking import Representative, ranking_metric, 
 from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import legend, problem_values, ranking_words, sample_note
 from jaxbandit.experiments.plots.style import Look, caption
-from jaxbandit.experiments.statistics import CONFIDENCE, check_all_seeds, checked_results
+from jaxbandit.experiments.statistics import check_all_seeds, checked_results, t_quantile
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -149,7 +149,7 @@ def _panels(
         if by_instance:
             for j, instance in enumerate(part.instance.values.tolist()):
                 words = "" if part.sizes["instance"] == 1 else f"instance {instance}"
-                own_tau, half = None if tau is None else tau[j], CONFIDENCE * errors[i, j]
+                own_tau, half = None if tau is None else tau[j], t_quantile(part.isel(instance=[j])) * errors[i, j]
                 made.append(_Panel(policy, words, means[i, j], fractions[i, j], half, own_tau))
             continue
         best_first = np.argsort(-means[i], axis=1, kind="stable")
@@ -158,7 +158,7 @@ def _panels(
             """Values `[instance, arm, ...]` with the arms of each instance sorted by their means."""
             return np.take_along_axis(values, arms.reshape(*arms.shape, *(1,) * (values.ndim - 2)), axis=1)
 
-        half = CONFIDENCE * np.sqrt((sort(errors[i]) ** 2).sum(axis=0)) / len(best_first)
+        half = t_quantile(part) * np.sqrt((sort(errors[i]) ** 2).sum(axis=0)) / len(best_first)
         mu, fraction = (sort(values).mean(axis=0) for values in (means[i], fractions[i]))
         made.append(_Panel(policy, "", mu, fraction, half, None if tau is None else sort(tau).mean(axis=0)))
     return rounds, made

@@ -23,11 +23,11 @@ from jaxbandit.experiments.plots.canvas import styled
 from jaxbandit.experiments.plots.legends import axis_label, legend, panels
 from jaxbandit.experiments.plots.style import Look, caption, styles
 from jaxbandit.experiments.statistics import (
-    CONFIDENCE,
     checked_results,
     mean_of_runs,
     panel_labels,
     sample_size,
+    t_quantile_of,
 )
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _draw_line(axis: Axes, at: np.ndarray, runs: np.ndarray, label: str, look: M
     order = np.argsort(at, kind="stable")
     mean, error = mean_of_runs(runs[order])
     kept: Look = {**look, "marker": ""} if len(order) > _MARKED else dict(look)
-    half = None if np.isnan(error).all() else CONFIDENCE * error
+    half = None if np.isnan(error).all() else t_quantile_of(*runs.shape[1:]) * error
     axis.errorbar(at[order], mean, half, markersize=3, elinewidth=0.7, label=label, **kept)
 
 
@@ -129,4 +129,5 @@ def _draw_level(axis: Axes, runs: np.ndarray, label: str, look: Look) -> None:
     mean, error = (float(value) for value in mean_of_runs(runs))
     axis.axhline(mean, color=look["color"], linestyle="--", linewidth=1.0, label=label)
     if not math.isnan(error):
-        axis.axhspan(mean - CONFIDENCE * error, mean + CONFIDENCE * error, color=look["color"], alpha=0.15, lw=0)
+        half = t_quantile_of(*runs.shape) * error
+        axis.axhspan(mean - half, mean + half, color=look["color"], alpha=0.15, lw=0)

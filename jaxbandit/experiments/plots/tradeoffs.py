@@ -22,7 +22,7 @@ from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.heat_maps import colour_scale
 from jaxbandit.experiments.plots.legends import legend, problem_values, sample_note
 from jaxbandit.experiments.plots.style import Look, caption, lighter, styles
-from jaxbandit.experiments.statistics import CONFIDENCE, check_metric, checked_results, mean_over_instances
+from jaxbandit.experiments.statistics import check_metric, checked_results, mean_over_instances, t_quantile
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,7 +85,7 @@ def tradeoff(results: xr.Dataset, colour: str | None = None) -> Figure:
     regret, regret_error = (a.values for a in mean_over_instances(last, "regret"))
     unfair, unfair_error = (a.values for a in mean_over_instances(last, "unfairness"))
     reward = _largest_reward(results) - regret
-    points = _Points(unfair, reward, CONFIDENCE * unfair_error, CONFIDENCE * regret_error)
+    points = _Points(unfair, reward, t_quantile(last) * unfair_error, t_quantile(last) * regret_error)
     looks, varied = styles(results), varying(results)
     large = [(name, positions) for name, positions in policy_groups(results).items() if len(positions) > MOST_SHOWN]
     in_large = np.isin(np.arange(results.sizes["policy"]), np.concatenate([[], *(own for _, own in large)]))

@@ -9,6 +9,7 @@ import pytest
 from made_up import MEANS, T, by_relevance, grid, grids_beside_ucb1, in_phases, made_up, one
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
+from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.experiments.plots import figures as plots
@@ -44,6 +45,12 @@ def figures(results):
     if id(results) not in DRAWN:
         DRAWN[id(results)] = dict(plots.figures(results))
     return DRAWN[id(results)]
+
+
+def width(results):
+    """The standard errors on each side of a mean in its 95 % confidence interval."""
+    seeds = results.sizes["seed"]
+    return stats.t.ppf(0.975, results.sizes["instance"] * (seeds - 1)) if seeds > 1 else 0.0
 
 
 def bars(axis):
@@ -110,12 +117,12 @@ def test_curves_draw_one_line_per_policy_with_its_band(results):
             np.testing.assert_allclose(y, results[name][i].mean("instance"), rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(y[-1], average[i], rtol=1e-9, atol=1e-9)
             squares = np.nan_to_num(results[f"{name}_stderr"][i].values) ** 2
-            half = 1.96 * np.sqrt(squares.sum(axis=0)) / results.sizes["instance"]
+            half = width(results) * np.sqrt(squares.sum(axis=0)) / results.sizes["instance"]
             xs, low, high = band(filled)
             np.testing.assert_array_equal(xs, x)
             np.testing.assert_allclose(high - low, 2 * half, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose((high + low) / 2, y, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(half[-1], 1.96 * error[i], rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(half[-1], width(results) * error[i], rtol=1e-6, atol=1e-9)
             assert to_rgb(filled.get_facecolor()[0][:3]) == to_rgb(line.get_color())
 
 
@@ -149,7 +156,7 @@ def test_pulls_draw_the_mean_of_each_arm_with_its_bar(results):
         assert np.round(x).tolist() == [0, 1, 2, 3]
         assert np.abs(x - np.round(x)).max() < 0.5
         np.testing.assert_allclose(y, counts[i].mean(axis=(0, 1)), rtol=1e-12)
-        np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * 1.96 * error[i], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * width(results) * error[i], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(ends.mean(axis=1), y, rtol=1e-9)
         low, high = axis.get_ylim()
         assert low <= y.min()
@@ -201,7 +208,7 @@ def test_tradeoff_draws_reward_against_unfairness(case):
         np.testing.assert_allclose(x, unfair[members][order], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(y, reward[members][order], rtol=1e-9)
         heights = np.sort(np.diff(ends)[:, 0])
-        np.testing.assert_allclose(heights, np.sort(2 * 1.96 * error[members]), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(heights, np.sort(2 * width(results) * error[members]), rtol=1e-6, atol=1e-9)
     assert legend(axis.figure)[0] == ["ucb1", "lfg"]
     ends = np.sort(results["policies.eta"].values[1:6])[[0, -1]]
     assert [text.get_text() for text in axis.texts] == [f"eta={end:.4g}" for end in ends]

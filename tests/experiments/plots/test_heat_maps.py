@@ -21,6 +21,7 @@ from made_up import (
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.text import Text
+from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.experiments import grids as tables
@@ -72,7 +73,10 @@ def test_a_heat_map_shows_every_point_where_it_belongs(results, metric):
     alike = set()
     for place, held in cells.items():
         difference = held - cells[first]
-        if abs(difference.mean()) <= 1.96 * np.sqrt((difference.var(axis=1, ddof=1) / 20).sum()) / 2:
+        if (
+            abs(difference.mean())
+            <= stats.t.ppf(0.975, 2 * 19) * np.sqrt((difference.var(axis=1, ddof=1) / 20).sum()) / 2
+        ):
             alike.add(place)
     assert edges == border(alike)
     axis, bar = figure.axes

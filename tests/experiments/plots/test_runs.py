@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from made_up import MEANS, T, crowd, grid, made_up, one
 from matplotlib.colors import to_rgb
+from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.experiments.plots import figures
@@ -166,7 +167,8 @@ def check_panel(axis, results, policy, instance, names):
         np.testing.assert_array_equal(x, rounds)
         np.testing.assert_allclose(y, results.pulls_mean.values[policy, instance, arm, late] / rounds, rtol=1e-12)
         low, high = edges(axis.collections[place], rounds)
-        half = 1.96 * np.nan_to_num(results.pulls_mean_stderr.values[policy, instance, arm, late]) / rounds
+        width = stats.t.ppf(0.975, max(1, results.sizes["seed"] - 1))
+        half = width * np.nan_to_num(results.pulls_mean_stderr.values[policy, instance, arm, late]) / rounds
         np.testing.assert_allclose((high - low) / 2, half, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose((high + low) / 2, y, rtol=1e-9)
 
@@ -225,7 +227,9 @@ def test_many_instances_are_averaged_with_their_arms_sorted_by_means():
             )
             np.testing.assert_allclose(lines[name].get_ydata(), share.mean(axis=0), rtol=1e-12)
             low, high = edges(axis.collections[place], held["round"].values[late])
-            np.testing.assert_allclose((high - low) / 2, 1.96 * np.sqrt((error**2).sum(axis=0)) / 9, rtol=1e-9)
+            np.testing.assert_allclose(
+                (high - low) / 2, stats.t.ppf(0.975, 45) * np.sqrt((error**2).sum(axis=0)) / 9, rtol=1e-9
+            )
         tau = [np.mean([held.fractions.values[j, k] for j, k in np.argwhere(held.means.values == m)]) for m in MEANS]
         np.testing.assert_allclose(sorted(dashed(axis)[0]), sorted(tau))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from made_up import MEANS, T, grid, made_up, one
+from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.experiments.plots import figures
@@ -22,7 +23,7 @@ def mean_and_half(results, policy, metric):
     """The mean over runs and instances, and the half width of its interval given the instances."""
     runs = results[f"{metric}_final"].sel(policy=policy).transpose("instance", "seed").values
     variances = [row.var(ddof=1) / SEEDS for row in runs]
-    return runs.mean(), 1.96 * np.sqrt(sum(variances)) / len(runs)
+    return runs.mean(), stats.t.ppf(0.975, len(runs) * (SEEDS - 1)) * np.sqrt(sum(variances)) / len(runs)
 
 
 def test_a_line_goes_through_the_points_of_a_family_and_others_are_level(results):
