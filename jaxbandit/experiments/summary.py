@@ -42,11 +42,11 @@ def table(results: xr.Dataset, full_table: str = "jaxbandit.grids.table(results)
     Metrics that need most of the problem come first, and r-regret and c-regret share a column with one play,
     where they differ only in the rounding of tau_k t.
 
-    A number is the mean over instances and runs with the half width of its 95 % confidence interval. If a group (a
-    grid, or policies of one kind) has more than 24 policies, the table lists its ten best, the best first. The ranking
-    metric is the recorded metric that uses most of the problem's keys (`penalized_regret` in a problem with penalties),
-    and a line below the table names it. Another line says where the best value of a parameter is an end of the range
-    that its grid covers, and clearly better than the value next to it.
+    A number is the mean over instances and runs with the half width of its 95 % confidence interval, that of Student's
+    t for the number of runs. If a group (a grid, or policies of one kind) has more than 24 policies, the table lists
+    its ten best, the best first. The ranking metric is the recorded metric that uses most of the problem's keys
+    (`penalized_regret` in a problem with penalties), and a line below the table names it. Another line says where the
+    best value of a parameter is an end of the range that its grid covers, and clearly better than the value next to it.
 
     Args:
         results: as `simulate` returns them.

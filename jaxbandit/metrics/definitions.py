@@ -123,7 +123,8 @@ def resolve_metrics(names: Sequence[str] | None, problem: Problem, key: str = "s
                 raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} {words}")
             continue
         if name not in METRICS:
-            raise unknown_name(key, name, [*METRICS, *INSTANCE_NUMBERS])
+            numbers = [] if name in INSTANCE_NUMBERS else INSTANCE_NUMBERS  # which have no curves
+            raise unknown_name(key, name, [*METRICS, *numbers])
         if words := METRICS[name].refusal(problem):
             raise InputError(key, name, f"one of {', '.join(sorted(defined))}; {name} {words}")
     return [name for name in dict.fromkeys(names) if name not in INSTANCE_NUMBERS]

@@ -48,8 +48,9 @@ class Naive(Policy, name="naive"):
 
     Exploration is a round robin in which arm k gets a share tau_k + (1 - sum_j tau_j) / K of the rounds; tau_k is its
     fraction, and K the number of arms. Afterwards arm k is drawn with probability tau_k; the arm that had the highest
-    mean reward at the end of the exploration has the probability 1 - sum_j tau_j in addition. The policy uses the
-    horizon T. The problem needs `fractions` and one play per round.
+    mean reward at the end of the exploration has the probability 1 - sum_j tau_j in addition. Without exploration, as
+    where eps T < 1, this is arm 0, whatever `ties` is. The policy uses the horizon T. The problem needs `fractions` and
+    one play per round.
 
     Where arms sleep, the exploration plays, of the available arms with plays left, the one with the fewest plays so
     far. Afterwards the probabilities of available arms are rescaled; these arms are equally likely where all of theirs

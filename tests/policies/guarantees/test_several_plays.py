@@ -39,6 +39,17 @@ def test_selections_are_those_of_the_reference(kind, plays):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["successive-elimination", "opse"])
+def test_the_best_arms_stay_active(kind):
+    """Arms are eliminated against the L-th best one: at last the L best arms are played in every round."""
+    late = {"delay": {"kind": "fixed", "d": 2}} if kind == "opse" else {}
+    world = problem(reward="beta", **late)
+    assert_same(world, kind, exploration=0.05)
+    last = trajectory(world, jb.policy(kind, exploration=0.2), 2500, 4)[-1, :, 0].any(axis=1)
+    assert np.flatnonzero(last).tolist() == np.sort(np.argsort(MEANS)[-3:]).tolist()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAIR)
 def test_sleeping_arms_and_late_feedback(kind):
     late = problem(delay={"kind": "fixed", "d": 7}, availability=[0.9, 0.3, 0.7, 0.5, 1.0, 0.6, 0.8, 0.2])
