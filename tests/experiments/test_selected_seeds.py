@@ -111,6 +111,19 @@ def test_values_of_runs_are_not_taken_as_those_of_an_earlier_round(results, read
     READERS_OF_RUNS[reader](results.isel(round=slice(2, None)))
 
 
+def test_figures_of_grids_do_not_take_values_of_runs_as_those_of_an_earlier_round():
+    grid = {"kind": "ucb1", "exploration": [0.5, 1.0, 2.0], "log_offset": [0.0, 1.0]}
+    early = jb.simulate(PROBLEM, grid, seeds=3, **SETTINGS).isel(round=slice(0, 2))
+    one = early.sel(policy=(early["policies.log_offset"] == 0).values)
+    for draw in (
+        lambda: jb.plots.sweep(one, "policies.exploration"),
+        lambda: jb.plots.heat_map(early, "regret", "policies.exploration", "policies.log_offset"),
+        lambda: jb.plots.heat_maps(early, "policies.exploration", "policies.log_offset"),
+    ):
+        with pytest.raises(jb.InputError, match=r"^results\.round = "):
+            draw()
+
+
 def test_means_of_earlier_rounds_can_be_read_and_drawn(results):
     early = results.isel(round=slice(0, 3))
     assert jb.grids.table(early)["round"].max() == int(results["round"][2])

@@ -84,6 +84,12 @@ def test_unknown_names_and_rounds_are_refused(results):
 # Differences and the best
 
 
+@pytest.mark.parametrize("degrees", [1, 2, 7, 39, 40, 41, 199, 10**6])
+def test_quantiles_of_students_t(degrees):
+    assert statistics.t_quantile_of(1, degrees + 1) == pytest.approx(stats.t.ppf(0.975, degrees), abs=1e-6)
+    assert statistics.t_quantile_of(degrees, 2) == statistics.t_quantile_of(1, degrees + 1)
+
+
 def test_intervals_of_few_runs_are_wider():
     """Student's t for two runs: 12.7 standard errors instead of 1.96."""
     two = jb.simulate(jb.Problem([0.9, 0.5]), ["ucb1", "moss"], horizon=40, record=2, seeds=2)

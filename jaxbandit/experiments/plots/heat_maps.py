@@ -18,6 +18,7 @@ from jaxbandit.experiments.plots.canvas import new_figure, styled
 from jaxbandit.experiments.plots.legends import axis_label, wrapped
 from jaxbandit.experiments.plots.style import caption
 from jaxbandit.experiments.statistics import (
+    check_last_round,
     check_metric,
     checked_results,
     larger_is_better,
@@ -57,9 +58,9 @@ def heat_map(results: xr.Dataset, metric: str, x: str, y: str, family: str | Non
         family: the family of the grid; default: the only one that varies both parameters.
 
     Raises:
-        InputError: a metric, parameter or family that the results do not hold; a family without these parameters; or
-            a family that varies further parameters: select one value of each first, since the map does not average
-            over them.
+        InputError: a metric, parameter or family that the results do not hold; a family without these parameters; a
+            family that varies further parameters: select one value of each first, since the map does not average over
+            them; or rounds before T were selected from the results.
 
     Example:
         >>> lfg = {"kind": "lfg", "eta": [1, 10, 100], "exploration": [0.5, 2.0]}
@@ -101,6 +102,7 @@ def drawable_families(results: xr.Dataset) -> list[tuple[str, str, str]]:
 
 
 def _draw(results: xr.Dataset, labels: Mapping[str, str], grid: GridLayout) -> Figure:
+    check_last_round(results)
     count = len(labels)
     columns = min(3, count)
     rows = math.ceil(count / columns)

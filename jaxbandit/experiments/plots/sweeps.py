@@ -23,6 +23,7 @@ from jaxbandit.experiments.plots.canvas import styled
 from jaxbandit.experiments.plots.legends import axis_label, legend, panels
 from jaxbandit.experiments.plots.style import Look, caption, styles
 from jaxbandit.experiments.statistics import (
+    check_last_round,
     checked_results,
     mean_of_runs,
     panel_labels,
@@ -54,7 +55,8 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
         metrics: names of metrics in the results; default: all.
 
     Raises:
-        InputError: a metric or parameter that the results do not hold, or a parameter that no family varies alone.
+        InputError: a metric or parameter that the results do not hold; a parameter that no family varies alone; or
+            rounds before T were selected from the results.
 
     Example:
         >>> lfg = {"kind": "lfg", "eta": [1, 10, 100]}
@@ -62,6 +64,7 @@ def sweep(results: xr.Dataset, x: str, metrics: Sequence[str] | None = None) -> 
         >>> jb.plots.sweep(results, "policies.eta", ["unfairness"]).axes[0].get_xlabel()
         'eta'
     """
+    check_last_round(results)
     labels, known = panel_labels(results, metrics), parameters(results)
     if x not in known:
         raise unknown_parameter("x", x, known)
