@@ -141,7 +141,7 @@ def test_results_nc_is_what_the_interface_says(done):
         "rounds_per_second",
         "files",
     }
-    assert set(about) == names_of_attributes | {"plays", "seeds"}
+    assert set(about) == names_of_attributes | {"horizon", "plays", "seeds"}
     assert tomllib.loads(about["config"]) == tomllib.loads(TOML)
     assert about["jaxbandit_version"] == metadata.version("jaxbandit")
     assert about["jax_version"] == jax.__version__
