@@ -84,6 +84,12 @@ def test_unknown_names_and_rounds_are_refused(results):
 # Differences and the best
 
 
+def test_a_difference_of_a_metric_whose_class_is_not_defined_here(results):
+    names = {f"regret{end}": f"own_metric{end}" for end in ("", "_stderr", "_final")}
+    made = tables.difference(results.rename(names), lfg(100, 2), "ucb1", "own_metric")
+    assert str(made).startswith("own_metric, lfg (eta=100, exploration=2) minus ucb1: ")
+
+
 @pytest.mark.parametrize("degrees", [1, 2, 7, 39, 40, 41, 199, 10**6])
 def test_quantiles_of_students_t(degrees):
     assert statistics.t_quantile_of(1, degrees + 1) == pytest.approx(stats.t.ppf(0.975, degrees), abs=1e-6)

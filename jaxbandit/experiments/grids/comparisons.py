@@ -71,7 +71,10 @@ class Difference:
     def __str__(self) -> str:
         number = with_error(self.mean, self.width * self.stderr)
         spread = "" if math.isnan(self.stderr) else "95 % confidence, "
-        return f"{METRICS[self.metric].label}, {self.first} minus {self.second}: {number} ({spread}{self.sample})"
+        label = (
+            METRICS[self.metric].label if self.metric in METRICS else self.metric
+        )  # its class may not be defined here
+        return f"{label}, {self.first} minus {self.second}: {number} ({spread}{self.sample})"
 
     def __repr__(self) -> str:
         return f"Difference({self})"
