@@ -92,5 +92,6 @@ def declare_new_defaults(cls: type) -> None:
     for name, value in given.items():
         annotations.setdefault(name, inherited[name].type)
         if not isinstance(value, dataclasses.Field):
-            setattr(cls, name, dataclasses.field(default=value, metadata=inherited[name].metadata))
+            default = tuple(value) if isinstance(value, list) else value  # dataclasses refuse lists
+            setattr(cls, name, dataclasses.field(default=default, metadata=inherited[name].metadata))
     cls.__annotations__ = annotations

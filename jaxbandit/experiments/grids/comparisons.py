@@ -71,9 +71,8 @@ class Difference:
     def __str__(self) -> str:
         number = with_error(self.mean, self.width * self.stderr)
         spread = "" if math.isnan(self.stderr) else "95 % confidence, "
-        label = (
-            METRICS[self.metric].label if self.metric in METRICS else self.metric
-        )  # its class may not be defined here
+        known = self.metric in METRICS  # else its class is not defined here
+        label = METRICS[self.metric].label if known else self.metric
         return f"{label}, {self.first} minus {self.second}: {number} ({spread}{self.sample})"
 
     def __repr__(self) -> str:

@@ -226,6 +226,20 @@ def test_a_default_that_a_subclass_replaces_is_used():
     assert not np.array_equal(found, other)
 
 
+def test_a_list_is_a_default_per_arm():
+    class Dear(jb.policies.HardThreshold):
+        """Penalty rates of its own."""
+
+        penalties = [0.45, 0.0, 0.1]  # noqa: RUF012  as a user writes it
+
+    problem = jb.Problem([0.9, 0.5, 0.7], fractions=0.2)
+    found, wanted = (
+        jb.simulate(problem, policy, horizon=60, seeds=3, record=1, metrics=[]).pulls.values
+        for policy in (Dear, jb.policy("hard-threshold-ucb", penalties=[0.45, 0.0, 0.1]))
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_replaced_default_keeps_the_range_of_the_parameter():
     for name in ("exploration", "alpha"):
         parent = {"exploration": jb.indices.UCB1, "alpha": jb.policies.FairLearn}[name]
