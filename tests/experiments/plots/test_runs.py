@@ -228,7 +228,7 @@ def test_many_instances_are_averaged_with_their_arms_sorted_by_means():
             np.testing.assert_allclose(lines[name].get_ydata(), share.mean(axis=0), rtol=1e-12)
             low, high = edges(axis.collections[place], held["round"].values[late])
             np.testing.assert_allclose(
-                (high - low) / 2, stats.t.ppf(0.975, 45) * np.sqrt((error**2).sum(axis=0)) / 9, rtol=1e-9
+                (high - low) / 2, stats.t.ppf(0.975, 45) * np.sqrt((error**2).sum(axis=0)) / 9, rtol=1e-8
             )
         tau = [np.mean([held.fractions.values[j, k] for j, k in np.argwhere(held.means.values == m)]) for m in MEANS]
         np.testing.assert_allclose(sorted(dashed(axis)[0]), sorted(tau))
