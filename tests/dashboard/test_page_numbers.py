@@ -155,6 +155,23 @@ def test_phases_and_instances(opened, instances_file, instances):
         np.testing.assert_allclose(column(table, f"{policy}: standard error"), squares**0.5 / 3, **SIX_DIGITS)
 
 
+def test_intervals_are_those_of_the_runs_they_are_over(opened, instances_file, instances):
+    """The interval of one instance has the degrees of freedom of its runs; that of the mean, those of all runs."""
+    page = opened.go(instances_file, view="table", instances="0.2")
+    rows = page.locator("#results").evaluate(ROWS)
+    [place] = [i for i, text in enumerate(rows[0]) if text.startswith("utility (")]
+    last = instances.isel(round=-1)
+    for row in rows[1:]:
+        one = last.sel(policy=row[0])
+        mean, half = (float(part) for part in row[place].split(" ± "))
+        if row[rows[0].index("instance")].startswith("mean"):
+            error, degrees = float((one.utility_stderr**2).sum()) ** 0.5 / 3, 3 * (instances.sizes["seed"] - 1)
+        else:
+            error, degrees = float(one.utility_stderr.isel(instance=1)), instances.sizes["seed"] - 1
+        np.testing.assert_allclose(half, stats.t.ppf(0.975, degrees) * error, rtol=6e-3)
+    assert len(rows) == 1 + 2 * instances.sizes["policy"]
+
+
 def test_trade_offs_of_any_two_metrics(opened, file, results):
     page = opened.go(file, view="tradeoffs")
     for x, y in (("unfairness", "regret"), ("max_deficit", "penalized_regret")):

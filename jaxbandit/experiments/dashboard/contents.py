@@ -32,6 +32,7 @@ from jaxbandit.experiments.statistics import (
     recorded_metrics,
     sample_size,
     t_quantile,
+    t_quantile_of,
 )
 from jaxbandit.metrics.definitions import METRICS
 
@@ -75,6 +76,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
         "horizon": int(results["round"][-1]),
         "rounds": store.add(results["round"].values),
         "confidence": t_quantile(results),
+        "confidenceOfInstance": t_quantile_of(1, results.sizes["seed"]),
         "sample": sample_size(results),
         "seeds": int(results.sizes["seed"]),
         "instances": [str(number) for number in results.instance.values.tolist()],

@@ -13,12 +13,12 @@ function plottable(values, logarithmic) {
 
 function bandOf(line) {
   if (!line.errors || !line.errors.some(Number.isFinite)) return null;
-  return [1, -1].map(side => Array.from(line.values, (value, i) => value + side * halfWidth(line.errors[i])));
+  return [1, -1].map(side => Array.from(line.values, (value, i) => value + side * halfWidth(line.errors[i], line.series)));
 }
 
 function pointOnLine(chart, line, place) {
   const round = chart.rounds[place];
-  const value = intervalText(line.values[place], line.errors ? line.errors[place] : NaN);
+  const value = intervalText(line.values[place], line.errors ? line.errors[place] : NaN, line.series);
   const unit = line.errors && Number.isFinite(line.errors[place]) ? " (95 % confidence)" : "";
   const facts = [["round t", countText(round)], [line.valueName, value + unit]];
   return {

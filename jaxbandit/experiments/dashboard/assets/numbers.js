@@ -12,13 +12,13 @@ function countText(value) {
   return Number.isInteger(value) ? value.toLocaleString("en-US") : numberText(value);
 }
 
-// Half the width of a confidence interval; NaN where there is one run.
-function halfWidth(error) {
-  return results.confidence * error;
+// Half the width of a confidence interval; NaN where there is one run. Series 0 is over all instances, the others over the runs of one.
+function halfWidth(error, series) {
+  return (series === 0 ? results.confidence : results.confidenceOfInstance) * error;
 }
 
-function intervalText(value, error) {
-  return Number.isFinite(error) ? `${numberText(value)} \u00b1 ${numberText(halfWidth(error), 3)}` : numberText(value);
+function intervalText(value, error, series) {
+  return Number.isFinite(error) ? `${numberText(value)} \u00b1 ${numberText(halfWidth(error, series), 3)}` : numberText(value);
 }
 
 // A label in at most so many characters.

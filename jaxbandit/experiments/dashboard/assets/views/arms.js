@@ -33,13 +33,13 @@ function pullsDrawing(colours, width) {
   places.forEach((place, i) => {
     const { policy, colour } = results.shown[place], ink = visible(colour, colours), shape = shapeOf({ position: policy, series });
     for (let arm = 0; arm < count; arm++) {
-      const value = arms.pulls.at(place, series, arm), error = arms.pullsError.at(place, series, arm), half = halfWidth(error);
+      const value = arms.pulls.at(place, series, arm), error = arms.pullsError.at(place, series, arm), half = halfWidth(error, series);
       const x = drawing.x.pixel(arm + 0.8 * ((i + 0.5) / places.length - 0.5)), y = pixel(value);
       if (Number.isFinite(half)) drawing.line(x, pixel(value - half), x, pixel(value + half), ink, drawing.plot, { "stroke-width": 1.5 });
       drawing.plot.append(svgElement("path", { d: markOutline(shape, x, y, 3.5), fill: ink }));
       drawing.points.push({
         x, y, label: shownLabel(place), position: policy,
-        facts: policyFacts(policy, series, [["arm", armName(arm, series)], ["selections by T", intervalText(value, error)]]),
+        facts: policyFacts(policy, series, [["arm", armName(arm, series)], ["selections by T", intervalText(value, error, series)]]),
       });
     }
   });

@@ -55,9 +55,9 @@ function cloudDrawing(entries, x, y, colours, width) {
   const usable = entries.map(entry => ({ ...entry, x: finalOf(x, entry.position, entry.series), y: finalOf(y, entry.position, entry.series) }))
     .filter(entry => Number.isFinite(entry.x[0]) && Number.isFinite(entry.y[0]) && (!logX || entry.x[0] > 0) && (!logY || entry.y[0] > 0));
   const single = usable.length <= MOST_SINGLE; // with intervals, which belong to the range
-  const ends = ([value, error]) => (single && Number.isFinite(error) ? [value - halfWidth(error), value, value + halfWidth(error)] : [value]);
+  const ends = ([value, error], series) => (single && Number.isFinite(error) ? [value - halfWidth(error, series), value, value + halfWidth(error, series)] : [value]);
   const range = (name, logarithmic) => {
-    const values = usable.flatMap(entry => ends(entry[name])).filter(value => !logarithmic || value > 0);
+    const values = usable.flatMap(entry => ends(entry[name], entry.series)).filter(value => !logarithmic || value > 0);
     const least = extent(usable.map(entry => entry[name][0]))[0] / 10; // an interval may come close to 0
     return padded(logarithmic ? values.map(value => Math.max(value, least)) : values, logarithmic);
   };
@@ -70,7 +70,7 @@ function cloudDrawing(entries, x, y, colours, width) {
   drawing.points = usable.map(entry => {
     const at = { x: drawing.x.pixel(entry.x[0]), y: drawing.y.pixel(entry.y[0]) }, colour = colourOf(entry.position);
     if (single) {
-      const [wide, tall] = [halfWidth(entry.x[1]), halfWidth(entry.y[1])];
+      const [wide, tall] = [halfWidth(entry.x[1], entry.series), halfWidth(entry.y[1], entry.series)];
       const clipped = (axis, value) => axis.pixel(axis.logarithmic ? Math.max(value, axis.low) : value);
       if (Number.isFinite(wide)) drawing.line(clipped(drawing.x, entry.x[0] - wide), at.y, drawing.x.pixel(entry.x[0] + wide), at.y, colour);
       if (Number.isFinite(tall)) drawing.line(at.x, clipped(drawing.y, entry.y[0] - tall), at.x, drawing.y.pixel(entry.y[0] + tall), colour);
@@ -78,7 +78,7 @@ function cloudDrawing(entries, x, y, colours, width) {
     if (!clouds.has(colour)) clouds.set(colour, []);
     clouds.get(colour).push(single ? markOutline(shapeOf(entry), at.x, at.y, 4) : `M${at.x.toFixed(1)} ${at.y.toFixed(1)}h0`);
     const label = results.policies.labels[entry.position];
-    const facts = policyFacts(entry.position, entry.series, [[x.label, intervalText(...entry.x)], [y.label, intervalText(...entry.y)]]);
+    const facts = policyFacts(entry.position, entry.series, [[x.label, intervalText(...entry.x, entry.series)], [y.label, intervalText(...entry.y, entry.series)]]);
     return { ...at, label, position: entry.position, facts };
   });
   const size = usable.length <= 2000 ? 5 : 3.5;

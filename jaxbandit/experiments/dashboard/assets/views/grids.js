@@ -96,7 +96,7 @@ const gridsView = {
 };
 
 function cellPoint(metric, series, position, x, y) {
-  const value = intervalText(...finalOf(metric, position, series));
+  const value = intervalText(...finalOf(metric, position, series), series);
   return { x, y, label: results.policies.labels[position], position, facts: policyFacts(position, series, [[metric.label, value]]) };
 }
 
@@ -170,7 +170,7 @@ function sweepDrawing(metric, series, across, up, cells, colours, width) {
   const numeric = !across.parameter.words, logarithmic = numeric && across.values[0] > 0 && across.values[across.values.length - 1] >= 20 * across.values[0];
   const place = column => (numeric ? across.values[column] : column);
   const found = cells.map(cell => ({ ...cell, final: finalOf(metric, cell.position, series) }));
-  const edges = found.flatMap(({ final: [value, error] }) => (Number.isFinite(error) ? [value - halfWidth(error), value + halfWidth(error)] : [value]));
+  const edges = found.flatMap(({ final: [value, error] }) => (Number.isFinite(error) ? [value - halfWidth(error, series), value + halfWidth(error, series)] : [value]));
   const [low, high] = padded(edges, false);
   const [first, last] = numeric ? padded(across.values, logarithmic) : [-0.5, across.values.length - 0.5];
   const ticks = numeric ? null : axisTicks(across, 12);
@@ -184,7 +184,7 @@ function sweepDrawing(metric, series, across, up, cells, colours, width) {
     const pixels = own.map(({ column, final: [value] }) => [drawing.x.pixel(place(column)), drawing.y.pixel(value)]);
     drawing.path(pixels, { stroke: colour });
     own.forEach(({ position, final: [value, error] }, i) => {
-      const [x, y] = pixels[i], half = halfWidth(error);
+      const [x, y] = pixels[i], half = halfWidth(error, series);
       if (Number.isFinite(half)) drawing.line(x, drawing.y.pixel(value - half), x, drawing.y.pixel(value + half), colour);
       drawing.plot.append(svgElement("circle", { cx: x, cy: y, r: 3, fill: colour }));
       drawing.points.push(cellPoint(metric, series, position, x, y));

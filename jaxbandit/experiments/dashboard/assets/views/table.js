@@ -51,7 +51,7 @@ const tableView = {
         const instance = results.instances.length > 1 ? [[seriesName(series), null]] : [];
         const finals = results.metrics.map(metric => {
           const [value, error] = metric.final.mean.shape[1] > series ? finalOf(metric, position, series) : [NaN, NaN];
-          return [intervalText(value, error), value];
+          return [intervalText(value, error, series), value];
         });
         const mark = results.best.length ? [[series === 0 ? markOf(position) : "", null]] : [];
         const cells = [[label, null], ...mark, [kind, null], ...parameters, ...instance, ...finals];
