@@ -48,7 +48,7 @@ class Delay(Component):
 
     Attributes:
         name: the name in configs.
-        immediate: every reward arrives at the end of its own round. Default: False.
+        immediate: every reward arrives at the end of its own round, without a call of `draw`. Default: False.
         needs_zero_one_rewards: every reward must be 0 or 1. Default: False.
 
     Example:
@@ -82,9 +82,11 @@ class Delay(Component):
             key: the config key of the model, for errors.
 
         Raises:
-            InputError: a parameter is invalid.
+            InputError: a parameter is invalid, or a model with `immediate = True` has a `draw` of its own.
         """
         self.check(key)
+        if self.immediate and contracts.has_users_method(self, "draw"):
+            raise InputError(key, self.name, "a delay whose class has `immediate = False`, since it defines `draw`")
         arms, instances = means.shape
         spread = {name: per_arm(value, arms, instances, f"{key}.{name}") for name, value in self.numbers().items()}
         return self.with_numbers(spread, key)

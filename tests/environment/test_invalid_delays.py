@@ -48,3 +48,12 @@ def test_a_delay_that_depends_on_the_reward_needs_rewards_of_0_and_1():
     words = r"problem\.reward = 'gaussian': must be 'bernoulli', or a `jb\.Reward` with `zero_one = True`, because the"
     with pytest.raises(jb.InputError, match=words):
         jb.Problem(MEANS, reward="gaussian", delay={"kind": "reward-dependent"})
+
+
+def test_a_model_that_draws_delays_is_not_immediate():
+    class Late(type(jb.Problem(MEANS).delay)):
+        def draw(self, reward, random):
+            return 3 + 0 * reward.astype(int)
+
+    with pytest.raises(jb.InputError, match=r"whose class has `immediate = False`, since it defines `draw`"):
+        jb.Problem(MEANS, delay=Late())
