@@ -214,6 +214,19 @@ def test_points_without_a_place_on_a_logarithmic_axis_are_counted(opened, folder
     assert hint.inner_text() == "1 point has a value at or below 0, which has no place on a logarithmic axis."
 
 
+def test_what_rounding_leaves_of_zeros_has_no_place_on_a_logarithmic_axis(opened, folder):
+    results = jb.simulate(jb.Problem([0.9, 0.5], fractions=0.3), ["fair-learn", "ucb1"], horizon=100, seeds=8)
+    rounded = results.assign(regret=results.regret.copy(data=results.regret.values))
+    rounded.regret[0, 0, 20:23] = [1.4e-14, 0.0, 2.8e-14]
+    page = opened.go(jb.dashboard(rounded).save(folder / "rounded.html"), view="curves", metric="regret", logvalues=1)
+    zeros = int((results.regret.values <= 0).sum()) + 3 - int((results.regret.values[0, 0, 20:23] <= 0).sum())
+    assert page.get_by_text(f"{zeros} values at or below 0 have no place on a logarithmic axis").count() == 1
+    texts = [
+        text.text for text in ET.fromstring(opened.saved("Save SVG: regret")).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert not [text for text in texts if text and text.startswith("1e-1")]
+
+
 def test_lines_of_arms_have_a_legend(opened, file):
     page = opened.go(file, view="arms")
     assert page.locator("#charts .legend li").count() >= 4

@@ -6,9 +6,16 @@
 
 const MOST_ENTRIES = 24; // of a legend on the page
 
-// A line's values as uPlot takes them: null where there is none or where a logarithm has none.
-function plottable(values, logarithmic) {
-  return Array.from(values, value => (Number.isFinite(value) && (!logarithmic || value > 0) ? value : null));
+// The number above which values have a place on the axis. On a logarithmic one, values below 1e-12 of the largest count as 0:
+// they are what rounding leaves of differences that are 0.
+function leastPlotted(chart) {
+  if (!chart.logarithmicValues) return -Infinity;
+  return 1e-12 * chart.lines.reduce((most, line) => line.values.reduce((one, value) => (Number.isFinite(value) ? Math.max(one, value) : one), most), 0);
+}
+
+// A line's values as uPlot takes them: null where there is none, or none that has a place on the axis.
+function plottable(values, least) {
+  return Array.from(values, value => (Number.isFinite(value) && value > least ? value : null));
 }
 
 function bandOf(line) {
@@ -37,12 +44,13 @@ function chartTable(chart) {
 function lineDrawing(chart, colours) {
   const rounds = Array.from(chart.rounds);
   const shown = chart.lines.flatMap(line => [...line.values, ...(chart.band ? (bandOf(line) ?? []).flat() : [])]);
-  const [low, high] = padded(shown.filter(Number.isFinite), chart.logarithmicValues);
+  const least = leastPlotted(chart);
+  const [low, high] = padded(shown.filter(value => Number.isFinite(value) && value > least), chart.logarithmicValues);
   const first = chart.logarithmicRounds ? rounds[0] : 0;
   const drawing = new Drawing(760, 460, colours,
     { low: first, high: rounds[rounds.length - 1], logarithmic: chart.logarithmicRounds, label: "round t" },
     { low, high, logarithmic: chart.logarithmicValues, label: chart.yLabel });
-  const pixels = (values) => plottable(values, chart.logarithmicValues)
+  const pixels = (values) => plottable(values, least)
     .map((value, i) => (value === null ? null : [drawing.x.pixel(rounds[i]), drawing.y.pixel(value)]));
   for (const line of chart.lines) {
     const band = chart.band ? bandOf(line) : null;
@@ -70,26 +78,27 @@ function lineChart(chart, height) {
     const more = chart.lines.length - entries.length;
     area.after(element("ul", { class: "legend" }, ...entries, ...(more > 0 ? [element("li", {}, `and ${countText(more)} more`)] : [])));
   }
-  const left = chart.lines.reduce((sum, line) => sum + line.values.filter(value => chart.logarithmicValues && value <= 0).length, 0);
+  const least = leastPlotted(chart);
+  const left = chart.lines.reduce((sum, line) => sum + line.values.filter(value => value <= least).length, 0);
   if (left) figure.append(element("p", { class: "hint" }, `${countText(left)} values at or below 0 have no place on a logarithmic axis.`));
   requestAnimationFrame(() => drawLines(area, chart, height)); // the width is known once the area stands in the page
   return figure;
 }
 
 function drawLines(area, chart, height) {
-  const colours = palette(), rounds = Array.from(chart.rounds);
+  const colours = palette(), rounds = Array.from(chart.rounds), least = leastPlotted(chart);
   const data = [rounds], series = [{}], bands = [];
   for (const line of chart.lines) {
     const band = chart.band ? bandOf(line) : null;
     if (band) {
       bands.push({ series: [data.length, data.length + 1], fill: `${line.colour}2e` });
       for (const edge of band) {
-        data.push(plottable(edge, chart.logarithmicValues));
+        data.push(plottable(edge, least));
         series.push({ stroke: "transparent", width: 0, points: { show: false } });
       }
     }
     line.place = data.length;
-    data.push(plottable(line.values, chart.logarithmicValues));
+    data.push(plottable(line.values, least));
     series.push({ stroke: line.colour, width: line.width, dash: line.dash.map(one => one * line.width), points: { show: false } });
   }
   const axis = (label, size) => ({
