@@ -60,7 +60,8 @@ class SimulationSettings:
         trace: whether to keep every selection, its reward and its delay.
         pulls_mean: whether to keep the means of N_k at the recorded rounds; None to keep them if they take at most 64
             MiB in the dataset.
-        until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x.
+        until: "METRIC_stderr<x": add seeds until the standard error of the metric's mean at T is below x. An empty
+            string is None, which a config cannot hold.
         ties: where ties between arms go: "lowest", to the lowest arm, or "random".
         p_mean: the exponent of the metric `p_mean_regret`; None where it is not computed.
         gpu_kernel: whether a GPU plays many rounds in one kernel; None for yes, if it can.
@@ -94,6 +95,7 @@ class SimulationSettings:
             object.__setattr__(self, name, without_fraction(getattr(self, name)))
         for name in ("metrics", "runs"):
             object.__setattr__(self, name, _as_names(getattr(self, name)))
+        object.__setattr__(self, "until", None if self.until == "" else self.until)
         object.__setattr__(self, "key", prng.key_as_integer(self.key))
 
     def check(self) -> None:

@@ -185,3 +185,36 @@ def test_a_command_of_a_grid_over_a_nested_base_has_its_keys(tmp_path):
     config = configs.load(tmp_path / "c.toml", [f"policies=[{table}]"])
     (made,) = configs.make_plan(config).configurations
     assert made.policy == jb.policy("fair-learn", alpha=1.0, base="ucb1", exploration=0.5)
+
+
+@pytest.mark.slow
+def test_bounds_belong_to_the_instances_that_are_left():
+    problem = {"means": [[0.9, 0.5, 0.3], [0.9, 0.85, 0.1]], "fractions": 0.1}
+    results = jb.simulate(problem, ["fucb"], horizon=200, seeds=2, metrics=["r_regret"])
+    values = []
+    for part in (results, results.isel(instance=[1, 0]), results.isel(instance=[1])):
+        description, arrays = contents(jb.dashboard(part))
+        bound = next(one for one in description["theory"] if one["metric"] == "r_regret")
+        values.append(numbers(bound["values"], arrays)[-part.sizes["instance"] :])
+    np.testing.assert_array_equal(values[1], values[0][::-1])
+    np.testing.assert_array_equal(values[2], values[0][1:])
+    assert np.abs(values[0][0, -1] - values[0][1, -1]) > 1
+
+
+@pytest.mark.slow
+def test_largest_deficits_of_arms_and_groups_are_there_for_each_instance():
+    problem = {"means": [[0.9, 0.5, 0.3], [0.1, 0.5, 0.7]], "groups": [[0, 1], [2]], "group_fractions": [0.6, 0.3]}
+    results = jb.simulate({**problem, "fractions": 0.1, "plays": 2}, ["ucb1"], horizon=100, seeds=6)
+    description, arrays = contents(jb.dashboard(results))
+    for name in ("max_deficit_ever", "group_max_deficit_ever"):
+        (metric,) = (one for one in description["metrics"] if one["name"] == name)
+        runs = results[name].transpose("policy", "instance", "seed").values[0]
+        errors = runs.std(axis=1, ddof=1) / 6**0.5
+        mean, error = (numbers(metric["final"][one], arrays)[0, :, 0] for one in ("mean", "error"))
+        np.testing.assert_allclose(mean, [runs.mean(), *runs.mean(axis=1)])
+        np.testing.assert_allclose(error, [np.sqrt((errors**2).sum()) / 2, *errors])
+
+
+def test_results_without_what_the_page_shows_are_refused(results):
+    with pytest.raises(jb.InputError, match="must have the variable 'pulls'"):
+        jb.dashboard(results.drop_vars("pulls"))

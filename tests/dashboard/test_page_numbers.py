@@ -183,7 +183,7 @@ def test_trade_offs_of_any_two_metrics(opened, file, results):
             last = results[name].isel(round=-1, instance=0).values
             np.testing.assert_allclose(column(table, labels[nth]), last, **SIX_DIGITS)
             errors = results[f"{name}_stderr"].isel(round=-1, instance=0).values
-            np.testing.assert_allclose(column(table, "standard error", nth), errors, **SIX_DIGITS)
+            np.testing.assert_allclose(column(table, f"{labels[nth]}: standard error"), errors, **SIX_DIGITS)
     page.get_by_label("FUCB", exact=True).uncheck()
     table = opened.table(f"{labels[1]} against {labels[0]}")
     assert "FUCB" not in [row[0] for row in table]

@@ -24,8 +24,9 @@ def command_parts(results: xr.Dataset) -> dict[str, object]:
     Returns:
         `families`: by the family, its tables `[[policies]]`, each as pairs of a key and its value in TOML, None for a
         key that a grid varies (a policy and a grid may have one family); `values`: by the varied key, the value in TOML
-        of each coordinate's text; `grid`: whether a grid over the problem has to be removed; `imports`: the files to
-        import ("FILE.py" for one that is not known); `missing`: why there are no commands, else empty.
+        of each coordinate's text; `changes`: further changes of the config; `grid`: whether a grid over the problem has
+        to be removed; `imports`: the files to import ("FILE.py" for one that is not known); `missing`: why there are no
+        commands, else empty.
     """
     try:
         config = tomllib.loads(results.attrs["config"])
@@ -42,13 +43,25 @@ def command_parts(results: xr.Dataset) -> dict[str, object]:
         family = given.get("label") or default_label(str(given.get("kind")), given)
         families.setdefault(family, []).append(pairs)
         for name, held in varied.items():
-            values.setdefault(f"policies.{name}", {}).update(_by_text(held))
+            # the list of one element is one point: a list alone would be a grid
+            by_text = {text: f"[{value}]" if value.startswith("[") else value for text, value in _by_text(held).items()}
+            values.setdefault(f"policies.{name}", {}).update(by_text)
     for name, held in problem_axes(config.get("problem", {}), config.get("grid")).items():
         values.setdefault(f"problem.{name}", {}).update(_by_text(held))
     files = list(imported_files.read(results.attrs.get("imports")))
     if not files and any(_is_users(given.get("kind")) for given in config.get("policies", [])):
         files = ["FILE.py"]
-    return {"families": families, "values": values, "grid": "grid" in config, "imports": files, "missing": ""}
+    changes = []
+    if "until" in config.get("simulation", {}):  # alone, a policy could need fewer seeds
+        changes = [f"simulation.seeds={results.sizes['seed']}", 'simulation.until=""']
+    return {
+        "families": families,
+        "values": values,
+        "changes": changes,
+        "grid": "grid" in config,
+        "imports": files,
+        "missing": "",
+    }
 
 
 def _is_users(kind: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -29,6 +29,7 @@ from jaxbandit.experiments.statistics import (
     larger_is_better,
     mean_of_runs,
     mean_over_instances,
+    metric_words,
     recorded_metrics,
     sample_size,
     t_quantile,
@@ -60,6 +61,9 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
     """
     check_all_seeds(results)
     check_last_round(results)
+    for name in ("means", "pulls"):
+        if name not in results:
+            raise InputError("results", list(map(str, results.data_vars)), f"must have the variable {name!r}")
     store = ArrayStore()
     shown = _shown(results, named)
     numbers = [_metric(results, equal, list(shown), store) for equal in distinct_metrics(results).values()]
@@ -83,7 +87,7 @@ def contents(results: xr.Dataset, named: Sequence[str], title: str, file: str = 
         "ranking": ranking_metric(results),
         "policies": _policies(results, store),
         "parameters": [_parameter(results, name, store) for name in parameters(results)],
-        "metrics": [*numbers, *_largest_deficit(results, store)],
+        "metrics": [*numbers, *_largest_deficits(results, store)],
         "shown": _looks(results, shown),
         "ticked": ticked_places(results, shown),
         **marked_policies(results),
@@ -202,23 +206,29 @@ def _with_mean(values: np.ndarray) -> np.ndarray:
     return values if len(values) == 1 else np.concatenate([values.mean(axis=0, keepdims=True), values])
 
 
-def _largest_deficit(results: xr.Dataset, store: ArrayStore) -> list[dict[str, object]]:
-    """`max_deficit_ever` as a metric at T alone."""
-    if "max_deficit_ever" not in results:
-        return []
-    runs = results.max_deficit_ever.transpose("policy", "instance", "seed").values
-    mean, error = mean_of_runs(runs)
-    finals = {"mean": store.add(mean[:, None, None]), "error": store.add(error[:, None, None])}
-    words = "the largest max_deficit in rounds 1 to T, mean over runs"
-    label = str(results.max_deficit_ever.attrs.get("long_name", "max deficit ever, over all rounds (rounds)"))
-    about = {
-        "name": "max_deficit_ever",
-        "names": ["max_deficit_ever"],
-        "label": label,
-        "formula": words,
-        "larger": False,
-    }
-    return [{**about, "final": finals, "curves": None}]
+def _largest_deficits(results: xr.Dataset, store: ArrayStore) -> Iterator[dict[str, object]]:
+    """`max_deficit_ever` and `group_max_deficit_ever` as metrics at T alone."""
+    count = results.sizes["policy"] * results.sizes["instance"]
+    for name in ("max_deficit_ever", "group_max_deficit_ever"):
+        if name not in results:
+            continue
+        runs = results[name].transpose("policy", "instance", "seed").values[:, None]
+        if count <= _MOST_FINALS and runs.shape[2] > 1:  # series 0, the mean over instances, and the instances
+            of_each = runs[:, 0, :, None]
+            means, errors = zip(mean_of_runs(runs), mean_of_runs(of_each), strict=True)
+            mean, error = np.concatenate(means, axis=1), np.concatenate(errors, axis=1)
+        else:
+            mean, error = mean_of_runs(runs)
+        words = name.removesuffix("_ever")
+        yield {
+            "name": name,
+            "names": [name],
+            "label": str(results[name].attrs.get("long_name", f"{metric_words(name)}, over all rounds (rounds)")),
+            "formula": f"the largest {words} in rounds 1 to T, mean over runs",
+            "larger": False,
+            "final": {"mean": store.add(mean[..., None]), "error": store.add(error[..., None])},
+            "curves": None,
+        }
 
 
 def _phases(results: xr.Dataset, shown: list[int], store: ArrayStore) -> dict[str, object] | None:

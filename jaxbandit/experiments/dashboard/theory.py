@@ -48,15 +48,16 @@ def theorems(results: xr.Dataset, positions: Sequence[int]) -> tuple[list[Theore
     except (InputError, KeyError, TypeError, ValueError):
         return [], "There is no one config that gives these results, or its problem needs classes not defined here."
     rounds, horizon = results["round"].values, int(config["simulation"]["horizon"])
+    instances = results.instance.values
     metrics = [name for name in recorded_metrics(results) if name in METRICS]
     found = []
     for position in positions:
         problem, table = problems.get(str(results.policy.values[position]), (None, {}))
-        if problem is None or problem.instances != results.sizes["instance"]:
+        if problem is None or not np.isin(instances, np.arange(problem.instances)).all():
             continue
         for metric in metrics:
             for bound in _bounds(problem, table, metric):
-                values = bound.value(problem, horizon, rounds).T
+                values = bound.value(problem, horizon, rounds).T[instances]
                 found.append(Theorem(position, metric, bound.source, repr(bound).strip("<>"), values))
     return found, "" if found else "No theorem of the five papers applies to these policies on this problem."
 

@@ -67,8 +67,8 @@ function linearTicks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(one => one * power).find(one => one >= rough * 0.999) ?? power;
-  const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push(Number((i * step).toPrecision(12)));
+  const ticks = [], first = Math.ceil(low / step - 1e-9);
+  for (let i = first; i * step <= high + step * 1e-9 && ticks.length <= 2 * count; i++) ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
 }
 
@@ -84,7 +84,7 @@ function logTicks(low, high) {
       if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
     }
   }
-  return ticks;
+  return ticks.length > 1 ? ticks : linearTicks(low, high, 4);
 }
 
 // A number at a tick: short, with powers of ten where it is very large or small.
@@ -106,7 +106,7 @@ function scale(low, high, from, to, logarithmic = false) {
 // The range of some values with a margin at both ends.
 function padded(values, logarithmic) {
   const usable = logarithmic ? values.filter(value => value > 0) : values;
-  const [low, high] = extent(usable);
+  const [low, high] = logarithmic && !usable.some(Number.isFinite) ? [1, 10] : extent(usable);
   if (logarithmic) return low < high ? [low / (high / low) ** 0.04, high * (high / low) ** 0.04] : [low / 2, high * 2];
   const margin = low < high ? 0.05 * (high - low) : Math.max(Math.abs(low), 1) * 0.1;
   return [low - margin, high + margin];

@@ -7,6 +7,12 @@ function numberText(value, digits = 6) {
   return Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : "none";
 }
 
+// A number as labels of policies show it: with six significant digits, or all where these are not enough.
+function shortNumber(value) {
+  const rounded = Number(value.toPrecision(6));
+  return String(Math.abs(rounded - value) <= 1e-14 * Math.abs(value) ? rounded : value);
+}
+
 // A number with thousands apart, for rounds and counts.
 function countText(value) {
   return Number.isInteger(value) ? value.toLocaleString("en-US") : numberText(value);

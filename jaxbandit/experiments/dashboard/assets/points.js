@@ -6,7 +6,13 @@ const familyOf = position => results.policies.families[results.policies.family.v
 function parameterText(parameter, position) {
   const value = parameter.values.values[position];
   if (parameter.words) return value < 0 ? "" : parameter.words[value];
-  return Number.isNaN(value) ? "" : String(Number(value.toPrecision(12)));
+  return Number.isNaN(value) ? "" : shortNumber(value);
+}
+
+// The same in TOML, with all digits; undefined where the config does not hold it.
+function parameterToml(parameter, position) {
+  if (parameter.words) return results.commands.values[parameter.name]?.[parameterText(parameter, position)];
+  return String(parameter.values.values[position]).replace("Infinity", "inf");
 }
 
 const ofPolicy = name => (name.startsWith("policies.") ? name.slice("policies.".length) : name);
@@ -23,12 +29,11 @@ const tomlString = text => JSON.stringify(text).replaceAll("\u007f", "\\u007f");
 
 // The command that simulates a policy alone, from the config in results.nc; otherwise why there is none.
 function commandOf(position) {
-  const { families, values, grid, imports, missing } = results.commands;
+  const { families, changes: always, grid, imports, missing } = results.commands;
   if (missing) return { command: "", why: missing };
   const toml = {};
   for (const parameter of results.parameters) {
-    const text = parameterText(parameter, position);
-    if (text !== "") toml[parameter.name] = parameter.words ? values[parameter.name]?.[text] : text;
+    if (parameterText(parameter, position) !== "") toml[parameter.name] = parameterToml(parameter, position);
   }
   if (Object.values(toml).includes(undefined)) return { command: "", why: "The config does not hold these values." };
   const varied = Object.keys(toml).filter(name => name.startsWith("policies.")).sort().join();
@@ -37,7 +42,7 @@ function commandOf(position) {
   const own = pairs.map(([name, value]) => `${name} = ${value ?? toml[`policies.${name}`]}`);
   const policy = `policies=[{${[...own, `label = ${tomlString(results.policies.labels[position])}`].join(", ")}}]`;
   const ofProblem = Object.keys(toml).filter(name => name.startsWith("problem.")).map(name => `${name}=${toml[name]}`);
-  const changes = [policy, ...ofProblem, ...(grid ? ["grid={}"] : [])].map(change => `--set ${shellWord(change)}`);
+  const changes = [policy, ...ofProblem, ...always, ...(grid ? ["grid={}"] : [])].map(change => `--set ${shellWord(change)}`);
   const files = imports.map(name => `--import ${shellWord(name)}`);
   return { command: [`jaxbandit run ${shellWord(results.file)}`, ...files, ...changes, "--out point"].join(" "), why: "" };
 }

@@ -2,9 +2,9 @@
 
 const QUANTITIES = { fraction: "selection fraction N_k(t) / t", selections: "selections N_k(t)", deficit: "deficit tau_k t \u2212 N_k(t) (rounds)" };
 
-function armName(arm, series) {
+function armName(arm, place, series) {
   if (results.arms.sorted && series === 0) return ["best arm", "2nd best", "3rd best"][arm] ?? `${arm + 1}th best`;
-  return `arm ${arm}, \u03bc = ${numberText(results.arms.means.at(0, series, arm), 4)}`;
+  return `arm ${arm}, \u03bc = ${numberText(results.arms.means.at(place, series, arm), 4)}`;
 }
 
 // Light arms are worse, as in the other figures.
@@ -16,11 +16,18 @@ function armColour(rank, count, colours) {
 
 const armSeries = () => Math.min(Number(view.get("armseries")), results.arms.pulls.shape[1] - 1);
 
+// The selections tau_k T that an arm is guaranteed; 0 without fractions.
+const guaranteed = (place, series, arm) => (results.arms.fractions ? results.arms.fractions.at(place, series, arm) * results.horizon : 0);
+
 // Selections of each arm by T, with intervals and the guaranteed selections.
 function pullsDrawing(colours, width) {
   const { arms } = results, series = armSeries(), places = shownPlaces(), count = arms.count;
   const numbers = places.flatMap(place => [...arms.pulls.row(place, series)]);
-  const high = Math.max(extent(numbers)[1], 1) * 1.5;
+  const upper = places.flatMap(place => [...arms.pulls.row(place, series)].map((value, arm) => {
+    const half = halfWidth(arms.pullsError.at(place, series, arm), series);
+    return Math.max(value + (Number.isFinite(half) ? half : 0), guaranteed(place, series, arm));
+  }));
+  const high = Math.max(extent(upper)[1], 1) * 1.5;
   const bottom = view.isOn("logpulls") ? Math.max(0.5, Math.min(...numbers.filter(value => value > 0), 1) / 1.5) : 0;
   const every = Math.ceil(count / 16);
   const ticks = Array.from({ length: count }, (_, arm) => [arm, arm % every ? "" : String(arms.sorted && series === 0 ? arm + 1 : arm)]);
@@ -39,14 +46,16 @@ function pullsDrawing(colours, width) {
       drawing.plot.append(svgElement("path", { d: markOutline(shape, x, y, 3.5), fill: ink }));
       drawing.points.push({
         x, y, label: shownLabel(place), position: policy,
-        facts: policyFacts(policy, series, [["arm", armName(arm, series)], ["selections by T", intervalText(value, error, series)]]),
+        facts: policyFacts(policy, series, [["arm", armName(arm, place, series)], ["selections by T", intervalText(value, error, series)]]),
       });
     }
   });
-  if (arms.fractions && places.length) {
+  if (arms.fractions) {
+    const mark = (from, to, value) => drawing.line(drawing.x.pixel(from), pixel(value), drawing.x.pixel(to), pixel(value), colours.soft, drawing.plot, { "stroke-dasharray": "4 3", class: "guaranteed" });
     for (let arm = 0; arm < count; arm++) {
-      const y = pixel(arms.fractions.at(places[0], series, arm) * results.horizon);
-      drawing.line(drawing.x.pixel(arm - 0.45), y, drawing.x.pixel(arm + 0.45), y, colours.soft, drawing.plot, { "stroke-dasharray": "4 3" });
+      const values = places.map(place => guaranteed(place, series, arm));
+      if (new Set(values).size === 1) mark(arm - 0.45, arm + 0.45, values[0]);
+      else values.forEach((value, i) => mark(arm + 0.8 * (i / places.length - 0.5), arm + 0.8 * ((i + 1) / places.length - 0.5), value));
     }
   }
   drawing.legend([...places.map(place => [visible(results.shown[place].colour, colours), null, shownLabel(place), shapeOf({ position: results.shown[place].policy, series })]),
@@ -80,7 +89,7 @@ function armsChart(colours) {
     const tau = arms.fractions ? arms.fractions.at(place, series, arm) : 0;
     const value = { fraction: (n, t) => n / t, selections: n => n, deficit: (n, t) => tau * t - n }[quantity];
     return {
-      label: armName(arm, series), colour: armColour(rank, arms.count, colours), dash: [], width: 1.4,
+      label: armName(arm, place, series), colour: armColour(rank, arms.count, colours), dash: [], width: 1.4,
       position: results.shown[place].policy, series, valueName: QUANTITIES[quantity],
       values: Float64Array.from(count, (n, i) => value(n, rounds[i])),
       errors: Float64Array.from(error, (one, i) => (quantity === "fraction" ? one / rounds[i] : one)),

@@ -128,7 +128,7 @@ const cloudsView = {
   },
   draw() {
     const [x, y] = ["x", "y"].map(name => metricNamed(view.get(name))), entries = cloudEntries([x, y]), width = chartWidth();
-    const columns = ["policy", ...(results.instances.length > 1 ? ["instance"] : []), x.label, "standard error", y.label, "standard error"];
+    const columns = ["policy", ...(results.instances.length > 1 ? ["instance"] : []), x.label, `${x.label}: standard error`, y.label, `${y.label}: standard error`];
     const rows = entries.map(({ position, series }) => [results.policies.labels[position],
       ...(results.instances.length > 1 ? [seriesName(series)] : []), ...finalOf(x, position, series), ...finalOf(y, position, series)]);
     const words = `${y.label} against ${x.label} at T = ${countText(results.horizon)}: mean over ${sampleWords([...new Set(entries.map(entry => entry.series))])}`;

@@ -16,14 +16,16 @@ function markOf(policy) {
   return results.possible?.includes(policy) ? "may be best" : "";
 }
 
+const ofInstance = series => (results.instances.length > 1 && series > 0 ? `, instance ${seriesName(series)}` : "");
+
 function curveLines(metric, colours) {
-  const { mean, error } = metric.curves, several = results.instances.length > 1;
+  const { mean, error } = metric.curves;
   const lines = [];
   for (const place of shownPlaces()) {
     const { policy, colour, dash } = results.shown[place];
     for (const series of chosenSeries(mean.shape[1])) {
       lines.push({
-        label: shownLabel(place) + (several && series > 0 ? `, instance ${seriesName(series)}` : ""),
+        label: shownLabel(place) + ofInstance(series),
         colour: visible(colour, colours), dash, width: series > 0 ? 1 : markOf(policy) === "best" ? 2.8 : 1.8, position: policy, series,
         values: mean.row(place, series), errors: error.row(place, series), valueName: metric.label,
       });
@@ -43,7 +45,7 @@ function boundLines(metric, colours) {
       const values = bound.values.row(series);
       if (!values.some(Number.isFinite)) continue;
       lines.push({
-        label: `${shownLabel(bound.policy)}: ${bound.name}`, colour: visible(colour, colours), dash: [1.5, 3], width: 1.4,
+        label: `${shownLabel(bound.policy)}${ofInstance(series)}: ${bound.name}`, colour: visible(colour, colours), dash: [1.5, 3], width: 1.4,
         position: policy, series, values, errors: null, valueName: `${bound.name}, bound`,
       });
     }

@@ -7,7 +7,7 @@ function gridValues(parameter, positions) {
   return parameter.words ? values : values.sort((one, other) => one - other);
 }
 
-const valueText = (parameter, value) => (parameter.words ? parameter.words[value] : String(Number(value.toPrecision(12))));
+const valueText = (parameter, value) => (parameter.words ? parameter.words[value] : shortNumber(value));
 
 // The families that vary parameters, each with its policies and the values of these parameters.
 function gridFamilies() {
@@ -89,7 +89,8 @@ const gridsView = {
     const names = [across, ...(up ? [up] : [])].map(axis => ofPolicy(axis.parameter.name));
     const rows = cells.map(({ position, column, row }) => [results.policies.labels[position], valueText(across.parameter, across.values[column]),
       ...(up ? [valueText(up.parameter, up.values[row])] : []), ...finalOf(metric, position, series)]);
-    const words = `${metric.label} at T = ${countText(results.horizon)} over ${names.join(" and ")}: ${family.name}`;
+    const which = results.instances.length > 1 ? `, ${series ? `instance ${seriesName(series)}` : seriesName(0)}` : "";
+    const words = `${metric.label} at T = ${countText(results.horizon)} over ${names.join(" and ")}: ${family.name}${which}`;
     const draw = map ? mapDrawing : sweepDrawing;
     return [chartFrame("grid", words, colours => draw(metric, series, across, up, cells, colours, width), ["policy", ...names, metric.label, "standard error"], rows)];
   },

@@ -27,7 +27,7 @@ const tableView = {
   offered: () => results.metrics.length > 0,
   declare() {
     view.declare("filter", "", text => text.length < 1000);
-    const ranking = this.columns().findIndex(column => column.keys.includes(results.ranking));
+    const ranking = this.columns().findIndex(column => column.keys.includes(String(results.ranking).toLowerCase()));
     view.declare("sort", Math.max(ranking, 0), isNumberBelow(1000)); // at first by the ranking metric, the best first
     view.declare("descending", Number(results.metrics.some(metric => metric.larger && metric.names.includes(results.ranking))), ["0", "1"]);
     view.declare("page", 0, isNumberBelow(1e6));
@@ -38,11 +38,11 @@ const tableView = {
       text("policy"), ...(results.best.length ? [text("best")] : []), text("kind"),
       ...results.parameters.map(parameter => ({ title: ofPolicy(parameter.name), keys: [parameter.name, ofPolicy(parameter.name)].map(key => key.toLowerCase()), numeric: !parameter.words })),
       ...(results.instances.length > 1 ? [text("instance")] : []),
-      ...results.metrics.map(metric => ({ title: metric.label, keys: metric.names, numeric: true, formula: metric.formula })),
+      ...results.metrics.map(metric => ({ title: metric.label, keys: metric.names.map(name => name.toLowerCase()), numeric: true, formula: metric.formula })),
     ];
   },
   rows() {
-    const limit = Math.min(...results.metrics.filter(metric => metric.name !== "max_deficit_ever").map(metric => metric.final.mean.shape[1]));
+    const limit = Math.min(...results.metrics.map(metric => metric.final.mean.shape[1]));
     const rows = [];
     for (let position = 0; position < results.policies.labels.length; position++) {
       for (const series of chosenSeries(limit)) {
@@ -50,7 +50,7 @@ const tableView = {
         const parameters = results.parameters.map(parameter => [parameterText(parameter, position), parameter.words ? null : parameter.values.values[position]]);
         const instance = results.instances.length > 1 ? [[seriesName(series), null]] : [];
         const finals = results.metrics.map(metric => {
-          const [value, error] = metric.final.mean.shape[1] > series ? finalOf(metric, position, series) : [NaN, NaN];
+          const [value, error] = finalOf(metric, position, series);
           return [intervalText(value, error, series), value];
         });
         const mark = results.best.length ? [[series === 0 ? markOf(position) : "", null]] : [];
@@ -99,7 +99,7 @@ const tableView = {
     const csv = [columns.flatMap((column, i) => (i < columns.length - results.metrics.length ? [column.title] : [column.title, `${column.title}: standard error`])),
       ...rows.map(row => row.values.flatMap((value, i) => {
         const metric = results.metrics[i - (columns.length - results.metrics.length)];
-        return metric ? [value, metric.final.error.shape[1] > row.series ? finalOf(metric, row.position, row.series)[1] : NaN] : [value];
+        return metric ? [value, finalOf(metric, row.position, row.series)[1]] : [value];
       }))];
     return [
       element("p", { role: "status" }, `${countText(rows.length)} of ${countText(this.rows().length)} rows at T = ${countText(results.horizon)}: ${results.seeds > 1 ? "mean \u00b1 95 % confidence" : "mean"} over ${sampleWords([...new Set(rows.map(row => row.series))])}`),
