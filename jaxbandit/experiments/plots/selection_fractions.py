@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
+from matplotlib.ticker import LogLocator
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.experiments.grids.parameters import MOST_SHOWN
@@ -109,6 +110,7 @@ def selection_fractions(results: xr.Dataset) -> Figure:
         _draw_panel(axis, rounds, panel, names, same_arms)
     if rounds[-1] >= _LOGARITHMIC * rounds[0]:
         axes[0].set_xscale("log")
+        axes[0].xaxis.set_minor_locator(LogLocator(subs=(2, 5)))  # the layout of eight per decade would take longest
     axes[0].set_xlim(rounds[0], rounds[-1])
     axes[0].set_ylim(bottom=0)
     many = len(names) > _MOST_IN_LEGEND
