@@ -16,6 +16,7 @@ from jaxbandit.core.errors import InputError
 
 _GRID_POINTS = 129  # points of an interval at which a function is maximised
 _CHECKED_POINTS = 4097  # points of [0, 1] at which a merit function is checked
+_ROUNDING = 1e-5  # relative, of values that are computed in float32 in two ways
 
 
 class Merit(Component):
@@ -101,11 +102,16 @@ class Merit(Component):
             arms, plays: K and L.
 
         Raises:
-            InputError: a parameter is invalid, f is not positive and finite on [0, 1], or max f / min f is above
-                (K-1)/(L-1).
+            InputError: a parameter is invalid, f is not positive and finite on [0, 1], its value for a mean depends on
+                other means, or max f / min f is above (K-1)/(L-1).
         """
         made = self.with_scalars("problem.merit")
-        values = made.values_at(np.linspace(0.0, 1.0, _CHECKED_POINTS))
+        means = np.linspace(0.0, 1.0, _CHECKED_POINTS)
+        values = made.values_at(means)
+        alone = made.values_at(means[-1:])
+        if not np.allclose(alone, values[-1:], rtol=_ROUNDING, atol=0, equal_nan=True):
+            words = f"a merit function of the arm's own mean; for {means[-1]:g} it is {alone[0]:.6g} alone and "
+            raise InputError("problem.merit", self.name, f"{words}{values[-1]:.6g} beside other means")
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a merit function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()
@@ -230,7 +236,7 @@ def box_optimum(merit: Merit, low: Array, high: Array) -> Array:
     """
 
     def ratio_of(x: Array) -> Array:
-        f = contracts.floats(merit, "value", merit.value(x), x.shape, "a merit per mean")
+        f = contracts.broadcast_floats(merit, "value", merit.value(x), x.shape, "a merit per mean")
         return jnp.sum(f * x, axis=0, keepdims=True) / jnp.sum(f, axis=0, keepdims=True)
 
     def climbing(carry: tuple[Array, Array, Array, Array]) -> Array:

@@ -98,12 +98,13 @@ class Opportunity(Component):
             means: mu, float64 `[K, J]`, where they are checked, too.
 
         Raises:
-            InputError: a parameter is invalid, values are outside [0, 1] or sum to more than 1, or `bounds`,
-                `lipschitz` or `constant_shares` contradict the values.
+            InputError: a parameter is invalid, values are outside [0, 1] or sum to more than 1, those at a point depend
+                on other points, or `bounds`, `lipschitz` or `constant_shares` contradict the values.
         """
         made = self.with_scalars("problem.opportunity")
         x = _checked_points(means)
         values = made._checked_values(x)
+        made._check_runs_apart(x, values)
         step = np.zeros_like(x)  # of one arm per point, to a neighbour inside
         arm, point = np.arange(x.shape[1]) % len(x), np.arange(x.shape[1])
         step[arm, point] = np.where(x[arm, point] < 0.5, _STEP, -_STEP)
@@ -135,6 +136,17 @@ class Opportunity(Component):
                 allowed = f"{rule}; at the means {_short(mu[:, worst])} they are {_short(values[:, worst])}"
                 raise InputError("problem.opportunity", self.name, allowed)
         return values
+
+    def _check_runs_apart(self, mu: np.ndarray, values: np.ndarray) -> None:
+        """Refuse a function whose value at a point depends on other points, which are of other runs."""
+        last = mu[:, -1:]
+        alone = self._evaluated(last)
+        if alone.shape != last.shape or not np.allclose(alone, values[:, -1:], rtol=0, atol=_ROUNDING):
+            allowed = (
+                f"a function of one run's means: reduce over axis 0, the arms, only; at the means {_short(last[:, 0])} "
+                f"its values are {_short(alone.ravel())} alone and {_short(values[:, -1])} beside other points"
+            )
+            raise InputError("problem.opportunity", self.name, allowed)
 
     def _check_lipschitz(self, x: np.ndarray, values: np.ndarray, y: np.ndarray) -> None:
         """Refuse a Lipschitz constant that is not one, or that f exceeds between points x and y; `values` are f(x)."""

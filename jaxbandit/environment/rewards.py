@@ -20,12 +20,15 @@ from jax import Array
 
 from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, derived, parameter
-from jaxbandit.core.errors import InputError
+from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import PerArm, per_arm
 from jaxbandit.core.prng import NORMAL_TAIL, REWARD, Stream
 
 _CHECKED_DRAWS, _CHECKED_NUMBERS = 256, 1 << 16  # draws per arm of a user's distribution, or fewer for many arms
+_FEWEST_DRAWS, _FAR = 64, 10.0  # draws from which a mean is checked, and its distance in standard errors
+_OTHER_BITS = 0x9E3779B9  # any bits, of which keys of other seeds are made
 _ROUNDING = 1e-6  # of rewards, which may be float32
+_FROM_RANDOM = "a distribution whose `draw` takes its random numbers from its argument `random`"
 
 
 class Reward(Component):
@@ -151,19 +154,27 @@ def always_from_0_to_1(reward: Reward, arms: int) -> bool:
 
 
 def _check_draws(reward: Reward, means: np.ndarray) -> None:
-    """Refuse a prepared distribution that draws rewards outside its support, or others than 0 and 1 with `zero_one`."""
+    """Refuse a prepared distribution that draws what it says it does not, or the same for all seeds; check its means.
+
+    Its rewards have to lie in its support, and with `zero_one` to be 0 or 1. Means that differ from those that the
+    problem states are told in a warning, since a mean of some draws is never exact.
+    """
     low, high = support_of(reward, means)
-    if not reward.zero_one and math.isinf(low) and math.isinf(high):
-        return
     shape = (*means.shape, max(1, min(_CHECKED_DRAWS, _CHECKED_NUMBERS // means.size)))
     rows = {name: value[..., None] for name, value in reward.numbers().items() if np.ndim(value) == 2}
     run = jnp.arange(math.prod(shape[1:]), dtype=jnp.uint32).reshape(1, *shape[1:])
-    random = Stream((jnp.zeros_like(run), run), jnp.zeros(shape, jnp.uint32), REWARD, len(means))
     mean = jnp.broadcast_to(jnp.asarray(means, jnp.result_type(float))[..., None], shape)
-    words = ""
+    arguments = [
+        (reward.replace(**rows), mean, Stream((own, run ^ own), jnp.zeros(shape, jnp.uint32), REWARD, len(means)))
+        for own in (jnp.zeros_like(run), jnp.full_like(run, _OTHER_BITS))
+    ]
+    refusal, warning = "", ""
     for draw in (_compiled_draw, _draw):  # helpers of user code may have been edited since it was compiled
         try:
-            drawn = np.broadcast_to(np.asarray(draw(reward.replace(**rows), mean, random), np.float64), shape)
+            drawn, again, others = (
+                np.broadcast_to(np.asarray(draw(*arguments[seeds]), np.float64), shape) for seeds in (0, 0, 1)
+            )
+            random = "random_bits" in str(jax.make_jaxpr(_draw)(*arguments[0]))
         except Exception:  # of any kind: the rounds raise it, with words on where
             return
         reach = _ROUNDING * np.maximum(1.0, np.abs(drawn))
@@ -171,11 +182,37 @@ def _check_draws(reward: Reward, means: np.ndarray) -> None:
         rule = f"a distribution whose rewards lie in its `support`, [{low:g}, {high:g}]"
         if reward.zero_one and not wrong.any():
             wrong, rule = (drawn != 0) & (drawn != 1), "a distribution whose rewards are 0 or 1, as `zero_one` says"
-        if not wrong.any():
-            return
         place = np.unravel_index(int(np.argmax(wrong)), shape)
-        words = f"{rule}; for the mean {means[place[:2]]:g} it drew {drawn[place]:g}"
-    raise InputError("problem.reward", reward.name, words)
+        if wrong.any():
+            refusal = f"{rule}; for the mean {means[place[:2]]:g} it drew {drawn[place]:g}"
+        elif not np.array_equal(drawn, again, equal_nan=True):
+            refusal = f"{_FROM_RANDOM}; it drew other rewards in a second call, and would draw one set for all rounds"
+        elif np.array_equal(drawn, others, equal_nan=True) and (random or np.any(drawn != drawn[..., :1])):
+            refusal = f"{_FROM_RANDOM}; its draws are the same for all seeds"
+        else:
+            refusal, warning = "", _far_means(reward, means, drawn)
+            if not warning:
+                return
+    if refusal:
+        raise InputError("problem.reward", reward.name, refusal)
+    warn(warning)
+
+
+def _far_means(reward: Reward, means: np.ndarray, drawn: np.ndarray) -> str:
+    """Where the mean of the draws, `[K, J, n]`, is far from the mean of an arm, in words; else empty."""
+    count = drawn.shape[-1]
+    if count < _FEWEST_DRAWS or not np.isfinite(drawn).all():
+        return ""
+    error = drawn.std(axis=-1, ddof=1) / math.sqrt(count)
+    found = drawn.mean(axis=-1)
+    apart = np.abs(found - means) / np.where(error > 0, error, np.inf)
+    worst = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    if apart[worst] <= _FAR:
+        return ""
+    return (
+        f"{count} rewards of {reward.name!r} for the mean {means[worst]:g} have the mean {found[worst]:.4g} with a "
+        f"standard error of {error[worst]:.2g}; regret and other metrics are computed from the means of the problem"
+    )
 
 
 def _draw(reward: Reward, mean: Array, random: Stream) -> Array:

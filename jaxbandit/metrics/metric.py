@@ -18,6 +18,7 @@ from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota, sum_in_order
 from jaxbandit.core.struct import static, struct
 from jaxbandit.environment.problem import Problem
+from jaxbandit.metrics.class_attributes import check_name, checked_needs
 
 Tree = TypeVar("Tree")
 
@@ -223,10 +224,11 @@ class Metric:
             if isinstance(given, dataclasses.Field):
                 words = "a plain class attribute, without `jb.parameter`: metrics have no parameters"
                 raise InputError(f"{cls.__qualname__}.{key}", given.default, words)
+        cls.needs = checked_needs(cls)
         cls.name = name or cls.__dict__.get("name") or cls.__name__
         cls.label = cls.__dict__.get("label") or cls.name
         if cls.value is not Metric.value:
-            _check_name(cls, override)
+            check_name(cls, None if override else METRICS.get(cls.name))
             METRICS[cls.name] = cls()
 
     def refusal(self, problem: Problem) -> str:
@@ -358,39 +360,3 @@ def kept_ever(names: Collection[str]) -> tuple[str, ...]:
     """Those metrics, built-in ones, whose largest value over all rounds is kept, too."""
     possible = ("max_deficit", "group_max_deficit")
     return tuple(name for name in possible if name in names and not is_users(METRICS[name]))
-
-
-_TAKEN = frozenset(
-    {
-        "pulls",
-        "pulls_mean",
-        "phase_rounds",
-        "max_deficit_ever",
-        "group_max_deficit_ever",
-        "price_of_fairness",
-        "means",
-        "means_of_round",
-        "fractions",
-        "penalties",
-        "opportunities",
-    }
-    | {"arms", "rewards", "delays", "policy", "instance", "seed", "arm", "round", "phase", "phase_name", "t", "play"}
-    | {"family", "kind"}
-)  # names that datasets have beside the metrics
-_ENDINGS = ("_stderr", "_final", "_runs")
-
-
-def _check_name(cls: type[Metric], override: bool) -> None:
-    """Refuse a name that is no variable's, that datasets use otherwise, or that another metric has."""
-    name = cls.name
-    if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN or name.endswith(_ENDINGS):
-        words = "a word of letters, digits and _ that no other variable of results has"
-        taken, endings = ", ".join(sorted(_TAKEN)), ", ".join(_ENDINGS)
-        raise InputError(f"{cls.__qualname__}.name", name, f"{words} (not {taken}; not ending in {endings})")
-    holder = METRICS.get(name)
-    if holder is None or override:
-        return
-    if (type(holder).__module__, type(holder).__qualname__) == (cls.__module__, cls.__qualname__):
-        return  # defined again, as when a notebook's cell is run again
-    words = f"a name that no other metric has ({name!r} is {type(holder).__name__}; override=True replaces it)"
-    raise InputError(f"{cls.__qualname__}.name", name, words)

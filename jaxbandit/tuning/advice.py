@@ -12,7 +12,7 @@ from jaxbandit.environment.problem import Problem
 from jaxbandit.experiments.statistics import CONFIDENCE, with_error
 from jaxbandit.metrics.definitions import caveats
 from jaxbandit.policies.base import Policy
-from jaxbandit.tuning.goal import Goal, Limit
+from jaxbandit.tuning.goal import Limit
 from jaxbandit.tuning.parameters import Tunable
 from jaxbandit.tuning.search.evaluation import Evaluator
 from jaxbandit.tuning.search.points import Point
@@ -35,7 +35,7 @@ def advice(tuned: Tuned, tunables: list[Tunable], swept: Sweep, search: Search, 
         evaluator: what simulated the points.
     """
     result = tuned.points[-1]
-    yield from _flat(tuned.goal, swept)
+    yield from _flat(tuned, swept)
     limits = tuned.goal.limits
     tight = any(_slack(limit, tuned) <= _worth(limit, tuned) for limit in limits)
     for limit, free in zip(limits, swept.free, strict=True):
@@ -57,6 +57,7 @@ def advice(tuned: Tuned, tunables: list[Tunable], swept: Sweep, search: Search, 
         yield (
             f"the objective or a limited metric was not finite at {evaluator.not_finite} of {evaluator.simulated} "
             f"points{which}; these points cannot be the result"
+            + (f"; the first error: {evaluator.failures[0]}" if evaluator.failures else "")
         )
 
 
@@ -68,12 +69,18 @@ def about_problem(policy: Policy, problem: Problem, metrics: Sequence[str]) -> I
     yield from caveats(metrics, problem)
 
 
-def _flat(goal: Goal, swept: Sweep) -> Iterator[str]:
+def _flat(tuned: Tuned, swept: Sweep) -> Iterator[str]:
+    goal, start, result = tuned.goal, tuned.points[0], tuned.points[-1]
+    error = math.hypot(start.objective_stderr, result.objective_stderr)
+    better = abs(result.objective - start.objective) > _MANY_ERRORS * error
     for name, largest in swept.flat.items():
+        if better and np.ptp(tuned.values[name]) > 0:  # numbers of their own, one per arm, do matter
+            continue
         metrics = " and ".join(dict.fromkeys([goal.objective.label, *(limit.metric for limit in goal.limits)]))
         yield (
-            f"{metrics} did not depend on {name} in a sweep of common values up to {largest:.3g}, but for at most "
-            f"{_MANY_ERRORS:g} standard errors: the parameter does not matter there, or `seeds` are too few to see how"
+            f"{metrics} did not depend on {name} in a sweep of common values up to {largest:.3g}: no value differed by "
+            f"more than {_MANY_ERRORS:g} standard errors. The parameter does not matter there, or `seeds` are too few "
+            "to see how"
         )
 
 

@@ -127,7 +127,7 @@ def make_tunables(prepared: Policy, parameters: object, estimator: str, arms: in
         estimator: one of `ESTIMATORS`. The soft ones need parameters in which the policy is smooth.
 
     Raises:
-        InputError: an unknown name, a parameter that cannot be tuned, or a start out of range.
+        InputError: an unknown name, a parameter that cannot be tuned, such as a whole number, or a start out of range.
     """
     known = numeric_parameters(prepared) if estimator == "perturbation" else smooth_parameters(prepared)
     return [_tunable(prepared, name, start, known, arms) for name, start in _starts(parameters).items()]
@@ -152,6 +152,10 @@ def _tunable(prepared: Policy, name: str, start: object, known: Sequence[str], a
         words = "left out: the policy has no parameter that is a number and can be tuned in this way"
         raise InputError("parameters", name, words)
     if name not in known:
+        fields = {key: field for part in prepared.nested_policies() for key, field in part.parameters().items()}
+        if name in fields and (is_whole(fields[name]) or fields[name].metadata.get("static")):
+            words = "a parameter that may be any real number in its range; a grid of `jb.simulate` compares the others"
+            raise InputError("parameters", name, f"{words} (here: {', '.join(known)})")
         raise unknown_name("parameters", name, known)
     path, owner = _path(prepared, name)
     value = _shared_start(getattr(owner, path[-1]), name) if start is None else start

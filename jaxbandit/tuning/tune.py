@@ -20,7 +20,7 @@ from jaxbandit.policies.make_policy import policy as policy_of
 from jaxbandit.tuning.estimators.gradient_program import softness_of
 from jaxbandit.tuning.goal import Goal, make_goal
 from jaxbandit.tuning.objective import Objective
-from jaxbandit.tuning.parameters import check_estimator, check_start, make_tunables, with_starts
+from jaxbandit.tuning.parameters import Tunable, check_estimator, check_start, make_tunables, with_starts
 from jaxbandit.tuning.search.steps import default_optimizer
 from jaxbandit.tuning.tuned import Tuned
 from jaxbandit.tuning.tuning_run import TuningRun
@@ -131,7 +131,12 @@ def tune(
     arguments = {name: value for name, value in locals().items() if name not in ("keep", "progress")}
     run, folder = make_run(**arguments), checkpoint_folder(keep)
     with interruption_told(lambda: kept_in_words(folder)):
-        tuned = run.carry_out(folder, shown=boolean(progress, "progress"))
+        try:
+            tuned = run.carry_out(folder, shown=boolean(progress, "progress"))
+        except InputError as error:
+            if error.key != "--out":
+                raise
+            raise error.with_key("keep") from None
     if folder is not None:
         forget(folder)
     for sentence in tuned.warnings:
@@ -167,10 +172,12 @@ def make_run(
     check_estimator(given, prepared, estimator, problem)
     tunables = make_tunables(prepared, parameters, estimator, problem.arms)
     check_start(given, prepared, tunables, problem, settings.horizon)
+    goal = make_goal(objective, problem)
+    _check_names(tunables, goal)
     run = TuningRun(
         problem=problem,
         policy=given,
-        goal=make_goal(objective, problem),
+        goal=goal,
         tunables=tunables,
         settings=settings,
         estimator=estimator,
@@ -181,6 +188,15 @@ def make_run(
     )
     run.check()
     return run
+
+
+def _check_names(tunables: list[Tunable], goal: Goal) -> None:
+    """Refuse a limited metric with the name of a parameter: both are variables of the trajectory."""
+    names = {tunable.name for tunable in tunables}
+    for limit in goal.limits:
+        if limit.metric in names:
+            words = "a metric without the name of a tuned parameter: both would be one variable of `trajectory`"
+            raise InputError("objective.subject_to.metric", limit.metric, words)
 
 
 def _at_least_two(seeds: object, key: str) -> int:

@@ -38,7 +38,7 @@ def check_commands(results, opened, folder, monkeypatch):
 
 def test_commands_of_parameters_per_arm_and_of_many_digits(opened, folder, monkeypatch):
     results = jb.simulate(
-        {"means": [0.9, 0.5, 0.3], "fractions": 0.1},
+        {"means": [0.5, 0.9, 0.3], "fractions": 0.1},
         [{"kind": "lfg", "eta": [[1.0, 5.0, 9.0], [2.0, 3.0, 1 / 3]]}],
         grid={"problem": {"fractions": [1 / 7, 0.123456789012345]}},
         horizon=60,

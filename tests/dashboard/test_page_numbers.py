@@ -163,7 +163,7 @@ def test_intervals_are_those_of_the_runs_they_are_over(opened, instances_file, i
     last = instances.isel(round=-1)
     for row in rows[1:]:
         one = last.sel(policy=row[0])
-        mean, half = (float(part) for part in row[place].split(" ± "))
+        _, half = (float(part) for part in row[place].split(" ± "))
         if row[rows[0].index("instance")].startswith("mean"):
             error, degrees = float((one.utility_stderr**2).sum()) ** 0.5 / 3, 3 * (instances.sizes["seed"] - 1)
         else:

@@ -253,9 +253,18 @@ class Negative(Merit):
         return 1.0 - 2.0 * mu
 
 
+class OfOthers(Merit):
+    def value(self, mu):
+        return 0.05 + mu / (mu.sum() + 0.01)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        (
+            {"merit": OfOthers()},
+            r"must be a merit function of the arm's own mean; for 1 it is 1\.04\d* alone and 0\.05",
+        ),
         ({"merit": "wealth"}, r"problem\.merit\.kind = 'wealth'"),
         ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale = -1: must be a number >= 0"),
         ({"merit": {"kind": "power", "exponent": 0.5}}, r"problem\.merit\.exponent = 0\.5"),
@@ -268,6 +277,16 @@ class Negative(Merit):
 def test_bad_merit_is_refused(changes, message):
     with pytest.raises(jb.InputError, match=message):
         problem(**changes)
+
+
+@pytest.mark.slow
+def test_a_merit_may_be_a_number():
+    class Equal(Merit):
+        def value(self, mu):
+            return 1.0
+
+    results = jb.simulate(jb.Problem([0.9, 0.5, 0.4], merit=Equal()), ["fcucb-d", "fgreedy-d"], horizon=50, seeds=3)
+    assert float(abs(results.fairness_regret_final.sel(policy="fcucb-d")).max()) > 0
 
 
 def test_equality_in_assumption_1_is_allowed():

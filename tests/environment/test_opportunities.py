@@ -157,9 +157,24 @@ class Broken(Opportunity):
         return mu / jnp.sum(mu, axis=0, keepdims=True)  # 0/0 at 0
 
 
+class OfAllRuns(Opportunity):
+    def value(self, mu):
+        return 0.5 * mu / (jnp.sum(mu) + 0.01)
+
+
+class OfTheBatch(Opportunity):
+    def value(self, mu):
+        return 0.2 * mu / mu.shape[-1]
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
+        (
+            OfAllRuns(),
+            r"a function of one run's means: reduce over axis 0, the arms, only; at the means \[",
+        ),
+        (OfTheBatch(), r"a function of one run's means: reduce over axis 0, the arms, only"),
         (Greedy(), r"opportunity = 'Greedy': must be a function whose values sum to at most 1; at the means \["),
         (Negative(), r"a function whose values lie in \[0, 1\]; at the means .* they are \["),
         (Broken(), r"a function whose values lie in \[0, 1\]; at the means .* they are \[nan"),

@@ -1,5 +1,6 @@
 """Users' reward distributions: their support and some of their draws are checked when a problem is made."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -87,3 +88,45 @@ def test_the_least_integer_is_no_delay():
 
     with pytest.raises(ReturnedError, match="draw returned a delay of -2147483647 rounds"):
         jb.simulate({"means": MEANS, "delay": Late()}, "ucb1", horizon=20, seeds=3)
+
+
+def _numpys(self, mean, random):
+    return mean + 0.2 * (np.random.default_rng().random(mean.shape) - 0.5)
+
+
+def _own_key(self, mean, random):
+    return (jax.random.uniform(jax.random.key(1), mean.shape) < mean).astype(mean.dtype)
+
+
+def _own_key_per_arm(self, mean, random):
+    return mean + jax.random.normal(jax.random.key(1), (len(mean), *(1,) * (mean.ndim - 1)))
+
+
+@pytest.mark.parametrize("draw", [_numpys, _own_key, _own_key_per_arm])
+def test_draws_that_do_not_depend_on_the_seed_are_refused(draw):
+    kind = type("Mine", (jb.Reward,), {"draw": draw, "__module__": "users_module"})
+    with pytest.raises(jb.InputError, match="whose `draw` takes its random numbers from its argument `random`; it"):
+        jb.Problem(MEANS, reward=kind())
+
+
+def _from_words(self, mean, random):
+    keys = jax.vmap(jax.random.key)(random.words(len(mean))[0].ravel())
+    return mean + 0.1 * jax.vmap(jax.random.normal)(keys).reshape(mean.shape)
+
+
+def _sparse(self, mean, random):
+    return jnp.where(random.uniform(len(mean)) < 0.04, mean / 0.04, 0.0)
+
+
+@pytest.mark.parametrize("draw", [_from_words, _sparse, lambda self, mean, random: mean])
+def test_keys_from_the_stream_and_rewards_without_spread_are_taken(draw, recwarn):
+    kind = type("Mine", (jb.Reward,), {"draw": draw, "__module__": "users_module"})
+    jb.Problem(MEANS, reward=kind())
+    assert not list(recwarn)
+
+
+def test_a_mean_far_from_the_problems_is_told():
+    kind = variant(draw=lambda self, mean, random: 0.5 * mean + 0.1 * random.uniform(len(mean)))
+    kind.support = lambda self, means: (-1.0, 2.0)
+    with pytest.warns(UserWarning, match=r"256 rewards of 'Mine' for the mean 0\.8 have the mean 0\.45"):
+        jb.Problem(MEANS, reward=kind())

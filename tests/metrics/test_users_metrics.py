@@ -10,6 +10,7 @@ import jaxbandit as jb
 from jaxbandit.experiments import dataset
 from jaxbandit.metrics.metric import METRICS
 from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
+from jaxbandit.tuning.objective import Objective
 
 PROBLEM = {"means": [[0.9, 0.5, 0.2], [0.3, 0.4, 0.8]], "fractions": 0.2, "penalties": 0.3, "opportunity": "softmax"}
 SETTINGS = {"horizon": 60, "seeds": 6, "record": 12, "key": 2}
@@ -252,3 +253,59 @@ def test_names_of_ones_own_can_be_removed():
         jb.unregister("metrics", "regret")
     with pytest.raises(jb.InputError, match=r"^kind = 'metric': .*did you mean 'metrics'"):
         jb.unregister("metric", "regret")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda self, now: now.pulls[0] / now.pulls.sum(),
+        lambda self, now: now.pulls.sum(),
+        lambda self, now: (now.pulls / now.pulls.sum(axis=(0, 1), keepdims=True))[0],
+        lambda self, now: now.rewards - now.rewards.mean(),
+        lambda self, now: now.pulls[0] * now.pulls.shape[-1],
+    ],
+)
+def test_values_that_depend_on_other_runs_are_refused(value):
+    type("Mixed", (jb.Metric,), {"value": value, "needs_rewards": True, "__module__": "users_module"}, name="mixed")
+    says = r"metric 'mixed': value returned .* for a run alone and .* beside others; expected a number per run that do"
+    with pytest.raises(jb.InputError, match=says):
+        jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=9, seeds=2, metrics=["mixed"])
+
+
+def test_values_that_are_not_finite_for_made_up_counts_are_of_each_run():
+    class Ratio(jb.Metric, name="ratio"):
+        def value(self, now):
+            return jnp.where(now.pulls.sum(axis=0) == now.t, now.pulls[0] / now.t, jnp.nan)
+
+    results = jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=9, seeds=2, metrics=["ratio"])
+    np.testing.assert_allclose(results.ratio_final, results.pulls.isel(arm=0) / 9)
+
+
+@pytest.mark.parametrize("name", ["reward", "penalized_reward", "budget", "metric", "objective", "step"])
+def test_a_name_that_tuning_uses_is_refused(name):
+    with pytest.raises(jb.InputError, match=rf"Mine\.name = '{name}': must be a name that `jb\.tuning` does not use"):
+
+        class Mine(jb.Metric, name=name):
+            def value(self, now):
+                return now.pulls[0]
+
+
+def test_the_names_of_all_objectives_are_refused():
+    kinds = set(Objective.registry)
+    for name in kinds:
+        with pytest.raises(jb.InputError, match="does not use"):
+            type("Mine", (jb.Metric,), {"value": lambda self, now: now.t}, name=name)
+    assert len(kinds) >= 5
+
+
+def test_needs_are_keys_of_a_problem():
+    class One(jb.Metric, name="one"):
+        needs = "fractions"
+
+        def value(self, now):
+            return now.deficit[0]
+
+    assert One.needs == ("fractions",)
+    assert "one" not in jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=9, seeds=2)
+    with pytest.raises(jb.InputError, match=r"Two\.needs.*fraction.*did you mean 'fractions'"):
+        type("Two", (jb.Metric,), {"needs": ("fraction",), "value": lambda self, now: now.t})

@@ -82,6 +82,29 @@ def test_points_where_the_objective_is_not_finite_are_not_chosen():
         tune(objective=Odd(most=42.0), parameters={"penalties": [0.01, 0.01, 0.01]}, steps=1)
 
 
+@pytest.mark.slow
+def test_points_where_a_metric_is_not_finite_are_not_refused_by_the_policy():
+    metric(lambda now: jnp.where(now.pulls[0] > 42.0, jnp.nan, now.pulls[0]))
+    limit = {"metric": "odd", "at_most": 100.0}
+    words = r"not finite at \d+ of \d+ points.*; these points cannot be the result; the first error: .*odd at round 64"
+    with pytest.warns(UserWarning, match=words):
+        found = tune(objective={"minimize": "regret", "subject_to": limit}, parameters={"penalties": [0.4, 0.1, 0.1]})
+    assert not [warning for warning in found.warnings if "refused" in warning]
+
+
+def test_a_limited_metric_is_not_named_as_a_parameter():
+    type("Mine", (jb.Metric,), {"value": lambda self, now: now.pulls[0]}, name="exploration")
+    limit = {"metric": "exploration", "at_most": 100.0}
+    with pytest.raises(InputError, match=r"metric = 'exploration': must be a metric without the name of a tuned para"):
+        tune(SMALL, "ucb1", ["exploration"], objective={"minimize": "regret", "subject_to": limit})
+
+
+def test_whole_numbers_are_for_grids():
+    words = r"^parameters = 'window': must be a parameter that may be any real number.*; a grid .*\(here: exploration\)"
+    with pytest.raises(InputError, match=words):
+        tune(SMALL, "sliding-window-ucb", ["window"])
+
+
 def test_an_objective_of_a_wrong_shape():
     with pytest.raises(ReturnedError, match=r"^objective 'Shapeless': value returned an array of shape \(1, 3, 1, "):
         tune(objective=Shapeless())
@@ -173,7 +196,7 @@ def test_numbers_of_any_library_and_unusual_values(changes):
                 "policy": "fair-mmab",
                 "parameters": {"J": 2},
             },
-            "parameters = 'J': must be one of exploration, log_offset",
+            "parameters = 'J': must be a parameter that may be any real number",
         ),
         (
             {"objective": {"minimize": {"regret": 0.0}}},
@@ -228,6 +251,6 @@ def test_points_that_are_all_refused_in_the_first_call_are_an_error_and_later_ha
         later = evaluate([refused, refused], SEEDS)
         assert later.objective.shape == (2, 1, SEEDS)
         assert np.isnan([later.objective, later.metrics["few_plays_of_arm_1"]]).all()
-        assert len(evaluate.refusals) == 3
+        assert (len(evaluate.refusals), len(evaluate.failures)) == (0, 3)
     finally:
         jb.unregister("metrics", "few_plays_of_arm_1")

@@ -22,7 +22,7 @@ from jax import Array
 
 from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import InputError
-from jaxbandit.core.rationals import Quota, QuotaTable
+from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import program_digest
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import package_code
@@ -32,11 +32,14 @@ from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.environment.world import World
 from jaxbandit.metrics import definitions
 from jaxbandit.metrics.metric import METRICS, is_users, kept_ever
+from jaxbandit.metrics.runs_apart import check_runs_apart, example
 from jaxbandit.policies.base import Policy
 
 # Programs with users' code are cached under the digest of what that code computes. `jax.jit` identifies a function by
 # its object, and would miss changes of the helpers and globals that the function reads.
 PROGRAM = jax.make_user_context(None)
+
+_CHECKED: set[str] = set()  # the digests of users' metrics whose values of a run do not depend on the other runs
 
 
 def told_apart(stack: Stack, names: list[str]) -> Stack:
@@ -70,18 +73,13 @@ def metrics_digest(ground_truth: GroundTruth, names: Sequence[str]) -> str | Non
     own = [name for name in names if is_users(METRICS[name])]
     if not own:
         return None
-    truth, lanes = ground_truth.at_rows(np.zeros(1, np.int64)), 7 if len(ground_truth.means) != 7 else 11
-    quota = None
-    if truth.guarantees is not None:
-        rows = QuotaTable(truth.guarantees, 1).rows(0, 1)
-        quota = Quota(rows.floor, rows.fraction, rows.fraction_rank)
-    sums = {name: np.zeros((1, 1, lanes)) for name in definitions.required_sums(own)}
-    inputs = definitions.metric_inputs(own, np.ones(1, np.int64), truth, quota, sums)
-    counts = np.zeros((1, len(truth.means), 1, lanes), np.int32)
+    arguments = example(own, ground_truth, 1, 7 if len(ground_truth.means) != 7 else 11)
     with jax.enable_x64(True), PROGRAM(object()):  # users' code is traced anew
-        return program_digest.digest(
-            jax.make_jaxpr(functools.partial(definitions.compute_metrics, own))(counts, inputs)
-        )
+        digest = program_digest.digest(jax.make_jaxpr(functools.partial(definitions.compute_metrics, own))(*arguments))
+        if digest not in _CHECKED:
+            check_runs_apart(own, ground_truth)
+            _CHECKED.add(digest)
+    return digest
 
 
 def digest_of(stack: Stack, names: list[str]) -> str:

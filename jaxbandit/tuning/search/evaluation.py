@@ -59,6 +59,7 @@ class Evaluator:
         rounds: the number of rounds simulated so far, over all runs.
         simulated: the number of points so far.
         refusals: why the policy refused points, one error per refused point.
+        failures: the errors of points at which a number of a run was not finite.
         not_finite: the number of other points at which the objective or a metric is not finite.
         checkpoint: keeps every evaluation, if it is set.
     """
@@ -78,6 +79,7 @@ class Evaluator:
         self.prepared = policy.prepare(problem, horizon)
         self.rounds = self.simulated = self.not_finite = self._calls = 0
         self.refusals: list[str] = []
+        self.failures: list[str] = []
         self.checkpoint: Checkpoint | None = None
         owed = problem.guarantees()
         quota = None if owed is None else QuotaTable(owed, 1).rows(horizon, 1)
@@ -122,6 +124,7 @@ class Evaluator:
             if self.checkpoint is not None:
                 self.checkpoint.save(name, arrays)
         self.refusals += arrays["refusals"].tolist()
+        self.failures += arrays["failures"].tolist()
         self.simulated += len(points)
         self.count(len(points) * self._problem.instances * seeds * self._horizon)
         measured = {name: arrays[name] for name in self._goal.metrics}
@@ -136,10 +139,10 @@ class Evaluator:
         self._bar.add(rounds)
 
     def _simulated(self, points: Sequence[Values], seeds: int, first: int) -> Arrays:
-        """The metrics by name, `pulls` where counts matter, and the errors of refused points, `refusals`."""
+        """The metrics by name, `pulls` where counts matter, and the errors of points, `refusals` and `failures`."""
         none = np.array([], str)
         try:
-            return {**self._run(self.plan(points, seeds, first)), "refusals": none}
+            return {**self._run(self.plan(points, seeds, first)), "refusals": none, "failures": none}
         except (InputError, FloatingPointError):  # such as a merit function that is too steep at some point
             arrays, errors = self._one_by_one(points, seeds, first)
             if not arrays and not self.simulated:
@@ -153,7 +156,10 @@ class Evaluator:
             made[name] = np.full((len(points), *shape), np.nan)
             for place, part in arrays.items():
                 made[name][place] = part[name][0]
-        return {**made, "refusals": np.array([str(error) for error in errors])}
+        told: dict[bool, list[str]] = {True: [], False: []}
+        for error in errors:
+            told[isinstance(error, InputError)].append(str(error))
+        return {**made, "refusals": np.array(told[True], str), "failures": np.array(told[False], str)}
 
     def _one_by_one(
         self, points: Sequence[Values], seeds: int, first: int

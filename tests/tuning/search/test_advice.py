@@ -88,6 +88,13 @@ def test_a_flat_objective():
     assert not matching(sentences(FunctionEvaluator(quadratic_to(1.0), noise=0.5), [0.5, 0.7]), "did not depend")
 
 
+def test_numbers_per_arm_that_matter_where_common_values_do_not():
+    evaluator = FunctionEvaluator(lambda x: float((x[0] - x[1] - 0.4) ** 2), noise=0.0)
+    found = tune_function(evaluator, [0.7, 0.7], final_seeds=4096, seeds=256)
+    assert abs(np.diff(found.values["penalties"])[0] + 0.4) < 0.1
+    assert not matching(found.warnings, "did not depend")
+
+
 def test_the_lower_end_of_a_range():
     found = tune_function(FunctionEvaluator(lambda x: float(x.sum()), noise=0.1), [0.5, 0.7])
     assert found.values["penalties"].tolist() == [0.0, 0.0]

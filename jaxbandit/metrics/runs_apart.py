@@ -1,0 +1,65 @@
+"""A check of users' metrics: the value of a run does not depend on the other runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from jaxbandit.core.contracts import owner_name
+from jaxbandit.core.errors import ReturnedError
+from jaxbandit.core.rationals import Quota, QuotaTable
+from jaxbandit.environment.ground_truth import GroundTruth
+from jaxbandit.metrics.definitions import compute_metrics, metric_inputs, required_sums
+from jaxbandit.metrics.metric import METRICS, MetricInputs
+
+_INSTANCES, _SEEDS = 2, 3  # of the runs that are computed together
+_ROUNDING = 1e-6  # relative: the order of sums may differ
+
+
+def example(names: Sequence[str], truth: GroundTruth, instances: int, seeds: int) -> tuple[np.ndarray, MetricInputs]:
+    """Arguments of `compute_metrics`: made-up counts in round 1 of copies of the first instance."""
+    first = truth.at_rows(np.zeros(instances, np.int64))
+    quota = None
+    if first.guarantees is not None:
+        rows = QuotaTable(first.guarantees, 1).rows(0, 1)
+        quota = Quota(rows.floor, rows.fraction, rows.fraction_rank)
+    made_up = np.random.default_rng(0)
+    sums = {name: made_up.uniform(1, 9, (1, instances, seeds)) for name in required_sums(names)}
+    counts = made_up.integers(1, 100, (1, len(first.means), instances, seeds), dtype=np.int32)
+    return counts, metric_inputs(names, np.ones(1, np.int64), first, quota, sums)
+
+
+def check_runs_apart(names: Sequence[str], truth: GroundTruth) -> None:
+    """Compute users' metrics of some runs together, and of one of them alone.
+
+    Args:
+        names: names of `METRICS`.
+        truth: the ground truth of the simulation.
+
+    Raises:
+        ReturnedError: a value differs.
+    """
+    counts, inputs = example(names, truth, _INSTANCES, _SEEDS)
+    instance, seed = _INSTANCES - 1, _SEEDS - 1
+
+    def alone(part: Any) -> Any:
+        """The part of the last run."""
+        c = slice(instance, None) if part.shape[-2] == _INSTANCES else slice(None)
+        s = slice(seed, None) if part.shape[-1] == _SEEDS else slice(None)
+        return part[..., c, s]
+
+    with jax.enable_x64(True):
+        compute = jax.jit(functools.partial(compute_metrics, names))
+        together = compute(counts, inputs)
+        found: dict[str, Array] = compute(alone(counts), jax.tree.map(alone, inputs))
+    for name in names:
+        beside, by_itself = float(together[name][0, instance, seed]), float(found[name][0, 0, 0])
+        if not np.isclose(beside, by_itself, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True):
+            returned = f"{by_itself:.6g} for a run alone and {beside:.6g} for the same run beside others"
+            expected = "a number per run that does not depend on other runs: reduce over axis 0, the arms, only"
+            raise ReturnedError(owner_name(METRICS[name]), "value", returned, expected)
