@@ -75,7 +75,7 @@ def tune(
         parameters: the names of the parameters, such as `["penalties"]` or, for a parameter of the merit function,
             `["merit.scale"]`: the start is the value of the policy or, if it has none, that of the problem. Or a
             mapping from names to starts, each a number or K numbers. A parameter with K numbers has one per arm. Up to
-            about 100 numbers are practical.
+            about 100 numbers are practical. Whole numbers, such as a window, cannot be tuned: a grid compares them.
         objective: what is minimised or maximised, and the limits. One of
 
             - the name of a metric, "reward", "penalized_reward" or an `Objective`, without a limit;

@@ -109,7 +109,7 @@ def test_several_interruptions(uninterrupted, tmp_path, simulations):
 def test_another_tuning_is_refused(tmp_path, simulations, changes):
     begin(tmp_path, simulations, 2)
     before = kept(tmp_path)
-    with pytest.raises(InputError, match=r"^keep = .*must not hold the unfinished run of another config.* the same call"):
+    with pytest.raises(InputError, match=r"^keep = .*must not hold the unfinished run of another config.* same call"):
         tune(keep=tmp_path, **changes)
     assert kept(tmp_path) == before
 
