@@ -21,9 +21,11 @@ _INSTANCES, _SEEDS = 2, 3  # of the runs that are computed together
 _ROUNDING = 1e-6  # relative: the order of sums may differ
 
 
-def example(names: Sequence[str], truth: GroundTruth, instances: int, seeds: int) -> tuple[np.ndarray, MetricInputs]:
+def example(
+    names: Sequence[str], ground_truth: GroundTruth, instances: int, seeds: int
+) -> tuple[np.ndarray, MetricInputs]:
     """Arguments of `compute_metrics`: made-up counts in round 1 of copies of the first instance."""
-    first = truth.at_rows(np.zeros(instances, np.int64))
+    first = ground_truth.at_rows(np.zeros(instances, np.int64))
     quota = None
     if first.guarantees is not None:
         rows = QuotaTable(first.guarantees, 1).rows(0, 1)
@@ -34,17 +36,17 @@ def example(names: Sequence[str], truth: GroundTruth, instances: int, seeds: int
     return counts, metric_inputs(names, np.ones(1, np.int64), first, quota, sums)
 
 
-def check_runs_apart(names: Sequence[str], truth: GroundTruth) -> None:
+def check_runs_apart(names: Sequence[str], ground_truth: GroundTruth) -> None:
     """Compute users' metrics of some runs together, and of one of them alone.
 
     Args:
         names: names of `METRICS`.
-        truth: the ground truth of the simulation.
+        ground_truth: of the simulation.
 
     Raises:
         ReturnedError: a value differs.
     """
-    counts, inputs = example(names, truth, _INSTANCES, _SEEDS)
+    counts, inputs = example(names, ground_truth, _INSTANCES, _SEEDS)
     instance, seed = _INSTANCES - 1, _SEEDS - 1
 
     def alone(part: Any) -> Any:
