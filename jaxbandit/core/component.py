@@ -87,7 +87,7 @@ def parameter(
         Recent(window=20)
     """
     metadata = {"low": low, "high": high, "doc": doc, "static": static, "smooth": smooth, "exact": exact}
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=tuple(default) if isinstance(default, list) else default, metadata=metadata)
 
 
 def derived() -> Any:

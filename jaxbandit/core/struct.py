@@ -80,17 +80,19 @@ def _getter(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
 def declare_new_defaults(cls: type) -> None:
     """Let `field = value` in a subclass of a dataclass change the field's default, and nothing else about the field.
 
-    Without this a dataclass ignores a value that has no annotation, and drops the metadata of one that has.
+    Without this a dataclass ignores a value that has no annotation, and drops the metadata of one that has. A new field
+    without an annotation, which a dataclass refuses, may be anything.
     """
     if not dataclasses.is_dataclass(cls):  # it is the first of its bases
         return
     inherited = {field.name: field for field in dataclasses.fields(cls)}
     given = {name: value for name, value in vars(cls).items() if name in inherited and not hasattr(value, "__get__")}
-    if not given:
+    new = {name: value for name, value in vars(cls).items() if isinstance(value, dataclasses.Field)}
+    if not given and not new:
         return
     annotations = inspect.get_annotations(cls)
-    for name, value in given.items():
-        annotations.setdefault(name, inherited[name].type)
+    for name, value in (given | new).items():
+        annotations.setdefault(name, inherited[name].type if name in inherited else Any)
         if not isinstance(value, dataclasses.Field):
             default = tuple(value) if isinstance(value, list) else value  # dataclasses refuse lists
             setattr(cls, name, dataclasses.field(default=default, metadata=inherited[name].metadata))

@@ -187,7 +187,7 @@ def _check_draws(reward: Reward, means: np.ndarray) -> None:
             refusal = f"{rule}; for the mean {means[place[:2]]:g} it drew {drawn[place]:g}"
         elif not np.array_equal(drawn, again, equal_nan=True):
             refusal = f"{_FROM_RANDOM}; it drew other rewards in a second call, and would draw one set for all rounds"
-        elif np.array_equal(drawn, others, equal_nan=True) and (random or np.any(drawn != drawn[..., :1])):
+        elif np.array_equal(drawn, others) and (random or np.any(drawn != drawn[..., :1])):
             refusal = f"{_FROM_RANDOM}; its draws are the same for all seeds"
         else:
             refusal, warning = "", _far_means(reward, means, drawn)

@@ -343,13 +343,14 @@ def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[
         return selected, selected.astype(now.deviation.dtype)
     with requirements.missing_told(policy.name, "choose", now):
         returned = policy.choose(state, now)
-    selected, chances = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
-    what = "a chance per arm as its second result"
-    chances = contracts.broadcast_floats(policy, "choose", chances, now.pulls.shape, what)
+    selected, given = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
+    chances = contracts.broadcast_floats(policy, "choose", given, now.pulls.shape, "a chance per arm as second result")
     mask = contracts.selection_mask(policy, "choose", selected, now)
     if not contracts.has_users_method(policy, "choose"):
         return mask, chances
     can_be = jnp.all((chances >= 0) & (chances <= 1.001), axis=0, keepdims=True)  # they may be rounded
+    owed = jnp.minimum(jnp.sum(now.available, axis=0, keepdims=True), now.plays).astype(chances.dtype)
+    can_be &= (jnp.abs(jnp.sum(chances, axis=0, keepdims=True) - owed) <= 0.001 * owed) | (owed == 0)
     return mask & can_be, jnp.where(can_be, chances, jnp.nan)  # the engine notices that no arm is selected
 
 

@@ -60,7 +60,7 @@ def test_rewards_that_only_policies_see():
 
 def test_chances():
     problem = {"means": MEANS, "merit": "power"}
-    words = r"policy 'Sure': choose returned 1 arm too few \(a chance that is not in \[0, 1\]"
+    words = r"policy 'Sure': choose returned 1 arm too few \(chances outside \[0, 1\] or that do not sum to the plays"
     with pytest.raises(ReturnedError, match=words):
         jb.simulate(problem, Sure, horizon=30, seeds=3, record=[1, 5, 10, 20])
 

@@ -7,6 +7,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit.cli import main
 from jaxbandit.engine.batch import memory
+from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.engine.stopping import StoppingRule, stopping_rule
 from jaxbandit.experiments.plots import figures
 
@@ -94,11 +95,12 @@ def test_the_metric_is_named_or_the_first():
     assert stopping_rule("stderr<0.5", ["regret", "unfairness"]) == StoppingRule("regret", 0.5)
     assert stopping_rule(" unfairness_stderr < 1e-2 ", ["regret", "unfairness"]) == StoppingRule("unfairness", 0.01)
     assert stopping_rule(None, ["regret"]) is None
+    assert SimulationSettings(10, 2, until="").until is None
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "regret<1", "stderr>1", "stderr<0", "stderr<-1", "stderr<nan", "stderr<inf", "stderr<x", "gain_stderr<1", 5],
+    [" ", "regret<1", "stderr>1", "stderr<0", "stderr<-1", "stderr<nan", "stderr<inf", "stderr<x", "gain_stderr<1", 5],
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(jb.InputError, match=r"^simulation\.until = .*METRIC_stderr<x"):

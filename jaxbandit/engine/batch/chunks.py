@@ -183,7 +183,7 @@ def failure(labels: str, faults: Mapping[str, int], last: int, world: World, pol
         many, few = faults["too_many"], faults["too_few"]
         why = "an index that is NaN selects no arm, and arms that are not available do not count"
         if any(has_users_method(part, "choose") for part in policy.nested_policies()):
-            why = f"a chance that is not in [0, 1] or {why}"
+            why = "chances outside [0, 1] or that do not sum to the plays, or an index that is NaN, select none"
         count, what = (many, "too many") if many else (few, f"too few ({why})")
         returned = f"{count} arm{'s' if count > 1 else ''} {what}"
         method = "choose" if "choose" in latest_of(type(policy), "choose", "select") else "select"

@@ -188,13 +188,13 @@ def test_ucb_lp_tells_of_an_index_that_is_not_a_number(plays):
         simulated(jb.policy("ucb-lp", base=Hole), {"means": MEANS, "fractions": 0.1, "plays": plays})
 
 
-@pytest.mark.parametrize("chance", partly_fast([3.0, -0.5], [3.0]))
+@pytest.mark.parametrize("chance", partly_fast([3.0, -0.5, 0.9], [3.0, 0.9]))
 def test_chances_that_cannot_be_are_told(chance):
     class Sure(jb.Policy):
         def choose(self, state, now):
             return now.best(now.mean), jnp.full_like(now.mean, chance)
 
-    words = r"policy 'Sure': choose returned 1 arm too few \(a chance that is not in \[0, 1\] or an index that is NaN"
+    words = r"policy 'Sure': choose returned 1 arm too few \(chances outside \[0, 1\] or that do not sum to the plays"
     with pytest.raises(ReturnedError, match=words):
         simulated(Sure, {"means": MEANS, "merit": "power"})
 
@@ -246,3 +246,20 @@ def test_a_replaced_default_keeps_the_range_of_the_parameter():
         wrong = type("Wrong", (parent,), {name: -1.0, "__annotations__": {name: float} if name == "alpha" else {}})
         with pytest.raises(jb.InputError, match=rf"policies\.{name} = -1\.0: must be a number >= 0"):
             jb.policy(wrong)
+
+
+def test_a_parameter_needs_no_annotation():
+    class Bonus(jb.Index):
+        bonus = jb.parameter([0.5, 0.1], low=0, doc="per arm")
+
+        def value(self, state, now):
+            return now.mean + self.bonus
+
+    class Less(Bonus):
+        bonus = 0.1
+        weight = jb.parameter(2.0)
+
+    assert Bonus().bonus == (0.5, 0.1)
+    assert (Less(weight=3.0).bonus, Less(weight=3.0).weight) == (0.1, 3.0)
+    with pytest.raises(jb.InputError, match=r"bonus = -1: must be "):
+        jb.policy(Less, bonus=-1)

@@ -55,7 +55,7 @@ WRONG = {
     "chances of another shape": (
         "choose",
         lambda self, state, now: (numbers(now) == 0, jnp.ones(3)),
-        r"choose returned float32 \[3\]; expected a chance per arm as its second result",
+        r"choose returned float32 \[3\]; expected a chance per arm as second result",
     ),
     "no state": ("update", lambda self, state, after, selected: None, r"update returned None; expected .* \(\)"),
     "another state": ("update", lambda self, state, after, selected: (after.mean,), "update returned .*float32"),
