@@ -16,6 +16,7 @@ from jaxbandit.core.errors import InputError
 
 _GRID_POINTS = 129  # points of an interval at which a function is maximised
 _CHECKED_POINTS = 4097  # points of [0, 1] at which a merit function is checked
+_CHECKED_ALONE = 5  # of them that are also evaluated alone
 _ROUNDING = 1e-5  # relative, of values that are computed in float32 in two ways
 
 
@@ -108,10 +109,11 @@ class Merit(Component):
         made = self.with_scalars("problem.merit")
         means = np.linspace(0.0, 1.0, _CHECKED_POINTS)
         values = made.values_at(means)
-        alone = made.values_at(means[-1:])
-        if not np.allclose(alone, values[-1:], rtol=_ROUNDING, atol=0, equal_nan=True):
-            words = f"a merit function of the arm's own mean; for {means[-1]:g} it is {alone[0]:.6g} alone and "
-            raise InputError("problem.merit", self.name, f"{words}{values[-1]:.6g} beside other means")
+        for place in np.linspace(0, _CHECKED_POINTS - 1, _CHECKED_ALONE).astype(int).tolist():
+            alone = float(made.values_at(means[[place]])[0])
+            if not np.isclose(alone, values[place], rtol=_ROUNDING, atol=0, equal_nan=True):
+                words = f"a merit function of the arm's own mean; for {means[place]:g} it is {alone:.6g} alone and "
+                raise InputError("problem.merit", self.name, f"{words}{values[place]:.6g} beside other means")
         if not np.all(np.isfinite(values) & (values > 0)):
             raise InputError("problem.merit", self.name, "a merit function that is positive and finite on [0, 1]")
         spread = values.max() / values.min()

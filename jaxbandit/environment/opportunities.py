@@ -24,6 +24,7 @@ _CHECKED_POINTS, _CHECKED_NUMBERS = 4096, 1 << 18
 _CORNER_ARMS = 12  # up to this number of arms it is also checked at all corners of the cube [0, 1]^K
 _STEP = 1 / 64  # between neighbouring points for which `lipschitz` and `bounds` are checked
 _ROUNDING = 1e-6  # users' functions may compute in float32
+_CHECKED_ALONE = 5  # points at which the values alone are compared with those beside other points
 
 
 class Opportunity(Component):
@@ -139,14 +140,15 @@ class Opportunity(Component):
 
     def _check_runs_apart(self, mu: np.ndarray, values: np.ndarray) -> None:
         """Refuse a function whose value at a point depends on other points, which are of other runs."""
-        last = mu[:, -1:]
-        alone = self._evaluated(last)
-        if alone.shape != last.shape or not np.allclose(alone, values[:, -1:], rtol=0, atol=_ROUNDING):
-            allowed = (
-                f"a function of one run's means: reduce over axis 0, the arms, only; at the means {_short(last[:, 0])} "
-                f"its values are {_short(alone.ravel())} alone and {_short(values[:, -1])} beside other points"
-            )
-            raise InputError("problem.opportunity", self.name, allowed)
+        for place in np.linspace(0, mu.shape[1] - 1, _CHECKED_ALONE).astype(int).tolist():
+            point, beside = mu[:, place], values[:, place]
+            alone = self._evaluated(point[:, None])
+            if alone.shape != (len(mu), 1) or not np.allclose(alone[:, 0], beside, rtol=0, atol=_ROUNDING):
+                allowed = (
+                    f"a function of one run's means: reduce over axis 0, the arms, only; at the means {_short(point)} "
+                    f"its values are {_short(alone.ravel())} alone and {_short(beside)} beside other points"
+                )
+                raise InputError("problem.opportunity", self.name, allowed)
 
     def _check_lipschitz(self, x: np.ndarray, values: np.ndarray, y: np.ndarray) -> None:
         """Refuse a Lipschitz constant that is not one, or that f exceeds between points x and y; `values` are f(x)."""

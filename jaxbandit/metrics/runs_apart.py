@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -37,7 +38,7 @@ def example(
 
 
 def check_runs_apart(names: Sequence[str], ground_truth: GroundTruth) -> None:
-    """Compute users' metrics of some runs together, and of one of them alone.
+    """Compute users' metrics of some runs together, and of each of them alone.
 
     Args:
         names: names of `METRICS`.
@@ -47,20 +48,25 @@ def check_runs_apart(names: Sequence[str], ground_truth: GroundTruth) -> None:
         ReturnedError: a value differs.
     """
     counts, inputs = example(names, ground_truth, _INSTANCES, _SEEDS)
-    instance, seed = _INSTANCES - 1, _SEEDS - 1
-
-    def alone(part: Any) -> Any:
-        """The part of the last run."""
-        c = slice(instance, None) if part.shape[-2] == _INSTANCES else slice(None)
-        s = slice(seed, None) if part.shape[-1] == _SEEDS else slice(None)
-        return part[..., c, s]
-
     with jax.enable_x64(True):
         compute = jax.jit(functools.partial(compute_metrics, names))
         together = compute(counts, inputs)
-        found: dict[str, Array] = compute(alone(counts), jax.tree.map(alone, inputs))
-    for name in names:
-        beside, by_itself = float(together[name][0, instance, seed]), float(found[name][0, 0, 0])
+        for c, s in itertools.product(range(_INSTANCES), range(_SEEDS)):
+            alone = functools.partial(_of_run, instance=c, seed=s)
+            _compare(together, compute(alone(counts), jax.tree.map(alone, inputs)), c, s)
+
+
+def _of_run(part: Any, instance: int, seed: int) -> Any:
+    """The part of one run; an axis of length 1 is that of all."""
+    first = instance if part.shape[-2] == _INSTANCES else 0
+    second = seed if part.shape[-1] == _SEEDS else 0
+    return part[..., first : first + 1, second : second + 1]
+
+
+def _compare(together: Mapping[str, Array], alone: Mapping[str, Array], instance: int, seed: int) -> None:
+    """Raise an error where the values of a run, `[1, C, S]` and `[1, 1, 1]`, differ."""
+    for name, values in together.items():
+        beside, by_itself = float(values[0, instance, seed]), float(alone[name][0, 0, 0])
         if not np.isclose(beside, by_itself, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True):
             returned = f"{by_itself:.6g} for a run alone and {beside:.6g} for the same run beside others"
             expected = "a number per run that does not depend on other runs: reduce over axis 0, the arms, only"

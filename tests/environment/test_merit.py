@@ -253,6 +253,11 @@ class Negative(Merit):
         return 1.0 - 2.0 * mu
 
 
+class OfTheLargest(Merit):
+    def value(self, mu):
+        return 1.0 + mu / jnp.maximum(jnp.max(mu), 0.1)
+
+
 class OfOthers(Merit):
     def value(self, mu):
         return 0.05 + mu / (mu.sum() + 0.01)
@@ -262,8 +267,12 @@ class OfOthers(Merit):
     ("changes", "message"),
     [
         (
+            {"merit": OfTheLargest()},
+            r"must be a merit function of the arm's own mean; for 0\.25 it is 2 alone and 1\.25",
+        ),
+        (
             {"merit": OfOthers()},
-            r"must be a merit function of the arm's own mean; for 1 it is 1\.04\d* alone and 0\.05",
+            r"must be a merit function of the arm's own mean; for 0\.25 it is 1\.01\d* alone and 0\.05",
         ),
         ({"merit": "wealth"}, r"problem\.merit\.kind = 'wealth'"),
         ({"merit": {"kind": "power", "scale": -1}}, r"problem\.merit\.scale = -1: must be a number >= 0"),

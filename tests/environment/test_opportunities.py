@@ -162,6 +162,11 @@ class OfAllRuns(Opportunity):
         return 0.5 * mu / (jnp.sum(mu) + 0.01)
 
 
+class OfTheLargest(Opportunity):
+    def value(self, mu):
+        return 0.2 * mu / jnp.maximum(jnp.max(mu), 0.1)
+
+
 class OfTheBatch(Opportunity):
     def value(self, mu):
         return 0.2 * mu / mu.shape[-1]
@@ -174,6 +179,7 @@ class OfTheBatch(Opportunity):
             OfAllRuns(),
             r"a function of one run's means: reduce over axis 0, the arms, only; at the means \[",
         ),
+        (OfTheLargest(), r"a function of one run's means: reduce over axis 0, the arms, only; at the means \["),
         (OfTheBatch(), r"a function of one run's means: reduce over axis 0, the arms, only"),
         (Greedy(), r"opportunity = 'Greedy': must be a function whose values sum to at most 1; at the means \["),
         (Negative(), r"a function whose values lie in \[0, 1\]; at the means .* they are \["),

@@ -260,6 +260,7 @@ def test_names_of_ones_own_can_be_removed():
     [
         lambda self, now: now.pulls[0] / now.pulls.sum(),
         lambda self, now: now.pulls.sum(),
+        lambda self, now: now.pulls[0] / now.pulls.max(),
         lambda self, now: (now.pulls / now.pulls.sum(axis=(0, 1), keepdims=True))[0],
         lambda self, now: now.rewards - now.rewards.mean(),
         lambda self, now: now.pulls[0] * now.pulls.shape[-1],
