@@ -18,6 +18,7 @@ from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
+from jaxbandit.core.contracts import has_users_method
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
@@ -52,6 +53,7 @@ from jaxbandit.policies.base import (
     checked_update,
 )
 from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
+from jaxbandit.policies.selection.sampling import are_of_all_plays
 from jaxbandit.policies.selection.ties import tie_breaker
 
 _MOST_ROUNDS = np.iinfo(np.int32).max
@@ -178,6 +180,8 @@ def play(
             return checked_select_one(policy, state.policy, now), None, None
         if needs_chances:
             mask, chances = checked_choose(policy, state.policy, now)
+            if has_users_method(policy, "choose"):  # where no arm is selected, the host says why
+                mask = mask & are_of_all_plays(chances, now.available, now.plays)
         else:
             mask, chances = checked_select(policy, state.policy, now), None
         mask = mask & now.available

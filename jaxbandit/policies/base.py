@@ -349,8 +349,6 @@ def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[
     if not contracts.has_users_method(policy, "choose"):
         return mask, chances
     can_be = jnp.all((chances >= 0) & (chances <= 1.001), axis=0, keepdims=True)  # they may be rounded
-    owed = jnp.minimum(jnp.sum(now.available, axis=0, keepdims=True), now.plays).astype(chances.dtype)
-    can_be &= (jnp.abs(jnp.sum(chances, axis=0, keepdims=True) - owed) <= 0.001 * owed) | (owed == 0)
     return mask & can_be, jnp.where(can_be, chances, jnp.nan)  # the engine notices that no arm is selected
 
 

@@ -27,6 +27,21 @@ def available_chances(weights: Array, available: Array) -> Array:
     return weights / jnp.where(total > 0, total, 1.0)
 
 
+def are_of_all_plays(chances: Array, available: Array, plays: int) -> Array:
+    """Whether chances sum to L, or to the number of available arms if they are fewer, up to rounding.
+
+    Args:
+        chances: float `[K, *runs]`.
+        available: bool `[K, *runs]`.
+        plays: L.
+
+    Returns:
+        Bool `[1, *runs]`; True where no arm is available.
+    """
+    expected = jnp.minimum(jnp.sum(available, axis=0, keepdims=True), plays).astype(chances.dtype)
+    return (jnp.abs(jnp.sum(chances, axis=0, keepdims=True) - expected) <= 0.001 * expected) | (expected == 0)
+
+
 def sample_arm(weights: Array, uniform: Array, candidates: Array) -> Array:
     """One candidate with probability in proportion to its weight, as a mask, bool `[K, *runs]`.
 
