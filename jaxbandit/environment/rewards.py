@@ -174,7 +174,7 @@ def _check_draws(reward: Reward, means: np.ndarray) -> None:
             drawn, again, others = (
                 np.broadcast_to(np.asarray(draw(*arguments[seeds]), np.float64), shape) for seeds in (0, 0, 1)
             )
-            random = "random_bits" in str(jax.make_jaxpr(_draw)(*arguments[0]))
+            keyed = "random_bits" in str(jax.make_jaxpr(_draw)(*arguments[0]))  # by JAX, with a key of its own if equal
         except Exception:  # of any kind: the rounds raise it, with words on where
             return
         reach = _ROUNDING * np.maximum(1.0, np.abs(drawn))
@@ -187,7 +187,9 @@ def _check_draws(reward: Reward, means: np.ndarray) -> None:
             refusal = f"{rule}; for the mean {means[place[:2]]:g} it drew {drawn[place]:g}"
         elif not np.array_equal(drawn, again, equal_nan=True):
             refusal = f"{_FROM_RANDOM}; it drew other rewards in a second call, and would draw one set for all rounds"
-        elif np.array_equal(drawn, others) and (random or np.any(drawn != drawn[..., :1])):
+        elif np.array_equal(drawn, others) and (
+            np.any(drawn != drawn[..., :1]) or (keyed and not np.allclose(drawn, means[..., None]))
+        ):
             refusal = f"{_FROM_RANDOM}; its draws are the same for all seeds"
         else:
             refusal, warning = "", _far_means(reward, means, drawn)

@@ -125,6 +125,15 @@ def test_keys_from_the_stream_and_rewards_without_spread_are_taken(draw, recwarn
     assert not list(recwarn)
 
 
+def test_certain_rewards_from_keys_of_the_stream_are_taken():
+    def draw(self, mean, random):
+        keys = jax.vmap(jax.random.key)(random.words(len(mean))[0].ravel())
+        return jax.vmap(jax.random.bernoulli)(keys, mean.ravel()).reshape(mean.shape).astype(mean.dtype)
+
+    kind = type("Mine", (jb.Reward,), {"draw": draw, "__module__": "users_module"})
+    assert jb.Problem([1.0, 0.0], reward=kind()).arms == 2
+
+
 def test_a_mean_far_from_the_problems_is_told():
     kind = variant(draw=lambda self, mean, random: 0.5 * mean + 0.1 * random.uniform(len(mean)))
     kind.support = lambda self, means: (-1.0, 2.0)
