@@ -10,7 +10,8 @@ const MOST_ENTRIES = 24; // of a legend on the page
 // they are what rounding leaves of differences that are 0.
 function leastPlotted(chart) {
   if (!chart.logarithmicValues) return -Infinity;
-  return 1e-12 * chart.lines.reduce((most, line) => line.values.reduce((one, value) => (Number.isFinite(value) ? Math.max(one, value) : one), most), 0);
+  const measured = chart.lines.filter(line => line.errors); // bounds of theorems may be larger by any factor
+  return 1e-12 * measured.reduce((most, line) => line.values.reduce((one, value) => (Number.isFinite(value) ? Math.max(one, value) : one), most), 0);
 }
 
 // A line's values as uPlot takes them: null where there is none, or none that has a place on the axis.
