@@ -21,6 +21,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import has_user_code
+from jaxbandit.core.contracts import advice_on
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import program_digest
@@ -171,7 +172,7 @@ def digest(
         except Exception as error:
             if mine:
                 error.add_note(f"This was raised while a round of policy {policy.name!r} was traced.")
-                if isinstance(error, jax.errors.TracerBoolConversionError):
-                    error.add_note("A condition on an array is `jnp.where(condition, a, b)`, not `if`.")
+                if advice := advice_on(error):
+                    error.add_note(f"{advice[0].upper()}{advice[1:]}.")
             raise
     return made

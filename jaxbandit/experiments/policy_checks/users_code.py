@@ -16,33 +16,13 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandit.core.contracts import is_user_defined
+from jaxbandit.core.contracts import advice_on, is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.policies.base import Policy
 
 _LIBRARIES = (*(str(Path(module.__file__ or "").parent) for module in (jax, jaxlib, np)), "<frozen")
 _STANDARD = sysconfig.get_path("stdlib")
 _PACKAGE = str(Path(__file__).parents[2])
-
-_SHAPE = "a parameter that sets a shape is declared with `jb.parameter(..., static=True)`"
-_HINTS: list[tuple[type[Exception], str]] = [
-    (
-        jax.errors.TracerBoolConversionError,
-        "arrays have no values while a program is compiled: use `jnp.where` or `lax.cond` instead of Python's `if`, "
-        "`and`, `or`, `not` and `while`",
-    ),
-    (jax.errors.TracerIntegerConversionError, f"arrays have no values while a program is compiled; {_SHAPE}"),
-    (jax.errors.TracerArrayConversionError, "use the functions of `jax.numpy` instead of those of NumPy"),
-    (jax.errors.NonConcreteBooleanIndexError, "use `jnp.where(mask, x, y)` instead of `x[mask]`"),
-    (
-        jax.errors.ConcretizationTypeError,
-        f"arrays have no values while a program is compiled: do not use `int`, `float`, `bool` or `.item()`; {_SHAPE}",
-    ),
-    (
-        jax.errors.UnexpectedTracerError,
-        "a method kept an array of an earlier call in an attribute, a global variable or a cache: keep it in the state",
-    ),
-]
 
 
 def error_in_words(error: BaseException) -> str:
@@ -51,12 +31,11 @@ def error_in_words(error: BaseException) -> str:
     at = f" (at {where})" if where else ""
     if isinstance(error, InputError):
         return f"{error}{at}"
-    for kind, hint in _HINTS:
-        if isinstance(error, kind):
-            return f"{type(error).__name__}{at}: {hint}"
+    advice = advice_on(error)
+    if advice and isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
+        return f"{type(error).__name__}{at}: {advice}"
     text = " ".join(str(error).split("\n\n", maxsplit=1)[0].split())
-    hint = f"; {_SHAPE}" if "concrete values" in text else ""
-    return f"{type(error).__name__}{at}: {text[:300]}{hint}"
+    return f"{type(error).__name__}{at}: {text[:300]}{advice and '; '}{advice}"
 
 
 def _place(error: BaseException) -> str:

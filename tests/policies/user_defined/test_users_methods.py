@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -252,22 +251,24 @@ def test_an_index_may_be_the_same_for_all_runs_or_arms(plays, first):
         assert (selected.sum(axis=1) == plays).all()
 
 
-def test_an_error_of_the_users_own_says_where():
-    def value(self, state, now):
-        return now.mean + float(now.t)
-
-    with pytest.raises(jax.errors.ConcretizationTypeError) as error:
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (lambda self, state, now: now.mean + float(now.t), "do not use `int`, `float`, `bool` or `.item()`"),
+        (lambda self, state, now: now.mean if now.t > 5 else -now.mean, "use `jnp.where` or `lax.cond` instead of"),
+        (lambda self, state, now: np.sqrt(now.mean), "Use the functions of `jax.numpy` instead of those of NumPy."),
+        (lambda self, state, now: now.mean + len(now.missing), ""),
+    ],
+    ids=["float", "if", "numpy", "attribute"],
+)
+def test_an_error_of_the_users_own_says_where_and_what_to_do(value, advice):
+    with pytest.raises((TypeError, AttributeError)) as error:
         pulls(returning("value", value))
-    assert error.value.__notes__[-1:] == ["This was raised while a round of policy 'Mine' was traced."]
-
-
-def test_a_condition_on_an_array_says_how_it_is_written():
-    def value(self, state, now):
-        return now.mean if now.t > 5 else -now.mean
-
-    with pytest.raises(jax.errors.TracerBoolConversionError) as error:
-        pulls(returning("value", value))
-    assert error.value.__notes__[-1:] == ["A condition on an array is `jnp.where(condition, a, b)`, not `if`."]
+    notes = error.value.__notes__[
+        error.value.__notes__.index("This was raised while a round of policy 'Mine' was traced.") :
+    ]
+    assert len(notes) == 1 + bool(advice)
+    assert advice in notes[-1]
 
 
 class Stating(jb.Index):
