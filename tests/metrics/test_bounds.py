@@ -54,6 +54,21 @@ def test_penalized_regret_and_selections_are_those_of_the_paper():
     np.testing.assert_allclose(found.transpose(0, 2, 1), expected, EXACT)
 
 
+@pytest.mark.parametrize("means", [[0.9, 0.6], [0.8, 0.5], [0.6, 0.3]])  # .9 - .6 is rounded to more than .3
+def test_rounding_does_not_decide_whether_a_gap_is_above_its_penalty_rate(means):
+    arms = np.array(means)[:, None], np.array([[0.1], [0.1]]), np.array([[0.3], [0.3]])
+    assert table.hard_threshold_regret(*arms, [10**5]).item() == 2.0  # K; the critical arm gains more than it costs
+    assert not table.hard_threshold_assumptions_hold(*arms, [10**5]).item()
+    np.testing.assert_array_equal(
+        table.hard_threshold_deficits(arms[0], arms[2], [10**5])[0, :, 0] < np.inf, [True, False]
+    )
+
+
+def test_rounding_does_not_tell_equal_sums_of_mean_and_penalty_rate_apart():
+    found = table.hard_threshold_deficits([[0.5], [0.6], [0.7]], [[0.8], [0.7], [0.0]], [1000])
+    assert np.isinf(found).all()
+
+
 def test_assumptions_are_those_of_the_paper():
     rounds = [100, 10**4, 10**6]
     found = table.hard_threshold_assumptions_hold(MU, TAU, PENALTIES, rounds)

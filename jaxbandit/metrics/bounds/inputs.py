@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import finite_numbers
 
+_ROUNDING = (
+    1e-12  # means and penalty rates that sums and differences of decimal numbers tell apart by no more are equal
+)
+
 
 def means(value: ArrayLike) -> np.ndarray:
     """mu, float64 `[K, J]`, numbers from 0 to 1."""
@@ -57,6 +61,11 @@ def plays(value: int, arms: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < arms:
         raise InputError("plays", value, f"a whole number from 1 to {arms - 1}, less than the number of arms")
     return int(value)
+
+
+def equal_where_near(numbers: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The numbers, replaced by those of `others` from which only rounding tells them, as .9 - .6 from .3."""
+    return np.where(np.abs(numbers - others) <= _ROUNDING, others, numbers)
 
 
 def divide_by_gap(amount: ArrayLike, gap: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from jaxbandit.metrics.bounds import inputs
 def etc_utility_regret(arms: int, lipschitz: float, horizons: ArrayLike, constant: float = 1.0) -> np.ndarray:
     """Rate of the utility regret of `fairness-aware-etc`: (K L^(2/3) + L^(-1/3)) T^(2/3) log(T)^(1/3).
 
-    The policy explores with N = 8 (L T)^(2/3) log(T)^(1/3) plays of each arm.
+    The policy explores with N = 8 (L T)^(2/3) log(T)^(1/3) plays of each arm. log(T) counts as at least 1.
 
     Source: opportunities paper, Theorem 1. The paper prints the rate without L^(-1/3). But the mean of an arm is known
     only up to an error of order L^(-1/3) T^(-1/3) log(T)^(1/3) (App. A.2), and the arm is played up to T times. The two
@@ -52,7 +52,8 @@ def self_regulated_utility_regret(
 ) -> np.ndarray:
     """Rate of the utility regret of `self-regulated`: K max(1, (K L)^(2/3)) T^(2/3) log(T)^(1/3).
 
-    It holds for the default alpha and beta and for a black box whose own regret is no larger.
+    It holds for the default alpha and beta and for a black box whose own regret is no larger. log(T) counts as at
+    least 1.
 
     Source: opportunities paper, Theorem 2. The paper prints the rate without the maximum with 1. But phase 1 costs K T
     beta (App. A.4), which is larger than the printed rate if K L < 1.

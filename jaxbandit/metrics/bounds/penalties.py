@@ -159,14 +159,16 @@ def hard_threshold_deficits(means: ArrayLike, penalties: ArrayLike, rounds: Arra
     mean, with_bonus = (np.take_along_axis(values, order, axis=0) for values in (mu, mu + penalty_rate))
     places = np.arange(len(mu))
     before = np.greater.outer(places, places)[..., None]  # whether m comes before d, [d, m, 1]
-    distance = with_bonus[:, None] - np.where(before, mean, with_bonus)
+    compared = np.where(before, mean, with_bonus)
+    distance = inputs.equal_where_near(with_bonus[:, None], compared) - compared
     others = ~np.eye(len(mu), dtype=bool)[..., None]
     terms = np.where(others, divide_by_gap(8.0, np.maximum(distance, 0.0) ** 2), 0.0).sum(axis=1)  # b_d, eq. 36
     slopes_in_order = np.zeros_like(terms)
     for j in range(len(mu)):  # a_j = a_1 + ... + a_{j-1} + b_1 + ... + b_j (App. D)
         slopes_in_order[j] = (2 * slopes_in_order[j - 1] if j else 0.0) + terms[j]
     slopes = np.empty_like(slopes_in_order)
-    np.put_along_axis(slopes, order, np.where(with_bonus > mu.max(axis=0), slopes_in_order, np.inf), axis=0)
+    promised = inputs.equal_where_near(with_bonus, mu.max(axis=0)) > mu.max(axis=0)
+    np.put_along_axis(slopes, order, np.where(promised, slopes_in_order, np.inf), axis=0)
     finite = np.isfinite(slopes)
     log = np.log(inputs.rounds(rounds))[:, None, None]
     return np.where(finite, np.where(finite, slopes, 0.0) * log, np.inf)
@@ -317,4 +319,5 @@ def _checked(
     mu = inputs.means(means)
     tau = inputs.fractions(fractions, len(mu))
     penalty_rate = inputs.per_arm(penalties, len(mu), "penalties")
-    return mu.max(axis=0) - mu, tau, penalty_rate, inputs.rounds(rounds)[:, None, None]
+    gap = inputs.equal_where_near(mu.max(axis=0) - mu, penalty_rate)
+    return gap, tau, penalty_rate, inputs.rounds(rounds)[:, None, None]
