@@ -47,9 +47,9 @@ def exploration_of_algorithm_1(f: str, horizon: int) -> float:
     return 8.0 * printed_rate_of_theorem_1(f, horizon)
 
 
-def loss_of_all_arms_in_turn(f: str, transfer_cost: float, horizon: int) -> float:
+def loss_of_all_arms_in_turn(f: str, cost: float, horizon: int) -> float:
     """The utility regret per round of playing all arms in turn, for a fairness function of sec. 5."""
-    means, costs = MEANS[:, None], np.full((ARMS, 1), transfer_cost)
+    means, costs = MEANS[:, None], np.full((ARMS, 1), cost)
     shares = FUNCTIONS[f].values_float64(means)
     utility = MEANS.mean() - (costs * np.maximum(shares - 1 / ARMS, 0.0)).sum()
     return float(optimal_utility(means, shares, costs, [horizon]).item() / horizon - utility)
