@@ -286,6 +286,23 @@ def growth(setting: str, early: ArrayLike, middle: ArrayLike, late: ArrayLike) -
     return ratio(setting, second, first)
 
 
+def horizon_exponent(short: int, early: ArrayLike, long: int, late: ArrayLike, words: str = "") -> Estimate:
+    """The exponent x of a number that grows like T^x from one horizon to another; NaN where a mean is not above 0.
+
+    Args:
+        short, long: the horizons.
+        early, late: values per run, `[instance, seed]`, of simulations of these horizons, which are independent.
+        words: what the setting is, beside the horizons.
+    """
+    setting = f"{words}T = {short:,} to {long:,}"
+    ends = [mean_over_runs(setting, values) for values in (early, late)]
+    if min(end.value for end in ends) <= 0:
+        return Estimate(f"{setting} (not above 0)", math.nan, math.nan)
+    span = math.log(long / short)
+    error = math.hypot(*(end.stderr / end.value for end in ends)) / span
+    return Estimate(setting, math.log(ends[1].value / ends[0].value) / span, error, min(end.samples for end in ends))
+
+
 def parameter_in_label(label: str) -> float:
     """The parameter at the end of the label of a grid's configuration, such as 0.5 of "lfg (eta=0.5)"."""
     return float(label.rpartition("=")[2].rstrip(")"))

@@ -96,14 +96,20 @@ def regrets_of_algorithm_1(regret):
     ("regret", "expected"),
     [
         (printed_rate_of_theorem_1, REPRODUCED),
-        (lambda f, t: 3 * printed_rate_of_theorem_1(f, t), FAILED),
-        (lambda f, t: 1.8 * printed_rate_of_theorem_1(f, t), IN_PART),  # 2.0 is allowed for f linear, 1.4 for softmax
-        (lambda f, t: printed_rate_of_theorem_1(f, t) + (t <= 10_000) * t, REPRODUCED),  # nothing but exploration
+        (lambda f, t: 0.01 * t, FAILED),  # linear, though small
         (lambda f, t: {"linear": 0.2525, "softmax": 0.1809}[f] * t, FAILED),  # all arms in turn
+        (lambda f, t: t if f == "linear" else t**0.5, IN_PART),
+        (lambda f, t: printed_rate_of_theorem_1(f, t) + (t <= 10_000) * t, REPRODUCED),  # N would be above T/K
+        (lambda f, t: -t, UNDECIDED),
     ],
 )
 def test_regret_of_algorithm_1(regret, expected):
     assert CLAIMS["opportunities-16"](regrets_of_algorithm_1(regret)).verdict == expected
+
+
+def test_one_horizon_has_no_exponent():
+    data = regrets(partial(opportunities.theorem_1_name, "linear"), (100_000,), fairness_aware_etc=lambda t: spread(1))
+    assert CLAIMS["opportunities-16"](data).verdict == UNDECIDED
 
 
 def appendix_b(own, constant, box, first_phase=2):

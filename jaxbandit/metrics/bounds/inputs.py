@@ -8,9 +8,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import finite_numbers
 
-_ROUNDING = (
-    1e-12  # means and penalty rates that sums and differences of decimal numbers tell apart by no more are equal
-)
+_ROUNDING = 1e-12  # sums and differences of means and penalty rates that differ by no more are equal
 
 
 def means(value: ArrayLike) -> np.ndarray:

@@ -18,6 +18,7 @@ from jaxbandit.papers.evidence import (
     decide_with_tolerances,
     final_values,
     growth,
+    horizon_exponent,
     mean_over_runs,
     parameter_in_label,
     ratio,
@@ -298,11 +299,8 @@ def naive_is_sublinear(data: Data) -> Evidence:
     def estimates() -> dict[int, list[Estimate]]:
         made = {}
         for short, long in pairwise(_known_times(data)):
-            ends = [mean_over_runs("", final_values(data[known_name(t)], "r_regret", NAIVE)) for t in (short, long)]
-            span = math.log(long / short)
-            error = math.hypot(*(end.stderr / end.value for end in ends)) / span
-            setting = f"T = {short:,} to {long:,}"
-            made[long] = [Estimate(setting, math.log(ends[1].value / ends[0].value) / span, error, ends[0].samples)]
+            early, late = (final_values(data[known_name(t)], "r_regret", NAIVE) for t in (short, long))
+            made[long] = [horizon_exponent(short, early, long, late)]
         return made
 
     def decided(most: float) -> Evidence:

@@ -20,7 +20,6 @@ ORDERED = [0, 1, 3]  # the members of a family with K = 3 that differ by more th
 ETC_HORIZONS = (1_000, 10_000, 100_000, 300_000)
 THEOREM_1_HORIZONS = (10_000, 100_000, 300_000, 1_000_000)
 THEOREM_1_FUNCTIONS = ("linear", "softmax")
-THEOREM_1_COST = 0.4  # lambda
 APPENDIX_B_HORIZONS = (10_000, 100_000, 1_000_000)
 ETC, OWN, CONSTANT, UCB1 = "explore-then-commit", "Self-regulated", "constant-opportunity", "ucb1"
 FAIR_ETC = "fairness-aware-etc"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.environment.opportunities import Linear, Opportunity, Softmax
-from jaxbandit.metrics.optimal_allocations import optimal_utility
+from jaxbandit.environment.opportunities import Linear, Softmax
 
 MEANS = 0.2 + 0.15 * np.arange(6)  # of sec. 5
 ARMS = len(MEANS)
 GAPS = MEANS.max() - MEANS
-FUNCTIONS: dict[str, Opportunity] = {"linear": Linear(), "softmax": Softmax()}
-LIPSCHITZ = {name: f.lipschitz(ARMS) for name, f in FUNCTIONS.items()}
+LIPSCHITZ = {"linear": Linear().lipschitz(ARMS), "softmax": Softmax().lipschitz(ARMS)}
 
 
 def beta(horizon: ArrayLike) -> np.ndarray:
@@ -45,14 +43,6 @@ def printed_rate_of_theorem_1(f: str, horizon: int) -> float:
 def exploration_of_algorithm_1(f: str, horizon: int) -> float:
     """The rounds in which Algorithm 1 plays all arms in turn, K N with the N of Theorem 1, for a function of sec. 5."""
     return 8.0 * printed_rate_of_theorem_1(f, horizon)
-
-
-def loss_of_all_arms_in_turn(f: str, cost: float, horizon: int) -> float:
-    """The utility regret per round of playing all arms in turn, for a fairness function of sec. 5."""
-    means, costs = MEANS[:, None], np.full((ARMS, 1), cost)
-    shares = FUNCTIONS[f].values_float64(means)
-    utility = MEANS.mean() - (costs * np.maximum(shares - 1 / ARMS, 0.0)).sum()
-    return float(optimal_utility(means, shares, costs, [horizon]).item() / horizon - utility)
 
 
 def printed_rate_of_theorem_2(arms: int, lipschitz: float, horizon: ArrayLike) -> np.ndarray:

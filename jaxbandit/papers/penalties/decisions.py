@@ -19,6 +19,7 @@ from jaxbandit.papers.evidence import (
     decide_over_time,
     decide_with_tolerances,
     final_values,
+    horizon_exponent,
     mean_over_runs,
     parameter_in_label,
     ratio,
@@ -248,12 +249,9 @@ def soft_is_unfair(data: Data) -> Evidence:
     """Whether the missed rounds under the soft threshold grow linearly although every penalty exceeds its gap."""
     estimates, words = [], []
     for short, long in pairwise(_fair_times(data)):
-        ends = [mean_over_runs("", final_values(data[name_fair(t)], "unfairness", SOFT)) for t in (short, long)]
-        span = math.log(long / short)
-        spread = math.hypot(*(end.stderr / end.value for end in ends)) / span
-        value = math.log(ends[1].value / ends[0].value) / span
-        estimates.append(Estimate(f"T = {short:,} to {long:,}", value, spread, ends[1].samples))
-        words.append(f"{ends[1].value / long:.3f} per round by T = {long:,}")
+        early, late = (final_values(data[name_fair(t)], "unfairness", SOFT) for t in (short, long))
+        estimates.append(horizon_exponent(short, early, long, late))
+        words.append(f"{late.mean() / long:.3f} per round by T = {long:,}")
     last = _fair_times(data)[-1]
     hard = final_values(data[name_fair(last)], "unfairness", OWN).mean()
 
