@@ -5,6 +5,7 @@ JAX's persistent compilation cache and `engine.batch.kept_programs` keep compile
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -20,6 +21,7 @@ import platformdirs
 # that were not used for the longest time.
 _BYTES = 3 << 28
 _SECONDS = 0.05  # programs that compile faster are not kept
+_WRITTEN_SECONDS = 10.0  # a program is written in less
 _UNUSED_DAYS = 90.0  # folders of other versions and processors are removed after this time without use
 
 _folder: Path | None = None
@@ -47,6 +49,7 @@ def keep_programs() -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_unused(folder)
+        _remove_incomplete(folder)
         (folder / "used").touch()
     except OSError:
         return None
@@ -77,6 +80,21 @@ def _processor() -> str:
         return kind
     kept = ("model name", "flags", "Features")
     return " ".join([kind, *sorted({line for line in lines if line.startswith(kept)})])
+
+
+def _remove_incomplete(folder: Path) -> None:
+    """Remove what is left of programs that were written in part: JAX writes no other program beside one of them.
+
+    JAX keeps a program in one file, and the time of its last use in another one.
+    """
+    newest = time.time() - _WRITTEN_SECONDS  # another process may be between the two files
+    files = {file.name: file for end in ("-cache", "-atime") for file in folder.glob(f"*{end}")}
+    for name, file in files.items():
+        program, _, end = name.rpartition("-")
+        other = f"{program}-{'atime' if end == 'cache' else 'cache'}"
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it
+            if other not in files and file.stat().st_mtime < newest:
+                file.unlink()
 
 
 def _remove_unused(folder: Path) -> None:

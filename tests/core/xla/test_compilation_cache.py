@@ -76,6 +76,20 @@ def test_a_folder_that_cannot_be_written_means_no_cache(no_settings):
     assert jax.config.jax_compilation_cache_dir is None
 
 
+def test_programs_that_were_written_in_part_are_removed(no_settings):
+    """A full disk leaves the first of two files, and JAX writes no other program beside it."""
+    folder = compilation_cache.keep_programs()
+    for name in ("whole-cache", "whole-atime", "part-1-cache", "part_2-atime", "new-cache"):
+        (folder / name).write_bytes(b"x")
+        if name != "new-cache":  # which another process may be writing
+            os.utime(folder / name, (time.time() - 60,) * 2)
+    assert compilation_cache.keep_programs() is None  # JAX has a folder
+    jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.keep_programs()
+    kept = {path.name for path in folder.iterdir()} - {"used"}
+    assert kept == {"whole-cache", "whole-atime", "new-cache"}
+
+
 def test_folders_without_use_are_removed(no_settings):
     now = compilation_cache.keep_programs()
     old, recent, foreign = (now.parent / name for name in ("jax-0.9.0-a", "jax-0.9.1-a", "jax-own"))
