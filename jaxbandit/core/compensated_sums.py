@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from jaxbandit.core.struct import struct
 
@@ -32,3 +33,20 @@ def add(total: CompensatedSum, term: Array) -> CompensatedSum:
     term = term - total.compensation
     larger = total.value + term
     return CompensatedSum(larger, (larger - total.value) - term)
+
+
+def add_in_turn(totals: CompensatedSum, rows: Array, values: Array) -> CompensatedSum:
+    """The sums after values were added one after the other: no value is too small to count beside the others.
+
+    Args:
+        totals: sums of rows, `[K, *runs]`.
+        rows: the row of each value, int32 `[n]`; K or more for none.
+        values: float `[n]`.
+    """
+
+    def add_one(totals: CompensatedSum, pair: tuple[Array, Array]) -> tuple[CompensatedSum, None]:
+        row, value = pair
+        more = add(jax.tree.map(lambda part: part[row], totals), value)
+        return jax.tree.map(lambda part, new: part.at[row].set(new, mode="drop"), totals, more), None
+
+    return lax.scan(add_one, totals, (rows, values))[0]

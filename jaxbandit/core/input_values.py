@@ -140,15 +140,17 @@ def without_fraction(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def whole_number(value: Any, key: str, least: int = 1) -> int:
+def whole_number(value: Any, key: str, least: int = 1, most: int | None = None) -> int:
     """A whole number, of Python, NumPy or JAX; floats such as 1e4 are among them.
 
     Raises:
-        InputError: anything else, or a number below `least`.
+        InputError: anything else, or a number below `least` or above `most`.
     """
     converted = without_fraction(to_python(value))
-    if not is_whole_number(converted, least):
-        raise InputError(key, value, f"a whole number >= {least}")
+    if not is_whole_number(converted, least) or (most is not None and converted > most):
+        raise InputError(
+            key, value, f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"
+        )
     return int(converted)
 
 

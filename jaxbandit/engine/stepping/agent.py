@@ -22,7 +22,7 @@ from jaxbandit.engine.advice.faults import about_policy
 from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.rollout import FAULTS
 from jaxbandit.engine.settings import TIES
-from jaxbandit.engine.stepping.agent_rewards import chances_of_rewards, check_shapes, check_values, padded_pieces
+from jaxbandit.engine.stepping import agent_rewards
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used, uses_horizon
 from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
@@ -105,7 +105,7 @@ class Agent:
         fractions, penalties, merit, opportunity, groups, group_fractions, group_penalties: the fairness requirements,
             as for `Problem`. Default: None.
         reward: the kind of rewards, as for `Problem`. Default: "bernoulli", rewards of 0 and 1.
-        horizon: T, the number of rounds, for policies that use T; `select` warns in round T + 1. Default: None.
+        horizon: T, at most 2^31 - 2, for policies that use it; `select` warns in round T + 1. Default: None.
         ties: where ties between equal arms go, "lowest" (default) or "random", as for `jb.simulate`.
 
     Raises:
@@ -142,10 +142,8 @@ class Agent:
         if ties not in TIES:
             raise InputError("ties", ties, '"lowest" or "random"')
         self.arms, self.ties = whole_number(arms, "arms"), ties
-        self.policy, self.horizon = (
-            make_policy.policy(policy),
-            None if horizon is None else whole_number(horizon, "horizon"),
-        )
+        self.policy = make_policy.policy(policy)
+        self.horizon = None if horizon is None else whole_number(horizon, "horizon", most=_NO_HORIZON)
         if isinstance(penalties, Mapping):
             raise InputError("penalties", dict(penalties), "numbers >= 0 (an agent knows no means, so it has no gaps)")
         rounds = _NO_HORIZON if self.horizon is None else self.horizon
@@ -274,28 +272,32 @@ class Agent:
             arms: the arms that the rewards belong to: any number of arms, or one arm; -1 for none.
             rewards: the reward of each of these arms.
             chances: the probabilities that `select` returned when it selected these arms, K numbers from 0 to 1, above
-                0 for these arms. Policies that weigh rewards by chances, as `exp3` does, use them, and need them with
-                rewards of arms that the agent has not selected. Default: those of the last selection of each arm.
+                0 (and not below 1.2e-38 in float32) for these arms. Policies that weigh rewards by chances, as `exp3`
+                does, need them with rewards of arms that the agent has not selected. Default: those of the last
+                selection of each arm.
 
         Returns:
             The state with these rewards. The next `select` uses them.
 
         Raises:
-            InputError: arms that do not exist, rewards that are not those of the agent's kind of rewards, chances that
-                cannot be, or the state of another agent. Values that are traced are not checked.
+            InputError: arms that do not exist, rewards that are not those of the agent's kind of rewards or whose sum
+                is too large, chances that cannot be, or another agent's state. Traced values are not checked.
         """
         self._check_owner(state)
         if is_traced((arms, rewards)):
             arms, rewards = jnp.atleast_1d(arms), jnp.atleast_1d(rewards)
-            check_shapes(arms, rewards, self.arms)
-            return self._observe(state, arms, rewards, chances_of_rewards(chances, state.chances, arms, self.arms))
+            agent_rewards.check_shapes(arms, rewards, self.arms)
+            weights = agent_rewards.chances_of_rewards(chances, state.chances, arms, self.arms)
+            return self._observe(state, arms, rewards, weights)
         arms, rewards = np.atleast_1d(arms), np.atleast_1d(rewards)
-        check_shapes(arms, rewards, self.arms)
-        check_values(arms, rewards, self.arms, self._problem.reward, self._in_unit_interval)
+        agent_rewards.check_shapes(arms, rewards, self.arms)
+        agent_rewards.check_values(arms, rewards, self.arms, self._problem.reward, self._in_unit_interval)
         arms = arms.astype(np.int32)
-        weights = chances_of_rewards(chances, state.chances, arms, self.arms)
-        for piece in padded_pieces(arms, rewards):
+        weights = agent_rewards.chances_of_rewards(chances, state.chances, arms, self.arms)
+        for piece in agent_rewards.padded_pieces(arms, rewards):
             state = self._observe(state, *piece, weights)
+        if not self._in_unit_interval or state.chances is not None:
+            agent_rewards.check_sums(jax.tree.leaves((state.sums, state.squares, state.arrived)), rewards)
         return state
 
     def _check_owner(self, state: AgentState) -> None:
@@ -370,16 +372,6 @@ class Agent:
         def add(total: Array, values: Array) -> Array:
             return total.at[place, 0].add(values, mode="drop")
 
-        def add_exactly(total: CompensatedSum, values: Array) -> CompensatedSum:
-            """One after the other, so that no reward is too small to count, and sums do not depend on the calls."""
-
-            def add_one(total: CompensatedSum, pair: tuple[Array, Array]) -> tuple[CompensatedSum, None]:
-                row, value = pair
-                more = compensated_sums.add(jax.tree.map(lambda part: part[row], total), value)
-                return jax.tree.map(lambda part, new: part.at[row].set(new, mode="drop"), total, more), None
-
-            return jax.lax.scan(add_one, total, (place, values))[0]
-
         ones, arrived = jnp.ones(len(arm), jnp.int32), state.arrived
         if arrived is not None:
             losses = arrived.losses
@@ -389,8 +381,8 @@ class Agent:
         return dataclasses.replace(
             state,
             received_counts=add(state.received_counts, ones),
-            sums=add_exactly(state.sums, reward),
-            squares=None if state.squares is None else add_exactly(state.squares, reward**2),
+            sums=compensated_sums.add_in_turn(state.sums, place, reward),
+            squares=state.squares and compensated_sums.add_in_turn(state.squares, place, reward**2),
             arrived=arrived,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,9 +49,11 @@ def check_values(arms: np.ndarray, rewards: np.ndarray, count: int, kind: Reward
     if rewards.dtype.kind not in "biuf" or not (np.abs(rewards.astype(float)) <= most).all():
         raise InputError("rewards", rewards, f"finite numbers of at most {most:.2g}")
     if kind.zero_one and ((rewards != 0) & (rewards != 1)).any():
-        raise InputError("rewards", rewards, f"0 or 1, as rewards of kind {kind.name!r} are")
+        words = f"0 or 1, as rewards of kind {kind.name!r} are; jb.Agent(..., reward=...) tells the kind"
+        raise InputError("rewards", rewards, words)
     if in_unit_interval and ((rewards < 0) | (rewards > 1)).any():
-        raise InputError("rewards", rewards, f"numbers from 0 to 1, as rewards of kind {kind.name!r} are")
+        words = f"numbers from 0 to 1, as rewards of kind {kind.name!r} are; jb.Agent(..., reward=...) tells the kind"
+        raise InputError("rewards", rewards, words)
 
 
 def _allowed(count: int) -> str:
@@ -89,9 +91,22 @@ def chances_of_rewards(given: Any, last: Array | None, arms: Any, count: int) ->
         return jnp.asarray(chances)
     values = np.asarray(chances)
     can_be = values.dtype.kind in "biuf" and ((values >= 0) & (values <= 1 + 1e-5)).all()  # a sum may be rounded up
-    if can_be and (values[arms[arms >= 0]] > 0).all():
+    least = float(jnp.finfo(jnp.result_type(float)).tiny)  # a reward is divided by the chance
+    if can_be and (values[arms[arms >= 0]] >= least).all():
         return values
     if given is None:
         words = "must be given with rewards of arms that the agent has not selected: the policy weighs rewards by them"
         raise InputError("chances", None, words)
-    raise InputError("chances", given, "numbers from 0 to 1, above 0 for the arms observed")
+    raise InputError("chances", given, f"numbers from 0 to 1, at least {least:.2g} for the arms observed")
+
+
+def check_sums(sums: Iterable[Array], rewards: Any) -> None:
+    """Refuse rewards whose sums with earlier ones are too large for a number.
+
+    Raises:
+        InputError: about `rewards`.
+    """
+    if not all(np.isfinite(total).all() for total in sums):
+        most = float(jnp.finfo(jnp.result_type(float)).max)
+        words = f"numbers whose sum with earlier rewards is at most {most:.2g}"
+        raise InputError("rewards", rewards, f"{words}, and so are the sums of squares and of losses / chances")

@@ -177,7 +177,7 @@ def test_quotas_are_exact_without_a_horizon():
         (lambda a: jb.Agent("ucb1", 3, 4), r"^plays = 4: must be a whole number from 1 to the number of arms, 3$"),
         (lambda a: jb.Agent("fair-learn", 3), r"^fractions is missing: must be given .*fair-learn needs it$"),
         (lambda a: jb.Agent("fair-learn", 3, fractions=0.5), r"^fractions = 0.5: must sum to at most plays = 1"),
-        (lambda a: jb.Agent("ucb1", 3, horizon=-1), r"^horizon = -1: must be a whole number >= 1$"),
+        (lambda a: jb.Agent("ucb1", 3, horizon=-1), r"^horizon = -1: must be a whole number from 1 to 2147483646$"),
         (lambda a: jb.Agent("kl-ucb", 3, reward="gaussian"), r"^reward = 'gaussian': must give rewards in \[0, 1\]"),
         (lambda a: a.observe(a.init(0), [0, 1], [1.0]), r"^rewards = .*: must be 2 numbers, one per arm observed$"),
         (lambda a: a.observe(a.init(0), [3], [1.0]), r"^arms = .*: must be whole numbers from 0 to 2, or -1 for none$"),
