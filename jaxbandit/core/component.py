@@ -22,7 +22,6 @@ import jax
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.contracts import is_users_class
 from jaxbandit.core.errors import InputError, short_repr, unknown_key, unknown_name
 from jaxbandit.core.input_values import (
     LARGEST,
@@ -37,6 +36,8 @@ from jaxbandit.core.input_values import (
 )
 from jaxbandit.core.rationals import exact_fraction, shortest_decimals
 from jaxbandit.core.struct import declare_new_defaults, register
+from jaxbandit.core.users_code.contracts import is_users_class
+from jaxbandit.core.users_code.failures import told_of
 
 
 def parameter(
@@ -144,12 +145,14 @@ class Component:
         """The component that a config value describes.
 
         Args:
-            spec: a name, a table `{ kind = name, parameter = value, ... }`, or a component.
+            spec: a name, a table `{ kind = name, parameter = value, ... }`, a component, or a class with its defaults.
             key: the config key of the value, for errors.
 
         Raises:
             InputError: anything else, an unknown name or an unknown parameter.
         """
+        if isinstance(spec, type) and issubclass(spec, cls):
+            return spec()
         if isinstance(spec, cls):
             return spec
         if isinstance(spec, str):
@@ -307,7 +310,8 @@ class HasValue(Protocol):
 def evaluate(function: Any, at: Array) -> Array:
     """`function.value(at)`, compiled where JAX can trace it: functions of one class share one program."""
     if has_user_code(function):  # not compiled: helpers of user code may have been edited since
-        value: Array = function.value(at)
+        with told_of(function, "value"):
+            value: Array = function.value(at)
         return value
     try:
         return _evaluate_compiled(function, at)

@@ -17,7 +17,7 @@ from jax.sharding import Mesh
 from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.xla import compat
 from jaxbandit.core.xla.tiling import LANES
-from jaxbandit.engine.advice import arm_order, faults, tie_use
+from jaxbandit.engine.advice import arm_order, faults, tie_use, users_rounds
 from jaxbandit.engine.batch import memory, sharding, traced_programs
 from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size, stops_of_whole_run
 from jaxbandit.engine.batch.recorder import Recorder
@@ -316,6 +316,7 @@ def _with_blocks(unfinished: Plan, stacks: Sequence[Stack]) -> Plan:
     for number, stack in enumerate(stacks):
         try:
             stack = traced_programs.told_apart(stack, made.metrics)
+            users_rounds.check(stack)
             pay, fit = memory.runs_a_block(
                 stack,
                 made.result_shape(stack),

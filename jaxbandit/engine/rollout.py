@@ -18,9 +18,9 @@ from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
-from jaxbandit.core.contracts import has_users_method
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
+from jaxbandit.core.users_code.contracts import has_users_method
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles

@@ -4,8 +4,7 @@ A reward of round t with delay D arrives at the end of round t + D, or never if 
 per arm: the number of rewards that arrived and their sum (merit paper, eq. 1), with any delay model.
 
 To add a delay model, write a subclass of `jb.Delay` with a method `draw`. Define `longest`, too, if the delays are
-bounded. Define `cdf`, too, if `jb.bounds` should compute the bounds of the merit paper, which need it. `jb.NEVER` is
-the delay of a reward that does not arrive.
+bounded, and `cdf` for the bounds of the merit paper. `jb.NEVER` is the delay of a reward that does not arrive.
 
 Pending rewards are kept in a calendar. Its length in rounds is the smallest power of 2 that is above the longest delay,
 or, if delays can be longer than the simulation, at least the horizon; so no delay is truncated. Per arm, run and round
@@ -28,11 +27,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, derived, parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.input_values import check_positive, is_masked, number_or_numbers, per_arm, to_python
 from jaxbandit.core.prng import Stream
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.failures import told_of
 from jaxbandit.environment import conversion_log
 
 NEVER = 1 << 30  # `jb.NEVER`: the delay of a reward that does not arrive, in rounds
@@ -279,9 +279,11 @@ class RewardDependent(Delay, name="reward-dependent"):
 
 
 def draw_delays(delay: Delay, reward: Array, random: Stream) -> Array:
-    """The checked result of `delay.draw`: rounds, int32, which broadcast to the shape of the rewards of all runs."""
+    """The checked result of `delay.draw`: rounds, int32, that broadcast to the shape of the rewards of all runs."""
     shape = jnp.broadcast_shapes(reward.shape, (1, *random.key[0].shape[1:]))  # rewards may be equal for all runs
-    return contracts.integers(delay, "draw", delay.draw(reward, random), shape, "a delay per reward, in rounds")
+    with told_of(delay, "draw"):
+        drawn = delay.draw(reward, random)
+    return contracts.integers(delay, "draw", drawn, shape, "a delay per reward, in rounds")
 
 
 class EmpiricalDelay(Delay, name="empirical"):
@@ -361,9 +363,8 @@ def _whole_numbers(value: Any, arms: int, key: str, allowed: str) -> list[np.nda
     """One list for all arms, or one list per arm, as int64 arrays."""
     if is_masked(value):
         raise InputError(key, value, f"{allowed}, without masked entries")
-    value = (
-        value if isinstance(value, np.ndarray) and value.ndim == 1 else to_python(value)
-    )  # lists of a long table would take much memory
+    if not (isinstance(value, np.ndarray) and value.ndim == 1):  # lists of a long table would take much memory
+        value = to_python(value)
     shared = not (isinstance(value, Sequence) and value and isinstance(value[0], Sequence))
     rows, times = ([value], arms) if shared else (value, 1)
     if len(rows) * times != arms or not all(map(_is_row, rows)):
@@ -373,8 +374,7 @@ def _whole_numbers(value: Any, arms: int, key: str, allowed: str) -> list[np.nda
     return [np.asarray(row, np.int64) for row in rows] * times
 
 
-def _is_row(row: Any) -> bool:
-    """Whether a value is a list of whole numbers from 0 to 2^63 - 1, at least one."""
+def _is_row(row: Any) -> bool:  # a list of whole numbers from 0 to 2^63 - 1, at least one
     return isinstance(row, Sequence | np.ndarray) and len(row) > 0 and all(map(_is_whole, row))
 
 

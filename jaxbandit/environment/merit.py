@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, evaluate, parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.failures import told_of
 
 _GRID_POINTS = 129  # points of an interval at which a function is maximised
 _CHECKED_POINTS = 4097  # points of [0, 1] at which a merit function is checked
@@ -238,7 +239,9 @@ def box_optimum(merit: Merit, low: Array, high: Array) -> Array:
     """
 
     def ratio_of(x: Array) -> Array:
-        f = contracts.broadcast_floats(merit, "value", merit.value(x), x.shape, "a merit per mean")
+        with told_of(merit, "value"):
+            value = merit.value(x)
+        f = contracts.broadcast_floats(merit, "value", value, x.shape, "a merit per mean")
         return jnp.sum(f * x, axis=0, keepdims=True) / jnp.sum(f, axis=0, keepdims=True)
 
     def climbing(carry: tuple[Array, Array, Array, Array]) -> Array:

@@ -14,10 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core import contracts, prng
+from jaxbandit.core import prng
 from jaxbandit.core.component import Component, evaluate, parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import exact_fraction
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.failures import told_of
 
 # A user's function is checked at random means: this many, or fewer for many arms, so that arms x points is limited.
 _CHECKED_POINTS, _CHECKED_NUMBERS = 4096, 1 << 18
@@ -215,10 +217,14 @@ def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[A
         The lower and the upper end, float `[K, *runs]` each.
     """
     if f.has_bounds:
-        ends = contracts.pair(f, "bounds", f.bounds(low, high), "the least and the largest share per arm")
+        with told_of(f, "bounds"):
+            ends = f.bounds(low, high)
+        ends = contracts.pair(f, "bounds", ends, "the least and the largest share per arm")
         least, most = (contracts.broadcast_floats(f, "bounds", end, low.shape, "a share per arm") for end in ends)
         return least, most
-    middle = contracts.floats(f, "value", f.value(0.5 * (low + high)), low.shape, "a share per arm")
+    with told_of(f, "value"):
+        value = f.value(0.5 * (low + high))
+    middle = contracts.floats(f, "value", value, low.shape, "a share per arm")
     reach = slope * 0.5 * jnp.sum(high - low, axis=0, keepdims=True)
     return jnp.maximum(middle - reach, 0.0), jnp.minimum(middle + reach, 1.0)
 

@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, derived, parameter
 from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.input_values import PerArm, per_arm
 from jaxbandit.core.prng import NORMAL_TAIL, REWARD, Stream
+from jaxbandit.core.users_code import contracts
 
 _CHECKED_DRAWS, _CHECKED_NUMBERS = 256, 1 << 16  # draws per arm of a user's distribution, or fewer for many arms
 _FEWEST_DRAWS, _FAR = 64, 10.0  # draws from which a mean is checked, and its distance in standard errors

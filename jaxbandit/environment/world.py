@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core.contracts import owner_name
 from jaxbandit.core.errors import ReturnedError, short_repr
 from jaxbandit.core.struct import static, struct
+from jaxbandit.core.users_code.contracts import owner_name
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.feedback_calendar import calendar_length
 from jaxbandit.environment.means.changing import MeanPath

@@ -12,11 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core import contracts
-from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota, sum_in_order
 from jaxbandit.core.struct import static, struct
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.contracts import is_user_defined
+from jaxbandit.core.users_code.failures import told_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.metrics.class_attributes import check_name, checked_needs
 
@@ -224,6 +225,8 @@ class Metric:
             if isinstance(given, dataclasses.Field):
                 words = "a plain class attribute, without `jb.parameter`: metrics have no parameters"
                 raise InputError(f"{cls.__qualname__}.{key}", given.default, words)
+        if name is not None and cls.value is Metric.value:
+            raise InputError(f"{cls.__qualname__}.value", None, "a method that returns the metric of each run")
         cls.needs = checked_needs(cls)
         cls.name = name or cls.__dict__.get("name") or cls.__name__
         cls.label = cls.__dict__.get("label") or cls.name
@@ -278,12 +281,14 @@ class Metric:
         def at_round(place: Array | int) -> Array:
             pulls = lax.dynamic_index_in_dim(counts, place, keepdims=False).astype(jnp.result_type(float))
             try:
-                value = self.value(_view(pulls, inputs.at_round(place)))
+                with told_of(self, "value"):
+                    value = self.value(_view(pulls, inputs.at_round(place)))
             except (TypeError, AttributeError) as error:
-                error.add_note(
-                    f"This was raised in `value` of metric {self.name!r}. `now.rewards` needs `needs_rewards = True`; "
-                    "`now.quota` and `now.deficit` need `needs = ('fractions',)`, and so on. `value` is traced by JAX."
-                )
+                if "None" in str(error):
+                    error.add_note(
+                        "`now.rewards` needs `needs_rewards = True` in the class; `now.quota` and `now.deficit` need "
+                        "`needs = ('fractions',)`, and so on."
+                    )
                 raise
             return contracts.broadcast_floats(self, "value", value, pulls.shape[1:], "a number per run")
 

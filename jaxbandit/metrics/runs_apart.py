@@ -11,9 +11,9 @@ import jax
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.contracts import owner_name
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
+from jaxbandit.core.users_code.contracts import owner_name
 from jaxbandit.environment.ground_truth import GroundTruth
 from jaxbandit.metrics.definitions import compute_metrics, metric_inputs, required_sums
 from jaxbandit.metrics.metric import METRICS, MetricInputs

@@ -10,14 +10,16 @@ with every index, and every policy with every delay model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import Component, parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.failures import told_of
 from jaxbandit.environment.problem import Problem
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
@@ -26,9 +28,6 @@ from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.sampling import available_chances, sample_arm
 from jaxbandit.policies.selection.top_arm import one_hot
 from jaxbandit.policies.selection.top_arms import top_available, top_available_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PolicyState: TypeAlias = Any  # a pytree of arrays; each policy has a type of its own
 
@@ -280,7 +279,7 @@ class Index(Policy):
 
     def score(self, state: PolicyState, now: RoundView) -> Array:
         """The index, +infinity for arms never selected if `initial_pass` is set; float `[K, *runs]`."""
-        with requirements.missing_told(self.name, "value", now):
+        with requirements.called(self, "value", state, now):
             value = self.value(state, now)
         value = contracts.floats(self, "value", value, now.pulls.shape, "an index per arm")
         if self.initial_pass:
@@ -341,7 +340,7 @@ def checked_choose(policy: Policy, state: PolicyState, now: RoundView) -> tuple[
     if contracts.latest_of(type(policy), "select", "choose") == {"select"}:  # `choose` may be of a replaced `select`
         selected = checked_select(policy, state, now)
         return selected, selected.astype(now.deviation.dtype)
-    with requirements.missing_told(policy.name, "choose", now):
+    with requirements.called(policy, "choose", state, now):
         returned = policy.choose(state, now)
     selected, given = contracts.pair(policy, "choose", returned, "the selected arms and the chances of all")
     chances = contracts.broadcast_floats(policy, "choose", given, now.pulls.shape, "a chance per arm as second result")
@@ -356,7 +355,7 @@ def checked_select(policy: Policy, state: PolicyState, now: RoundView) -> Array:
     """`policy.select`, its result checked: the selected arms, bool `[K, *runs]`."""
     if contracts.latest_of(type(policy), "select", "choose") == {"choose"}:
         return checked_choose(policy, state, now)[0]
-    with requirements.missing_told(policy.name, "select", now):
+    with requirements.called(policy, "select", state, now):
         selected = policy.select(state, now)
     return contracts.selection_mask(policy, "select", selected, now)
 
@@ -366,18 +365,20 @@ def checked_select_one(policy: Policy, state: PolicyState, now: RoundView) -> Ar
     latest = contracts.latest_of(type(policy), "select", "choose", "_select_one")
     if "_select_one" not in latest or contracts.has_users_method(policy, "_select_one"):  # a subclass replaced another
         return Policy._select_one(policy, state, now)
-    with requirements.missing_told(policy.name, "select", now):
+    with requirements.called(policy, "select", state, now):
         return policy._select_one(state, now)
 
 
 def checked_init(policy: Policy, world: World, shape: tuple[int, ...]) -> PolicyState:
     """`policy.init`, its result checked."""
-    return contracts.array_tree(policy, "init", policy.init(world, shape))
+    with told_of(policy, "init"):
+        state = policy.init(world, shape)
+    return contracts.array_tree(policy, "init", state)
 
 
 def checked_update(policy: Policy, state: PolicyState, after: RoundView, selected: Array) -> PolicyState:
     """`policy.update`, its result checked."""
-    with requirements.missing_told(policy.name, "update", after):
+    with requirements.called(policy, "update", state, after):
         updated = policy.update(state, after, selected)
     return contracts.same_structure(policy, "update", updated, state)
 

@@ -8,10 +8,13 @@ import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import jax
 import numpy as np
 
-from jaxbandit.core.errors import InputError, unknown_name
+from jaxbandit.core.errors import InputError, ReturnedError, unknown_name
 from jaxbandit.core.input_values import per_arm
+from jaxbandit.core.users_code.contracts import Named, has_users_method, owner_name
+from jaxbandit.core.users_code.failures import told_of
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -43,17 +46,35 @@ def check_needs(needs: object, problem: Problem, policy: str) -> None:
 
 
 @contextlib.contextmanager
-def missing_told(policy: str, method: str, view: object) -> Iterator[None]:
-    """Within this context an error about None in users' code is one about what the problem lacks.
+def called(policy: Named, method: str, state: object, view: object) -> Iterator[None]:
+    """The context in which a method of a policy is called: it makes errors in users' code plain.
 
     Args:
-        policy, method: the method that is called, for the error.
-        view: the `RoundView` that it gets.
+        policy, method: the method.
+        state, view: the state and the `RoundView` that it gets.
 
     Raises:
-        InputError: the method uses a field of the view that is None.
-        TypeError: it uses one that its class has to ask for.
+        InputError: the method uses a field of the view that is None, or changes the state that it gets.
+        TypeError: it uses a field that its class has to ask for.
     """
+    before = jax.tree.leaves(state)
+    with told_of(policy, method), _missing_told(policy.name, method, view):
+        try:
+            yield
+        except (TypeError, IndexError, KeyError, AttributeError) as error:
+            empty = not before and "tuple" in str(error) and not has_users_method(policy, "init")
+            if empty and not getattr(error, "__notes__", ()):
+                error.add_note(f"The state is {state!r}: the class has no `init`, which makes the first one.")
+            raise
+    after = jax.tree.leaves(state)
+    if len(before) != len(after) or any(one is not other for one, other in zip(before, after, strict=True)):
+        expected = "an unchanged `state`: only `update` changes it, by the new state that it returns"
+        raise ReturnedError(owner_name(policy), method, "with its argument `state` changed in place", expected)
+
+
+@contextlib.contextmanager
+def _missing_told(policy: str, method: str, view: object) -> Iterator[None]:
+    """Within this context an error about None in users' code is one about what the problem lacks."""
     try:
         yield
     except (AttributeError, TypeError) as error:

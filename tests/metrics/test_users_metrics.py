@@ -210,10 +210,8 @@ def divided(value):
     """A metric that is computed by default, defined anew."""
 
     class Divided(jb.Metric, name="divided"):
-        pass
-
-    Divided.value = lambda self, now: value(now)
-    METRICS["divided"] = Divided()
+        def value(self, now):
+            return value(now)
 
 
 FAULTY = [

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.prng import POLICY, Stream
 from jaxbandit.core.rationals import Quota
+from jaxbandit.core.users_code.contracts import is_user_defined
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.engine.batch.stacking import Stack

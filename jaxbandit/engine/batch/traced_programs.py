@@ -21,10 +21,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import has_user_code
-from jaxbandit.core.contracts import advice_on
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla import program_digest
+from jaxbandit.core.xla.compat import ClosedJaxpr
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import package_code
 from jaxbandit.engine.batch.blocks import on_device
@@ -150,29 +150,43 @@ def digest(
         shapes = [(one.shape, str(one.dtype), one.weak_type) for one in leaves]
         about = (arms, world.plays, columns, deficits_ever, asked, str(jnp.result_type(float)), jax.default_backend())
         return hashlib.sha256(repr((package_code.source_digest(), words, shapes, about)).encode()).hexdigest()
+    return program_digest.digest(traced_round(policy, world, (arms, cells, lanes), columns, deficits_ever, asked))
+
+
+def traced_round(
+    policy: Policy,
+    world: World,
+    shape: tuple[int, int, int],
+    columns: int | None,
+    deficits_ever: bool = False,
+    asked: tuple[str, ...] = (),
+) -> ClosedJaxpr:
+    """The program of a round, traced anew where users have code in it.
+
+    Args:
+        policy, world, columns, deficits_ever, asked: as for `digest`.
+        shape: K, and the numbers of instances and of runs of each.
+    """
+    mine, (arms, cells, lanes) = _users(policy, world), shape
+    placed = on_device((policy, world), np.zeros(cells, np.int64))
     key = tuple(jnp.zeros((1, cells, lanes), jnp.uint32) for _ in range(2))
     quota = None
     if columns is not None:
-        shape = (world.guarantees(arms), 1 if columns == 1 else cells, 1)
-        quota = Quota(jnp.zeros(shape, jnp.int32), jnp.zeros(shape), jnp.zeros(shape, jnp.int32))
+        rows = (world.guarantees(arms), 1 if columns == 1 else cells, 1)
+        quota = Quota(jnp.zeros(rows, jnp.int32), jnp.zeros(rows), jnp.zeros(rows, jnp.int32))
 
     def rounds(
         policy: Policy, world: World, key: rollout.Keys, quota: Quota | None, t: Array, horizon: Array
     ) -> object:
-        state = rollout.begin(policy, world, (arms, cells, lanes), deficits_ever, asked)
+        state = rollout.begin(policy, world, shape, deficits_ever, asked)
         state, _ = rollout.play(policy, world, jax.tree.map(jnp.asarray, state), t, horizon, quota, quota, key)
         return state, policy.phase_rounds(state.policy, t) if policy.phases else None
 
     one = jnp.asarray(1, jnp.int32)
     with PROGRAM(object() if mine else None):  # users' code is traced anew
         try:
-            made = program_digest.digest(jax.make_jaxpr(rounds)(*placed, key, quota, one, one))
-        except (InputError, program_digest.OpaqueError):
-            raise
+            return jax.make_jaxpr(rounds)(*placed, key, quota, one, one)
         except Exception as error:
-            if mine:
-                error.add_note(f"This was raised while a round of policy {policy.name!r} was traced.")
-                if advice := advice_on(error):
-                    error.add_note(f"{advice[0].upper()}{advice[1:]}.")
+            if mine and not isinstance(error, InputError):
+                error.add_note(f"A round of policy {policy.name!r} was traced when this was raised.")
             raise
-    return made

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core import contracts
 from jaxbandit.core.prng import BINARISE, DELAY, REWARD, Stream
 from jaxbandit.core.struct import struct
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.failures import told_of
 from jaxbandit.core.xla.cpu_kernel import add_at
 from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.environment.delays import Delay, draw_delays
@@ -102,7 +103,9 @@ def draw_for(world: World, models: Models, arm: Array, arms: int, random: Stream
 def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, random: Stream) -> tuple[Array, Array]:
     """The rewards of some plays, and the same rewards as the policy receives them, minus their centre."""
     shape = jnp.broadcast_shapes(mean.shape, (1, *random.key[0].shape[1:]))
-    reward = contracts.floats(model, "draw", model.draw(mean, random.for_purpose(REWARD)), shape, "a reward per play")
+    with told_of(model, "draw"):
+        drawn = model.draw(mean, random.for_purpose(REWARD))
+    reward = contracts.floats(model, "draw", drawn, shape, "a reward per play")
     received = reward
     if binary:  # Agrawal & Goyal 2012, Alg. 2
         received = (random.for_purpose(BINARISE).uniform(len(reward)) < reward).astype(reward.dtype)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError, unknown_name
+from jaxbandit.core.users_code.contracts import is_user_defined
 from jaxbandit.environment.delays import Delay
 from jaxbandit.environment.merit import Merit
 from jaxbandit.environment.opportunities import Opportunity

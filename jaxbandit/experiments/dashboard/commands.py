@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jaxbandit.core.contracts import is_user_defined
+from jaxbandit.core.users_code.contracts import is_user_defined
 from jaxbandit.engine.settings import short
 from jaxbandit.experiments.configs.grid import problem_axes
 from jaxbandit.experiments.configs.policy_tables import default_label, leaves, lists

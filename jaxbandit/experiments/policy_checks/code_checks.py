@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla.program_digest import OpaqueError
+from jaxbandit.engine.advice.misspelt_methods import misspelt_method
 from jaxbandit.engine.batch.blocks import on_device
 from jaxbandit.experiments.policy_checks import cases
 from jaxbandit.experiments.policy_checks.cases import Case
 from jaxbandit.experiments.policy_checks.subject import DoesNotHoldError, Subject, arms_in_words
 from jaxbandit.experiments.policy_checks.users_code import error_in_words, python_state
 from jaxbandit.policies.base import Policy
-
-_METHODS = ("prepare", "init", "select", "choose", "update")  # that have a default, which a class may override
 
 
 def prepare(subject: Subject) -> None:
@@ -42,29 +38,8 @@ def prepare(subject: Subject) -> None:
 
 def _check_method_names(policy: Policy) -> None:
     """Refuse a method that nothing calls because its name is misspelt."""
-    for part in policy.nested_policies():
-        for cls in filter(is_user_defined, type(part).__mro__):
-            codes = [value.__code__ for value in vars(cls).values() if isinstance(value, FunctionType)]
-            for name in [code.co_name for code in codes if not hasattr(Policy, code.co_name)]:
-                default = (one for one in _METHODS if getattr(type(part), one) is getattr(Policy, one))
-                meant = next((one for one in default if _is_slip(name, one)), None)
-                if meant and not any(_names(code, name) for code in codes):
-                    words = f"the class {cls.__name__} has a method `{name}`, which is not called"
-                    raise DoesNotHoldError(f"{words}: the method is `{meant}`")
-
-
-def _names(code: CodeType, name: str) -> bool:
-    """Whether code, or a function within it, names an attribute or a variable."""
-    return name in code.co_names or any(_names(part, name) for part in code.co_consts if isinstance(part, CodeType))
-
-
-def _is_slip(name: str, meant: str) -> bool:
-    """Whether a name has the letters of another in another order, or one letter more, less or instead."""
-    if sorted(name) == sorted(meant):
-        return name != meant
-    long, short = sorted((name, meant), key=len, reverse=True)
-    same = next((i for i, (one, other) in enumerate(zip(long, short, strict=False)) if one != other), len(short))
-    return long[same + 1 :] == short[same + (len(long) == len(short)) :] and len(long) - len(short) <= 1
+    if found := misspelt_method(policy):
+        raise DoesNotHoldError(found)
 
 
 def jit(subject: Subject) -> None:

@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 import re
-import sysconfig
-import traceback
 from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import jax
-import jaxlib
 import numpy as np
 
-from jaxbandit.core.contracts import advice_on, is_user_defined
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.users_code.contracts import is_user_defined
+from jaxbandit.core.users_code.failures import advice_on, line_of
 from jaxbandit.policies.base import Policy
-
-_LIBRARIES = (*(str(Path(module.__file__ or "").parent) for module in (jax, jaxlib, np)), "<frozen")
-_STANDARD = sysconfig.get_path("stdlib")
-_PACKAGE = str(Path(__file__).parents[2])
 
 
 def error_in_words(error: BaseException) -> str:
     """An error as a sentence: what it says, what to do about it, and the line of the user's code that raised it."""
-    where = _place(error)
+    where = line_of(error)
     at = f" (at {where})" if where else ""
     if isinstance(error, InputError):
         return f"{error}{at}"
     advice = advice_on(error)
-    if advice and isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
+    ambiguous = "truth value of an array" in str(error)  # NumPy's advice there is another
+    if advice and (ambiguous or isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError)):
         return f"{type(error).__name__}{at}: {advice}"
     text = " ".join(str(error).split("\n\n", maxsplit=1)[0].split())
     return f"{type(error).__name__}{at}: {text[:300]}{advice and '; '}{advice}"
-
-
-def _place(error: BaseException) -> str:
-    """The last line of the user's code in the traceback, as `line 7 of mine.py, in select: `...``; "" without one."""
-    frames = traceback.extract_tb(error.__traceback__)
-    users = [frame for frame in frames if not _is_library(frame.filename)]
-    if not users:
-        return ""
-    frame = users[-1]
-    text = (linecache.getline(frame.filename, frame.lineno or 0) or frame.line or "").strip()
-    name = frame.filename if frame.filename.startswith("<") else Path(frame.filename).name
-    return f"line {frame.lineno} of {name}, in {frame.name}" + (f": `{text}`" if text else "")
-
-
-def _is_library(file: str) -> bool:
-    in_standard_library = file.startswith(_STANDARD) and "site-packages" not in file
-    return in_standard_library or file.startswith((*_LIBRARIES, _PACKAGE))
 
 
 def python_state(policy: Policy) -> dict[str, str]:

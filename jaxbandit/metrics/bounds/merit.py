@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.core import contracts
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.users_code import contracts
 from jaxbandit.environment.delays import Delay, RewardDependent
 from jaxbandit.environment.merit import Merit
 from jaxbandit.metrics.bounds import inputs

@@ -8,11 +8,11 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
 from jaxbandit.core.rationals import reduce_in_order
 from jaxbandit.core.struct import struct
+from jaxbandit.core.users_code import contracts
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.reductions import larger
 from jaxbandit.environment.world import World

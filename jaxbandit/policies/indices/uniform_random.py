@@ -7,7 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.core import contracts
+from jaxbandit.core.users_code import contracts
 from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView

@@ -7,9 +7,9 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
+from jaxbandit.core.users_code import contracts
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.base import PolicyState
 from jaxbandit.policies.merit.proportional import MeritPolicy

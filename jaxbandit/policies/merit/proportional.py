@@ -7,9 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.core import contracts
 from jaxbandit.core.component import parameter
 from jaxbandit.core.errors import InputError
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.failures import told_of
 from jaxbandit.core.xla.fusion import cond_fused
 from jaxbandit.environment.merit import Merit, box_optimum, proportional_chances
 from jaxbandit.environment.problem import Problem
@@ -61,9 +62,9 @@ class MeritPolicy(Policy):
         """p_k, in proportion to the merit of the estimate, float `[K, *runs]`."""
         means = contracts.broadcast_floats(self, "estimate", self.estimate(now), now.pulls.shape, "a mean per arm")
         available = jnp.sum(now.available, axis=0, keepdims=True, dtype=means.dtype)
-        merit = contracts.broadcast_floats(
-            self.merit, "value", self.merit.value(means), means.shape, "a merit per mean"
-        )
+        with told_of(self.merit, "value"):
+            value = self.merit.value(means)
+        merit = contracts.broadcast_floats(self.merit, "value", value, means.shape, "a merit per mean")
         return proportional_chances(merit, jnp.minimum(available, float(now.plays)), now.available)
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import prng
-from jaxbandit.core.contracts import is_user_defined
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota, QuotaTable
+from jaxbandit.core.users_code.contracts import is_user_defined
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch.blocks import on_device, quota_on_device

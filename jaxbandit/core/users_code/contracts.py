@@ -195,35 +195,6 @@ class _Unquoted(str):
         return str(self)
 
 
-# What to do about errors of JAX in users' code
-
-_SHAPE = "a parameter that sets a shape is declared with `jb.parameter(..., static=True)`"
-_ADVICE: list[tuple[type[Exception], str]] = [
-    (
-        jax.errors.TracerBoolConversionError,
-        "arrays have no values while a program is compiled: use `jnp.where` or `lax.cond` instead of Python's `if`, "
-        "`and`, `or`, `not` and `while`",
-    ),
-    (jax.errors.TracerIntegerConversionError, f"arrays have no values while a program is compiled; {_SHAPE}"),
-    (jax.errors.TracerArrayConversionError, "use the functions of `jax.numpy` instead of those of NumPy"),
-    (jax.errors.NonConcreteBooleanIndexError, "use `jnp.where(mask, x, y)` instead of `x[mask]`"),
-    (
-        jax.errors.ConcretizationTypeError,
-        f"arrays have no values while a program is compiled: do not use `int`, `float`, `bool` or `.item()`; {_SHAPE}",
-    ),
-    (
-        jax.errors.UnexpectedTracerError,
-        "a method kept an array of an earlier call in an attribute, a global variable or a cache: keep it in the state",
-    ),
-]
-
-
-def advice_on(error: BaseException) -> str:
-    """What to do about an error of JAX that users' code raised while it was traced, a clause; "" without advice."""
-    known = next((advice for kind, advice in _ADVICE if isinstance(error, kind)), "")
-    return known or (_SHAPE if "concrete values" in str(error).split("\n\n", maxsplit=1)[0] else "")
-
-
 # Whose code it is
 
 

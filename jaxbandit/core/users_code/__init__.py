@@ -1,0 +1,1 @@
+"""Users' classes: checks of what their methods return, and words on what goes wrong in them."""

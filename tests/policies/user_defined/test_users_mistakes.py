@@ -1,0 +1,230 @@
+"""Mistakes in users' classes that would be silent, or hard to understand: each is told, with what to do."""
+
+import itertools
+import random as python_random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.core.errors import InputError, ReturnedError
+from jaxbandit.engine.advice.mixed_runs import lines_of
+
+PROBLEM = {"means": [0.8, 0.9, 0.7]}
+COUNTER = itertools.count()
+NUMPY = np.random.default_rng()
+
+
+def simulate(policy="ucb1", **others):
+    return jb.simulate({**PROBLEM, **others}, policy, horizon=12, seeds=3, metrics=["regret"], record=2)
+
+
+def index(value, **attributes):
+    return type("Mine", (jb.Index,), {"value": value, **attributes})
+
+
+def reward(draw):
+    return {"reward": type("MyReward", (jb.Reward,), {"draw": draw})}
+
+
+def delay(draw):
+    return {"delay": type("MyDelay", (jb.Delay,), {"draw": draw})}
+
+
+# What is fixed when the program is compiled
+
+
+@pytest.mark.parametrize(
+    ("policy", "problem", "owner"),
+    [
+        (index(lambda self, state, now: now.mean + NUMPY.random() / now.samples), {}, "policy 'Mine'"),
+        (index(lambda self, state, now: now.mean + python_random.random() / now.samples), {}, "policy 'Mine'"),
+        (index(lambda self, state, now: now.mean + next(COUNTER)), {}, "policy 'Mine'"),
+        ("ucb1", reward(lambda self, mean, random: mean + 1e-5 * NUMPY.normal()), "reward 'MyReward'"),
+        (
+            "ucb1",
+            delay(lambda self, reward, random: jnp.full(reward.shape, next(COUNTER), jnp.int32)),
+            "delay 'MyDelay'",
+        ),
+    ],
+    ids=["numpy", "random", "counter", "reward", "delay"],
+)
+def test_what_a_method_takes_from_python_is_refused(policy, problem, owner):
+    with pytest.raises(ReturnedError, match=f"{owner}: a second call .* returned something else; .* `random`"):
+        simulate(policy, **problem)
+
+
+def test_delays_of_a_key_of_their_own_are_refused():
+    def draw(self, reward, random):
+        return jax.random.randint(jax.random.key(0), reward.shape, 0, 9)
+
+    with pytest.raises(ReturnedError, match="delay 'MyDelay': draw returned the same random delays for all seeds"):
+        simulate(**delay(draw))
+
+
+# Runs that depend on one another
+
+
+def combining(function, *others):
+    """The lines of a function that combine numbers of runs, for arrays [4, 3, 5]."""
+    return lines_of(jax.make_jaxpr(function)(jnp.zeros((4, 3, 5)), *others), (3, 5, 15, 12, 20, 60))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x - x.mean(),
+        lambda x: x - x.max(axis=1, keepdims=True),
+        lambda x: jnp.argmax(x, axis=-1),
+        lambda x: jnp.sort(x, axis=2),
+        lambda x: jnp.median(x),
+        lambda x: jnp.cumsum(x, axis=1),
+        lambda x: jnp.einsum("kij,kij->k", x, x),
+        lambda x: jnp.flip(x, axis=1),
+        lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y + x.sum(), x),
+        lambda x: jax.lax.top_k(x, 2)[0],
+        jax.jit(lambda x: x.std()),
+    ],
+)
+def test_operations_along_runs_are_found(function):
+    (line,) = set(combining(function))
+    assert "test_users_mistakes.py" in line
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x - x.mean(axis=0, keepdims=True),
+        lambda x: jnp.argmax(x, axis=0),
+        lambda x: jnp.sort(x, axis=0)[::-1],
+        lambda x: jnp.median(x, axis=0),
+        lambda x: jnp.einsum("kij,kij->ij", x, x),
+        lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y + x.sum(axis=0, keepdims=True), x),
+        lambda x: jnp.where(x > 0, x, 1) ** 2,
+    ],
+)
+def test_operations_along_arms_are_not(function):
+    assert not combining(function)
+
+
+def test_an_index_that_combines_runs_is_told():
+    def value(self, state, now):
+        return now.mean - jnp.where(now.pulls > 5, now.mean.mean(), 0.0)
+
+    with pytest.warns(
+        UserWarning, match=r"policy 'Mine': combines numbers of several runs \(line \d+ of test_users_mi"
+    ):
+        simulate(index(value))
+    simulate(
+        index(lambda self, state, now: now.mean - now.mean.mean(axis=0, keepdims=True))
+    )  # no warning, which would be an error
+
+
+def test_a_misspelt_method_is_told():
+    class Forgetful(jb.Policy):
+        def init(self, world, shape):
+            return jnp.zeros(shape)
+
+        def select(self, state, now):
+            return now.best(state)
+
+        def udpate(self, state, after, selected):
+            return after.mean
+
+    with pytest.warns(UserWarning, match="policy 'Forgetful': the class Forgetful has a method `udpate`, which is not"):
+        simulate(Forgetful)
+
+
+# Errors with words on what to do
+
+
+def if_of_array(self, state, now):
+    if now.mean[0] > 0.5:
+        return now.mean
+    return -now.mean
+
+
+def changed_in_place(self, state, now):
+    state["n"] = state["n"] + 1
+    return state["n"]
+
+
+def zeros_of_arms(self, world, shape):
+    return {"n": jnp.zeros(shape[0])}
+
+
+CONDITION = "use `jnp.where` or `lax.cond` instead of Python's `if`"
+
+
+@pytest.mark.parametrize(
+    ("policy", "notes"),
+    [
+        (index(if_of_array), ["`value` of policy 'Mine' (line", "in if_of_array: `if now.mean[0] > 0.5:`", CONDITION]),
+        (index(lambda self, state, now: state["n"]), ["the class has no `init`"]),
+        (
+            type("Mine", (jb.Policy,), {"init": zeros_of_arms, "select": lambda self, s, now: now.best(s["n"])}),
+            ["`select` of policy 'Mine'", "[K, *runs]"],
+        ),
+    ],
+    ids=["if", "no init", "shape of the state"],
+)
+def test_errors_in_a_policy_have_notes(policy, notes):
+    with pytest.raises((ValueError, TypeError)) as error:
+        simulate(policy)
+    for note in notes:
+        assert note in "\n".join(error.value.__notes__)
+
+
+def test_a_state_that_is_changed_in_place_is_refused():
+    made = index(changed_in_place, init=lambda self, world, shape: {"n": jnp.zeros(shape)})
+    with pytest.raises(ReturnedError, match="value returned with its argument `state` changed in place"):
+        simulate(made)
+
+
+def test_errors_of_an_agent_and_of_a_simulator_have_notes():
+    with pytest.raises(jax.errors.TracerBoolConversionError) as error:
+        jb.Agent(index(if_of_array), arms=3)
+    assert CONDITION in "\n".join(error.value.__notes__)
+    simulator = jb.Simulator(PROBLEM, index(if_of_array), horizon=5)
+    with pytest.raises(jax.errors.TracerBoolConversionError) as error:
+        simulator.step(simulator.init(key=0))
+    assert CONDITION in "\n".join(error.value.__notes__)
+
+
+def value_of_one(self, mu):
+    return mu + 1 if mu > 0.5 else mu + 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "problem", "where"),
+    [
+        ("ucb1", reward(lambda self, mean, random: mean if mean[0] > 0.5 else 0 * mean), "`draw` of reward 'MyReward'"),
+        ("ucb1", delay(lambda self, reward, random: reward if reward[0] > 0.5 else 0), "`draw` of delay 'MyDelay'"),
+        ("fcucb-d", {"merit": type("MyMerit", (jb.Merit,), {"value": value_of_one})}, "`value` of merit 'MyMerit'"),
+        (
+            "fairness-aware-etc",
+            {"opportunity": type("MyF", (jb.Opportunity,), {"value": value_of_one}), "penalties": 0.3},
+            "`value` of opportunity 'MyF'",
+        ),
+    ],
+    ids=["reward", "delay", "merit", "opportunity"],
+)
+def test_errors_in_other_classes_name_the_class(policy, problem, where):
+    with pytest.raises(ValueError, match="truth value") as error:
+        simulate(policy, **problem)
+    assert where in "\n".join(error.value.__notes__)
+    assert CONDITION in "\n".join(error.value.__notes__)
+
+
+def test_a_metric_with_a_name_needs_a_value():
+    with pytest.raises(InputError, match=r"Bare\.value is missing: must be a method that returns the metric"):
+        type("Bare", (jb.Metric,), {}, name="bare")
+    assert "bare" not in jb.list_metrics()
+
+
+@pytest.mark.parametrize("key", ["reward", "delay"])
+def test_a_class_stands_for_itself_with_its_defaults(key):
+    made = {"reward": jb.Reward, "delay": jb.Delay}[key].registry[{"reward": "gaussian", "delay": "geometric"}[key]]
+    assert jb.Problem([0.5], **{key: made}) is not None
