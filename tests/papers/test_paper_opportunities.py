@@ -135,17 +135,24 @@ def test_allocations_at_the_larger_transfer_cost(shares, expected, range_):
             assert (evidence.verdict, evidence.holds_for) == (expected, range_), number
 
 
-@pytest.mark.parametrize(("withheld", "expected"), [((1, 0), IN_PART), ((1, 1), REPRODUCED), ((0, 0), FAILED)])
+def test_an_allocation_that_ignores_the_fairness_function_is_told():
+    data = allocations(lambda f, cost, t: ENTITLED["softmax"])
+    assert verdict(13, data) != REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("withheld", "expected"),
+    [((1, 0, 0), IN_PART), ((1, 1, 0), REPRODUCED), ((0, 0, 0), IN_PART), ((1, 1, 1), IN_PART), ((0, 0, 1), FAILED)],
+)
 def test_arms_with_a_gap_above_the_transfer_cost(withheld, expected):
-    """Arm 1 alone has a gap above 0.4, and so has arm 2 where its mean is smaller; 90 % of a share is withheld."""
-    entitled = ENTITLED["softmax"]
-    kept = entitled * (1 - 0.9 * np.array([*withheld, 0]))
-    data = allocations(lambda f, cost, t: [*kept[:2], 1 - kept[:2].sum()])
+    """Arms 1 and 2 have gaps above 0.4; 90 % of a share is withheld."""
+    kept = ENTITLED["softmax"] * (1 - 0.9 * np.array(withheld))
+    data = allocations(lambda f, cost, t: kept)
     for made in data.values():
         made["means"] = (("instance", "arm"), np.array([[0.2, 0.45, 0.9]] * 3))
     evidence = CLAIMS["opportunities-10"](data)
     assert evidence.verdict == expected
-    assert ("more than 0.5", expected) in evidence.other_tolerances
+    assert ("withheld from 0.5 on", expected) in evidence.other_tolerances
 
 
 def phases(value, horizons=(1_000, 10_000, 100_000)):

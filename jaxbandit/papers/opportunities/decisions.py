@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -137,17 +138,17 @@ def difference_of_allocations(data: Data) -> Evidence:
 
 
 def grants_more_to_better_arms(data: Data) -> Evidence:
-    """Whether at lambda = 0.8 an arm has more rounds than the next worse one with f softmax."""
+    """Whether at lambda = 0.8 the shares of the rounds grow with the mean with f softmax, and not with f uniform."""
     by_time: ByTime = {}
     for horizon in horizons(data):
-        shares = arm_shares(data, "softmax", "0.8", horizon)[0]
-        for arm in range(1, shares.shape[2]):
-            gap = shares[..., arm] - shares[..., arm - 1]
-            estimate = _difference(f"arms {arm + 1} and {arm}, T = {horizon:,}", gap, horizon)
+        softmax, uniform = (np.diff(arm_shares(data, f, "0.8", horizon)[0]) for f in ("softmax", "uniform"))
+        for arm in range(softmax.shape[2]):
+            gap = softmax[..., arm] - np.abs(uniform[..., arm])
+            estimate = _difference(f"arms {arm + 2} and {arm + 1}, T = {horizon:,}", gap, horizon)
             by_time.setdefault(horizon, []).append(estimate)
     statistic = (
-        "share of the rounds of an arm minus that of the arm with the next smaller mean, f softmax, λ = 0.8; more "
-        "than 0"
+        "share of the rounds of an arm minus that of the arm with the next smaller mean, f softmax, λ = 0.8, minus the "
+        "absolute difference of these shares with f uniform; more than 0"
     )
     return _all_positive(data, statistic, by_time)
 
@@ -218,27 +219,33 @@ def grants_more(data: Data) -> Evidence:
 
 
 def withholds_opportunities(data: Data) -> Evidence:
-    """Whether at lambda = 0.4 opportunities of each arm with a larger gap are withheld, from some horizon on."""
+    """Whether at lambda = 0.4 opportunities of arms with a larger gap, and of no others, are withheld in the end."""
     last = horizons(data)[-1]
     mu = arm_means(data, last)
-    arms = np.flatnonzero(mu.max() - mu > 0.4)
-    estimates, shares_in_words = [], []
-    for arm in arms:
+    far = mu.max() - mu > 0.4
+    missing, shares_in_words = [], []
+    for arm, is_far in enumerate(far):
         by_horizon = []
         for horizon in horizons(data):
             shares, entitled = arm_shares(data, "softmax", "0.4", horizon)
-            missing = 1 - shares[..., arm] / entitled[arm]
-            by_horizon.append(mean_over_runs(f"arm {arm + 1}, T = {horizon:,}", missing))
-        estimates.append(by_horizon[-1])
-        in_words = ", ".join(f"{max(one.value, 0):.2f}" for one in by_horizon)
-        shares_in_words.append(f"{in_words} (arm {arm + 1})")
+            by_horizon.append(mean_over_runs(f"arm {arm + 1}, T = {horizon:,}", 1 - shares[..., arm] / entitled[arm]))
+        missing.append(by_horizon[-1])
+        if is_far:
+            in_words = ", ".join(f"{max(one.value, 0):.2f}" for one in by_horizon)
+            shares_in_words.append(f"{in_words} (arm {arm + 1})")
     statistic = (
-        f"share of an arm's opportunities that is withheld, f softmax, λ = 0.4, T = {last:,}: 1 - N_k/(T f_k); more "
-        "than {:g}"
+        f"share of an arm's opportunities that is withheld, f softmax, λ = 0.4, T = {last:,}: 1 - N_k/(T f_k), minus "
+        "{0:g} for arms with Δ > λ, and {0:g} minus this share for the others; more than 0"
     )
-    evidence = decide_with_tolerances(
-        WITHHELD, (0.01, 0.5), lambda least: decide(statistic.format(least), estimates, least), "more than {:g}"
-    )
+
+    def decided(least: float) -> Evidence:
+        margins = [
+            replace(one, value=one.value - least if is_far else least - one.value)
+            for one, is_far in zip(missing, far, strict=True)
+        ]
+        return decide(statistic.format(least), margins, 0.0)
+
+    evidence = decide_with_tolerances(WITHHELD, (0.01, 0.5), decided, "withheld from {:g} on")
     times = ", ".join(f"{horizon:,}" for horizon in horizons(data))
     black_box = float(phase_shares(data, "softmax", "0.4", last)[..., 3].mean())
     return evidence.explained(
