@@ -163,8 +163,31 @@ def _check_equal(first: Mapping[str, object], second: Mapping[str, object], key:
         dotted = f"{key}.{name}" if key else name
         if isinstance(one, Mapping) and isinstance(two, Mapping):
             _check_equal(one, two, dotted)
+        elif (
+            isinstance(one, list)
+            and isinstance(two, list)
+            and any(short_repr(held) != repr(held) for held in (one, two))
+        ):
+            _check_equal_lists(one, two, dotted)
         elif one != two:
             raise differing(dotted, two, one)
+
+
+def _check_equal_lists(first: list[object], second: list[object], key: str) -> None:
+    """Raise an error that names the first place at which two lists differ, which are too long to be shown."""
+    pairs = list(zip(first, second, strict=False))
+    place = next((place for place, (one, two) in enumerate(pairs) if one != two), len(pairs))
+    if len(first) == len(second) == place:
+        return
+    if place == len(pairs):
+        held = f"{len(second)} values"
+        raise InputError(key, held, f"must have {len(first)} values, {OTHER}; only policies and seeds can be added")
+    one, two = pairs[place]
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        _check_equal(one, two, f"{key}[{place}]")
+    elif isinstance(one, list) and isinstance(two, list):
+        _check_equal_lists(one, two, f"{key}[{place}]")
+    raise differing(f"{key}[{place}]", two, one)
 
 
 def differing(key: str, held: object, expected: object) -> InputError:

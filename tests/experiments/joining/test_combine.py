@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import jaxbandit as jb
+from jaxbandit.experiments.joining import joined_configs
 
 PROBLEM = {"means": [[0.9, 0.5, 0.1], [0.2, 0.4, 0.3]], "fractions": 0.1, "penalties": 0.2, "opportunity": "linear"}
 POLICIES = [{"kind": "lfg", "eta": [1.0, 10.0]}, "self-regulated", "moss"]
@@ -197,6 +198,31 @@ def test_results_that_do_not_fit_are_refused(more, message):
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([0.1, 0.2, 0.4], "grid[4].problem.delay.p = 0.4: must be 0.3, as in the other results"),
+        (
+            [0.1, 0.2, 0.3, 0.4],
+            "grid = '8 values': must have 6 values, as in the other results; only policies and seeds",
+        ),
+    ],
+)
+def test_grids_over_other_problems_are_refused(more, message):
+    problem = {**PROBLEM, "delay": {"kind": "geometric"}}
+    one, other = (
+        {
+            "simulation": {"horizon": 50},
+            "problem": problem,
+            "grid": {"problem.delay.p": values, "problem.plays": [1, 2]},
+        }
+        for values in ([0.1, 0.2, 0.3], more)
+    )
+    with pytest.raises(jb.InputError) as error:
+        joined_configs.check_same_problem(one, other)
+    assert str(error.value).startswith(message)
+
+
 def test_other_refusals():
     results = simulate(seeds=4)
     for held, start in [
@@ -207,7 +233,7 @@ def test_other_refusals():
         with pytest.raises(jb.InputError) as error:
             jb.combine(results, held)
         assert str(error.value).startswith(start)
-    with pytest.raises(jb.InputError, match=r"^problem.means = .*: must be .*, as in the other results"):
+    with pytest.raises(jb.InputError, match=r"^problem.means\[0\]\[0\] = .*: must be .*, as in the other results"):
         jb.combine(simulate(problem=RANDOM), simulate(problem=RANDOM, key=4))
     with pytest.warns(UserWarning, match=r"different versions \(jax_version: .* and 0.1\)"):
         data = jb.combine(results, simulate("moss", seeds=4).assign_attrs(jax_version="0.1"))
