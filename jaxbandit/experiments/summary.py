@@ -115,7 +115,7 @@ def _listed(results: xr.Dataset, metric: str | None) -> tuple[list[int], list[st
         listed += [(int(positions[0]), int(position)) for position in best]
         ranking = "first" if metric is None else f"best by {metric_words(metric)}"
         if metric is not None and problem_keys(results, positions):
-            ranking += " among those on their own problem"
+            ranking += ", each compared with those on the same problem,"
         notes.append(f"{name}: the {_LISTED} {ranking} of {len(positions):,} policies; all are in")
     listed.sort(key=lambda place: place[0])  # a group stands where its first policy does
     return [position for _, position in listed], notes
