@@ -110,14 +110,23 @@ def at_once(k):
     return 1.0 if k else 0.0
 
 
+def later_at_once(k):
+    return 0.5 if k else 0.0
+
+
+def never(k):
+    return 0.0
+
+
 @pytest.mark.parametrize(
     ("own", "rivals", "expected"),
     [
         (one_by_one, at_once, (REPRODUCED, REPRODUCED, REPRODUCED)),
         (at_once, one_by_one, (FAILED, FAILED, FAILED)),
         (one_by_one, one_by_one, (REPRODUCED, FAILED, UNDECIDED)),
+        (never, later_at_once, (FAILED, FAILED, REPRODUCED)),
     ],
-    ids=["as claimed", "reversed", "alike"],
+    ids=["as claimed", "reversed", "alike", "none, and all at half the scale"],
 )
 def test_arms_that_become_unfair_one_by_one_or_at_once(data, own, rivals, expected):
     unfair_below(data, penalties.OWN, own)

@@ -44,7 +44,7 @@ from jaxbandit.papers.penalties.experiments import (
 )
 
 STRAIGHT = 0.9  # the R² from which counts on a plot look proportional
-TOLERATED = 0.05  # the part of its guaranteed rounds that an arm may lack before it counts as unfair
+TOLERATED = 0.04  # of its guaranteed rounds; Fair-Learn with s = 0.95 lets an arm lack 5 % of them
 HALF = 3.5  # of the seven arms that are not the best
 FEW = 2.5  # arms that become unfair in one step of the scale where arms do so one by one
 LINEAR = 0.9  # the smallest exponent of T that counts as linear
@@ -185,43 +185,58 @@ def deficits(results: xr.Dataset, family: str) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1, len(members) + 1) / len(members), lack
 
 
-def _largest_jumps(data: Data, family: str) -> list[Estimate]:
-    """Per setting, the largest number of arms that become unfair from one scale to the next."""
-    estimates = []
-    for setting in SETTINGS:
-        scales, lack = deficits(data[name_d(setting)], family)
-        unfair = (lack > TOLERATED).sum(axis=2)
-        jumps = unfair[:-1] - unfair[1:]  # from the larger scale to the next smaller one
-        largest = int(np.argmax(jumps.mean(1)))
-        words = f"{family}, setting {setting}, from s = {scales[largest + 1]:.2f} to {scales[largest]:.2f}"
-        estimates.append(mean_over_runs(words, jumps[largest][None]))
-    return estimates
+def _unfair_arms(data: Data, setting: int, family: str) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of a grid in experiment D, and the number of unfair arms, `[scale, seed]`."""
+    scales, lack = deficits(data[name_d(setting)], family)
+    return scales, (lack > TOLERATED).sum(axis=2)
 
 
-_JUMP = (
-    f"largest number of arms that become unfair (lack more than {TOLERATED:.0%} of their guaranteed rounds) from one "
-    "scale to the next"
-)
+_UNFAIR = f"number of arms that become unfair (lack more than {TOLERATED:.0%} of their guaranteed rounds)"
 
 
 def one_by_one(data: Data) -> Evidence:
-    jumps = _largest_jumps(data, OWN)
-    return decide_with_tolerances(
-        FEW, (1.5, HALF), lambda most: decide(f"{_JUMP}; fewer than {most:g}", jumps, high=most), "fewer than {:g}"
-    ).explained("arms with similar gaps become unfair together")
+    """Whether more than half of the arms become unfair under hard-threshold UCB, few of them in any one step."""
+
+    def estimates(most: float) -> Iterator[Estimate]:
+        for setting in SETTINGS:
+            scales, unfair = _unfair_arms(data, setting, OWN)
+            steps = unfair[:-1] - unfair[1:]  # from the larger scale to the next smaller one
+            largest = int(np.argmax(steps.mean(1)))
+            where = f"setting {setting}, from s = {scales[largest + 1]:.2f} to {scales[largest]:.2f}"
+            in_all = mean_over_runs(f"setting {setting}, all steps", (unfair[0] - unfair[-1])[None] - HALF)
+            yield min(mean_over_runs(where, most - steps[largest][None]), in_all, key=lambda one: one.value)
+
+    def decided(most: float) -> Evidence:
+        statistic = (
+            f"{most:g} minus the largest {_UNFAIR} in one step of the scale, or the number in all steps minus {HALF:g} "
+            "where this is less; more than 0"
+        )
+        return decide(statistic, [*estimates(most)], 0.0)
+
+    return decide_with_tolerances(FEW, (1.5, HALF), decided, "fewer than {:g} in one step").explained(
+        "arms with similar gaps become unfair together, or few arms become unfair"
+    )
 
 
 def all_at_once(data: Data) -> Evidence:
-    every = [estimate for rival in RIVALS for estimate in _largest_jumps(data, rival)]
-    in_words = []
+    """Whether most arms become unfair under Fair-Learn and LFG in the first step of the scale from 1."""
+    every, in_words = [], []
     for setting in SETTINGS:
-        scales, lack = deficits(data[name_d(setting)], "lfg")
-        unfair = (lack > TOLERATED).sum(axis=2).mean(axis=1)
-        counts = [f"{unfair[int(np.argmin(np.abs(scales - s)))]:.1f} at s = {s:g}" for s in (1, 0.95, 0.9, 0.8)]
-        in_words.append(f"setting {setting}: {', '.join(counts)}")
-    return decide_with_tolerances(
-        HALF, (2.5, 4.5, 6.5), lambda least: decide(f"{_JUMP}; more than {least:g}", every, low=least), "more than {:g}"
-    ).explained(f"number of unfair arms under LFG in {'; '.join(in_words)}")
+        for rival in RIVALS:
+            scales, unfair = _unfair_arms(data, setting, rival)
+            words = f"{rival}, setting {setting}, from s = {scales[-1]:.2f} to {scales[-2]:.2f}"
+            every.append(mean_over_runs(words, (unfair[-2] - unfair[-1])[None]))
+            if rival == "lfg":
+                counts = unfair.mean(axis=1)
+                shown = [f"{counts[int(np.argmin(np.abs(scales - s)))]:.1f} at s = {s:g}" for s in (1, 0.95, 0.9, 0.8)]
+                in_words.append(f"setting {setting}: {', '.join(shown)}")
+
+    def decided(least: float) -> Evidence:
+        return decide(f"{_UNFAIR} in the first step of the scale from 1; more than {least:g}", every, low=least)
+
+    return decide_with_tolerances(HALF, (2.5, 4.5, 6.5), decided, "more than {:g}").explained(
+        f"number of unfair arms under LFG in {'; '.join(in_words)}"
+    )
 
 
 def wider_range(data: Data) -> Evidence:
