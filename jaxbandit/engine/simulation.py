@@ -61,7 +61,9 @@ def run(
     if (need := plan.results_bytes()) > 1 << 30:
         LOG.warning("results will take about %.1f GiB of memory", need / 2**30)
     with distributed.together():
-        checkpoint = None if keep is None else Checkpoint(keep, fingerprint.digest(plan), about or {})
+        checkpoint = None
+        if keep is not None:
+            checkpoint = Checkpoint(keep, fingerprint.digest(plan), about or {}, fingerprint.parts(plan))
     if isinstance(progress, bool):
         total = plan.count_rounds(plan.seed_range(0, plan.settings.seeds))
         progress = Progress(total, plan.problem.plays, shown=progress and distributed.number() == 0)

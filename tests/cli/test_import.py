@@ -192,10 +192,8 @@ def test_resume_imports_the_files_of_the_run(there, capsys):
     moved.write_text(MINE.replace("now.mean +", "now.mean -"))
     as_in_a_new_process()
     assert cli.main(["resume", "again", "--import", "code/moved/mine.py"]) == 2
-    assert (
-        "must not hold the unfinished run of another config, conversion log, code, version or device"
-        in capsys.readouterr().err
-    )
+    words = "version or device (what differs: code of policies, rewards or delays); resume it with the code"
+    assert words in " ".join(capsys.readouterr().err.split())
     assert (there / "again" / FOLDER).exists()
     moved.rename(path)
     path.write_text(MINE)

@@ -171,6 +171,7 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
     assert run("simulation.key=1") == 2
     text = error_lines(capsys)
     assert "--out = 'made': must not hold the unfinished run of another config" in text
+    assert "version or device (what differs: the horizon, the key or the seeds); resume it" in text
     assert "resume it with the code, version and device that began it (by the same call or command" in text
     assert contents(there / "made") == before
     assert run("simulation.block=3") == 0  # that is no other run
@@ -191,7 +192,7 @@ def test_another_run_is_refused_and_the_progress_is_kept(there, capsys):
         ({"config": "a = ["}, "must hold an unfinished run with its config"),
         ({"config": "a = " + "[" * 5000}, "must hold an unfinished run with its config"),
         ({"config": "a = 5"}, "unknown key a;"),
-        ({"config": tomli_w.dumps({**CLI, "problem": {"means": [0.1, 0.2]}})}, "the unfinished run of another config"),
+        ({"config": tomli_w.dumps({**CLI, "problem": {"means": [0.1, 0.2]}})}, "(what differs: the problem)"),
         ({"run": "0" * 64}, "the unfinished run of another config"),
         ({"run": None}, "the unfinished run of another config"),
     ],

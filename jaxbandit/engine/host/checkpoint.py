@@ -74,6 +74,7 @@ class Checkpoint:
         out: the folder of results.
         run: the fingerprint of the run; blocks of another run are not used.
         about: a TOML table with what is needed to resume the run.
+        parts: digests of parts of the run, by what they cover in words, for errors about another run.
 
     Attributes:
         about: the table; if an earlier call began this run, the table of that call.
@@ -84,8 +85,8 @@ class Checkpoint:
         InputError: the folder holds another run, or jaxbandit did not make it.
     """
 
-    def __init__(self, out: Path, run: str, about: Mapping[str, Any]):
-        self.path, self.run, self.about = out / FOLDER, run, dict(about)
+    def __init__(self, out: Path, run: str, about: Mapping[str, Any], parts: Mapping[str, str] | None = None):
+        self.path, self.run, self.about = out / FOLDER, run, {**about, "parts": dict(parts or {})}
         self.seconds, self.since = 0.0, time.perf_counter()
         self._begun, self._new = False, not out.exists()
         self._use: int | None = None  # the open folder, whose lock tells other processes that it is in use
@@ -101,7 +102,15 @@ class Checkpoint:
             words = "must not hold the unfinished run of another config, conversion log, code, version or device"
             ways = "resume it with the code, version and device that began it (by the same call or command; `jaxbandit "
             ways += f"resume` is for `jaxbandit run`), or, if no process is running it, remove {self.path}"
-            raise InputError("--out", str(out), f"{words}; {ways}")
+            raise InputError("--out", str(out), f"{words}{self._differing(parts or {})}; {ways}")
+
+    def _differing(self, parts: Mapping[str, str]) -> str:
+        """What differs from the unfinished run, as far as its table tells, to end a clause."""
+        before = self.about.get("parts")
+        if not isinstance(before, dict) or before.keys() != parts.keys() or not parts:
+            return ""
+        names = [name for name, digest in parts.items() if before[name] != digest]
+        return f" (what differs: {'; '.join(names) or 'code of policies, rewards or delays'})"
 
     def _runs(self) -> Sequence[object]:
         """The fingerprints in the first lines of the blocks' files."""

@@ -26,35 +26,47 @@ def digest(plan: Plan) -> str:
     Raises:
         InputError: a policy has callbacks to Python, whose code cannot be compared.
     """
-    settings, asked = (
-        plan.settings,
-        (
-            plan.stopping_rule,
-            plan.metrics,
-            plan.rounds.tolist(),
-            plan.runs,
-            plan.settings.trace,
-            plan.pulls_mean,
-            plan.settings.p_mean,
-            gpu_kernel.works(plan.settings.gpu_kernel),
-        ),
-    )
-    labels = [one.label for one in plan.configurations]
-    about = (
-        *(version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind),
-        *(str(jnp.result_type(float)), [int(word[0]) for word in prng.key_words(settings.key)]),
-        *(settings.horizon, settings.first_seed, settings.seeds, asked, labels),
-        [stack.configurations for stack in plan.stacks],
-    )
-    made = hashlib.sha256(repr(about).encode())
+    made = hashlib.sha256(repr(sorted(parts(plan).items())).encode())
     for stack in plan.stacks:
         made.update(_program(stack, plan.metrics).encode())
+    return made.hexdigest()
+
+
+def parts(plan: Plan) -> dict[str, str]:
+    """By what they cover, in words, digests of all that decides the results but for the programs of the rounds."""
+    settings = plan.settings
+    recorded = (plan.metrics, plan.rounds.tolist(), plan.runs, settings.trace, plan.pulls_mean, settings.p_mean)
+    asked = (plan.stopping_rule, *recorded, gpu_kernel.works(settings.gpu_kernel))
+    runs = (
+        settings.horizon,
+        settings.first_seed,
+        settings.seeds,
+        [int(word[0]) for word in prng.key_words(settings.key)],
+    )
+    machine = (version(), jax.__version__, jax.default_backend(), jax.local_devices()[0].device_kind)
+    labels = [one.label for one in plan.configurations]
+    policies = _digest(
+        (labels, [stack.configurations for stack in plan.stacks]), [stack.policy for stack in plan.stacks]
+    )
+    problem = []
+    for stack in plan.stacks:
         truth = stack.ground_truth  # which holds what metrics need beyond the world
-        arrays = [truth.means, truth.guarantees, truth.penalties, truth.opportunities, truth.plays]
+        problem += [stack.world, truth.means, truth.guarantees, truth.penalties, truth.opportunities, truth.plays]
         if truth.path is not None:
-            arrays += [truth.path.rounds, truth.path.means]
-        for part in (*jax.tree.leaves((stack.policy, stack.world)), *arrays):
-            made.update(program_digest.array_bytes(part))
+            problem += [truth.path.rounds, truth.path.means]
+    return {
+        "the version of jaxbandit or JAX, the dtype or the device": _digest((*machine, str(jnp.result_type(float)))),
+        "the horizon, the key or the seeds": _digest(runs),
+        "the metrics, the recorded rounds or the stopping rule": _digest(asked),
+        "the policies": policies,
+        "the problem": _digest((), problem),
+    }
+
+
+def _digest(words: object, arrays: object = ()) -> str:
+    made = hashlib.sha256(repr(words).encode())
+    for leaf in jax.tree.leaves(arrays):
+        made.update(program_digest.array_bytes(leaf))
     return made.hexdigest()
 
 
