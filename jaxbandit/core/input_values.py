@@ -33,7 +33,15 @@ def to_python(value: Any) -> Any:
         return [to_python(part) for part in value]
     if is_key(value) or not hasattr(value, "__array__"):
         return value
-    array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    try:
+        array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    except jax.errors.TracerArrayConversionError as error:
+        error.add_note(
+            "Numbers of problems, policies and settings must be known when a function of jaxbandit is called. Some are "
+            "traced by `jax.jit`, `jax.vmap` or `jax.grad`. Give many values as a list, which makes a grid, and take "
+            "gradients with `jb.tuning.value_and_gradient`."
+        )
+        raise
     converted = array.tolist()
     if isinstance(converted, np.floating):  # `tolist` leaves a long double as it is
         return float(converted)

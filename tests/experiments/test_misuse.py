@@ -151,6 +151,21 @@ def test_arrays_in_errors_are_shown_in_one_line():
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: simulate(policies={"kind": "ucb1", "exploration": x}),
+        lambda x: simulate({"means": [x, 0.1]}),
+        lambda x: simulate(horizon=x),
+    ],
+    ids=["parameter", "problem", "setting"],
+)
+def test_numbers_that_jax_traces_are_refused_with_a_way_out(call):
+    with pytest.raises(jax.errors.TracerArrayConversionError) as error:
+        jax.jit(call)(0.5)
+    assert "`jb.tuning.value_and_gradient`" in "".join(error.value.__notes__)
+
+
+@pytest.mark.parametrize(
     "fractions",
     [
         np.array([0.1, 0.2, 0.3], np.float32),
