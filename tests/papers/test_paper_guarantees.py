@@ -152,8 +152,9 @@ def test_lfg_against_the_policies_of_the_paper(data, lfg, expected):
         (0.5, lambda t: t**0.7, (REPRODUCED, REPRODUCED)),
         (2.0, lambda t: t, (FAILED, FAILED)),
         (1.0, lambda t: t**0.9, (UNDECIDED, UNDECIDED)),
+        (-1.0, lambda t: -t, (REPRODUCED, UNDECIDED)),
     ],
-    ids=["better", "worse", "alike"],
+    ids=["better", "worse", "alike", "below 0"],
 )
 def test_policies_that_know_the_horizon(data, known, naive, expected):
     curve(data, guarantees.R_REGRET, "r_regret", "FUCB", math.sqrt, noise=0.01)
