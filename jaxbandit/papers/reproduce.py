@@ -333,7 +333,9 @@ def _results(reproduction: Reproduction, tasks: Sequence[Task], out: Path, sizes
         command = _command(name, figure, sizes)
         shown = tuple(one for one in figure.experiments if one in data)
         saved.append(SavedFigure(figure.name, figure.caption, parameters, command, file, shown))
-    decided = [(claim, claim.weigh(data)) for claim in reproduction.claims if all(one in data for one in claim.needs)]
+    told = [claim for claim in reproduction.claims if all(one in data for one in claim.needs)]
+    left_out = [claim.name for claim in reproduction.claims if claim not in told]
+    decided = [(claim, claim.weigh(data)) for claim in told]
     if sizes.quick:
         decided = [(claim, evidence.at_quick_sizes()) for claim, evidence in decided]
     measured = [MeasuredFinding(one, *one.measure()) for one in reproduction.findings]
@@ -344,7 +346,7 @@ def _results(reproduction: Reproduction, tasks: Sequence[Task], out: Path, sizes
     seconds = sum(float(data[one].attrs["compile_seconds"] + data[one].attrs["run_seconds"]) for one in data.files)
     device = data[next(iter(data.files))].attrs["device"]
     gc.collect()  # the datasets of a paper take hundreds of MiB
-    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured, pages)
+    return PaperResults(reproduction.paper, saved, decided, seconds, device, measured, pages, left_out)
 
 
 def _command(name: str, figure: PaperFigure, sizes: Sizes) -> str:

@@ -184,6 +184,7 @@ def test_the_reports_hold_everything(reproduced):
         "T = 20*; runs = 4 | 6; means = (0.9, 0.1); ucb1: exploration = 2, log_offset = 0 (* assumed",
         "jaxbandit reproduce tiny --figure 2 --quick",
         "cannot be told (quick)",
+        "Left out: tiny-2, for which experiments of full sizes, or --conversion-log would be needed.",
         "1 is 1",
         "none is none",
     ):

@@ -58,6 +58,7 @@ class PaperResults:
         device: the device that they ran on.
         findings: what the paper prints and does not hold as printed.
         pages: by the name of an experiment, the contents of its page, as `dashboard.contents` makes them.
+        left_out: the names of the claims whose experiments were not simulated.
     """
 
     paper: Paper
@@ -67,6 +68,7 @@ class PaperResults:
     device: str
     findings: list[MeasuredFinding] = field(default_factory=list)
     pages: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,13 @@ class Report:
             f"{claim.name:{width}}{verdict:{widest}}{interval(evidence):33} {claim.statement}"
             for (claim, evidence), verdict in zip(decided, verdicts, strict=True)
         ]
-        return "\n".join([*lines, self.summary()])
+        return "\n".join([*lines, *filter(None, [self.left_out()]), self.summary()])
+
+    def left_out(self) -> str:
+        """Which claims are left out, and why, as a sentence; "" where none is."""
+        names = ", ".join(name for results in self.papers for name in results.left_out)
+        needed = "experiments of full sizes, or --conversion-log" if self.quick else "--conversion-log"
+        return names and f"Left out: {names}, for which {needed} would be needed."
 
     def preface(self) -> Iterator[str]:
         """Paragraphs on the sizes, the machine and the rules that decide."""
@@ -122,10 +130,12 @@ class Report:
             "interval lies wholly outside, with intervals so wide that all of them hold together with 95 %. An exact "
             "tie says nothing. A claim is reproduced where it holds in all settings, reproduced in part where it holds "
             "in some and others are counterexamples, and not reproduced where there are counterexamples only. It holds "
-            "from (until) T where it is reproduced at this and all longer (shorter) horizons alone. Otherwise it "
-            "cannot be told. The number shown is that of the setting furthest out of the range, or closest to its "
-            "ends."
+            "from (until) T where it is reproduced at this and all longer (shorter) simulated horizons alone. "
+            "Otherwise it cannot be told. The number shown is that of the setting furthest outside the range or, if "
+            "all are inside, closest to its ends."
         )
+        if left_out := self.left_out():
+            yield left_out
 
 
 def interval(evidence: Evidence) -> str:
