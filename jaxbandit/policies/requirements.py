@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
-import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -74,29 +74,60 @@ def called(policy: Named, method: str, state: object, view: object) -> Iterator[
 
 @contextlib.contextmanager
 def _missing_told(policy: str, method: str, view: object) -> Iterator[None]:
-    """Within this context an error about None in users' code is one about what the problem lacks."""
+    """Within this context an error about None in users' code tells of what the problem or the view lacks."""
     try:
         yield
     except (AttributeError, TypeError) as error:
-        names = _names_in_users_code(error) if "NoneType" in str(error) else set()
-        for field in sorted(names & _FIELDS.keys()):
-            if getattr(view, field, ...) is None:
+        if "NoneType" not in str(error):
+            raise
+        at_fault, used = _names_in_users_code(error)
+        for field, key in _FIELDS.items():
+            if field in used and getattr(view, field, ...) is None:
+                if field not in at_fault:  # it may be another None
+                    _add_note(error, f"`now.{field}` is None, since the problem has no {key}.")
+                    continue
                 words = f"must be given: `{method}` of policy {policy!r} uses `now.{field}`, and the problem has no "
-                words += f"{_FIELDS[field]} (`needs = ({_FIELDS[field]!r},)` in the class checks this beforehand)"
-                raise InputError(f"problem.{_FIELDS[field]}", None, words) from error
+                words += f"{key} (`needs = ({key!r},)` in the class checks this beforehand)"
+                raise InputError(f"problem.{key}", None, words) from error
         for attribute, (held, flag) in _FLAGS.items():
-            if attribute in names and functools.reduce(lambda of, name: getattr(of, name, ...), held, view) is None:
+            lacks = functools.reduce(lambda of, name: getattr(of, name, ...), held, view) is None
+            if lacks and attribute in at_fault:
                 words = f"`{method}` of policy {policy!r} uses `{attribute}`: set `{flag} = True` in the class"
                 raise TypeError(words) from error
+            if lacks and attribute in used:
+                _add_note(error, f"`{attribute}` is None: `{flag} = True` in the class sets it.")
         raise
 
 
-def _names_in_users_code(error: BaseException) -> set[str]:
-    """The attributes that the functions outside this package use through which an error was raised."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    modules = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in frames]
-    own = [frame.f_code for frame, name in zip(frames, modules, strict=True) if name not in ("jaxbandit", "jax")]
-    return {name for code in own for name in code.co_names}
+def _add_note(error: BaseException, note: str) -> None:
+    """Add a note once: one method of a policy may call another one."""
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _names_in_users_code(error: BaseException) -> tuple[set[str], set[str]]:
+    """Attributes that users' functions name through which an error was raised: where it was raised, and anywhere."""
+    at_fault: set[str] = set()
+    used: set[str] = set()
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if str(step.tb_frame.f_globals.get("__name__")).partition(".")[0] not in ("jaxbandit", "jax"):
+            loads = [one for one in dis.get_instructions(code) if one.opname in ("LOAD_ATTR", "LOAD_METHOD")]
+            places = (one.positions for one in dis.get_instructions(code) if one.offset == step.tb_lasti)
+            failing = next(places, None)
+            used.update(str(one.argval) for one in loads)
+            at_fault.update(str(one.argval) for one in loads if _is_within(one.positions, failing))
+        step = step.tb_next
+    return at_fault, used
+
+
+def _is_within(inner: dis.Positions | None, outer: dis.Positions | None) -> bool:
+    """Whether a place in the source is within another one; True where one of them is not known."""
+    if inner is None or outer is None or None in (*inner, *outer):
+        return True
+    begins, ends = (inner[0], inner[2]) >= (outer[0], outer[2]), (inner[1], inner[3]) <= (outer[1], outer[3])
+    return begins and ends
 
 
 def number_per_arm(value: object, problem: Problem, name: str, held: object = None, exact: bool = False) -> np.ndarray:

@@ -271,6 +271,13 @@ def test_values_that_depend_on_other_runs_are_refused(value):
         jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=9, seeds=2, metrics=["mixed"])
 
 
+def test_values_from_python_are_refused():
+    drawn = np.random.default_rng()
+    type("Drawn", (jb.Metric,), {"value": lambda self, now: now.pulls[0] + drawn.random()}, name="drawn")
+    with pytest.raises(jb.InputError, match=r"metric 'drawn': a second call .* something else; .* \(random numbers"):
+        jb.simulate({"means": [0.9, 0.5]}, "ucb1", horizon=9, seeds=2, metrics=["drawn"])
+
+
 def test_values_that_are_not_finite_for_made_up_counts_are_of_each_run():
     class Ratio(jb.Metric, name="ratio"):
         def value(self, now):

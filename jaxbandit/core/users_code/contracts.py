@@ -103,8 +103,11 @@ def array_tree(owner: Named, method: str, value: State) -> State:
     """A tree of arrays and numbers.
 
     Raises:
-        ReturnedError: the tree has other leaves.
+        ReturnedError: the tree has other leaves, or a key of `jax.random`.
     """
+    if any(_is_array(leaf) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in jax.tree.leaves(value)):
+        expected = "a state of numbers: a key in it would be that of all runs; draw from `now.random`"
+        raise ReturnedError(owner_name(owner), method, "a key of `jax.random`", expected)
     if not all(_is_array(leaf) or isinstance(leaf, bool | int | float) for leaf in jax.tree.leaves(value)):
         raise ReturnedError(owner_name(owner), method, _tree_in_words(value), "a state: a tree of arrays")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import os
 import sysconfig
 import traceback
 from collections.abc import Iterator
@@ -16,15 +17,17 @@ import numpy as np
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.users_code.contracts import Named, is_users_class, owner_name
 
-_LIBRARIES = (*(str(Path(module.__file__ or "").parent) for module in (jax, jaxlib, np)), "<frozen")
-_STANDARD = sysconfig.get_path("stdlib")
-_PACKAGE = str(Path(__file__).parents[2])
+_LIBRARIES = tuple(f"{Path(module.__file__ or '').parent}{os.sep}" for module in (jax, jaxlib, np))
+_STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
+_PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
+_INSTALLED = ("site-packages", "dist-packages")
 
 _NOTE = "This was raised in `"  # how the note begins that names a method
 _SHAPE = "a parameter that sets a shape is declared with `jb.parameter(..., static=True)`"
 _CONDITION = (
     "arrays have no values while a program is compiled: use `jnp.where` or `lax.cond` instead of Python's `if`, "
-    "`and`, `or`, `not`, `while`, `min` and `max`"
+    "`and`, `or`, `not`, `while`, `min` and `max`; a parameter that decides an `if` is declared with "
+    "`jb.parameter(..., static=True)`"
 )
 _ADVICE: list[tuple[type[Exception], str]] = [
     (jax.errors.TracerBoolConversionError, _CONDITION),
@@ -43,8 +46,9 @@ _ADVICE: list[tuple[type[Exception], str]] = [
 _ADVICE_ON_WORDS = {
     "truth value of an array": _CONDITION,
     "concrete values": _SHAPE,
+    "Only integer scalar arrays can be converted": f"arrays have no values while a program is compiled; {_SHAPE}",
     "Incompatible types for broadcasting": "",
-    "Incompatible shapes for broadcasting": "",
+    "ncompatible shapes for broadcasting": "",
 }
 _AXES = (
     "arrays have the arms on the first axis and the runs on the axes behind it, [K, *runs], where the numbers of runs "
@@ -88,7 +92,8 @@ def told_of(owner: Named, method: str) -> Iterator[None]:
 def line_of(error: BaseException) -> str:
     """The last line of the user's code in the traceback, as `line 7 of mine.py, in select: `...``; "" without one."""
     frames = traceback.extract_tb(error.__traceback__)
-    users = [frame for frame in frames if not is_library(frame.filename)]
+    others = [frame for frame in frames if not is_library(frame.filename)]
+    users = [frame for frame in others if not is_installed(frame.filename)] or others
     if not users:
         return ""
     frame = users[-1]
@@ -99,5 +104,15 @@ def line_of(error: BaseException) -> str:
 
 def is_library(file: str) -> bool:
     """Whether a source file is of Python's standard library, of JAX or NumPy, or of this package."""
-    in_standard_library = file.startswith(_STANDARD) and "site-packages" not in file
-    return in_standard_library or file.startswith((*_LIBRARIES, _PACKAGE))
+    in_standard_library = file.startswith(_STANDARD) and not is_installed(file)
+    return in_standard_library or is_ours(file) or file.startswith((*_LIBRARIES, "<frozen", "<string>"))
+
+
+def is_ours(file: str) -> bool:
+    """Whether a source file is of this package."""
+    return file.startswith(_PACKAGE)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a source file is of an installed package: seldom the user's own code."""
+    return any(part in _INSTALLED for part in Path(file).parts)

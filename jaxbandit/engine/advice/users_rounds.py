@@ -19,7 +19,7 @@ from jaxbandit.engine.batch.traced_programs import traced_round
 from jaxbandit.environment.delays import draw_delays
 from jaxbandit.environment.world import World
 
-_SIZES = (101, 103, 107, 109)  # of axes of runs: primes that other axes seldom have
+_SIZES = (13, 17, 19, 23, 29, 31)  # of axes of runs: primes, which other axes seldom have
 _OTHER_BITS = 0x9E3779B9  # any bits, of which keys of other seeds are made
 _CHECKED: set[object] = set()  # the keys of programs that were checked
 
@@ -35,17 +35,25 @@ def check(stack: Stack) -> None:
     Raises:
         ReturnedError: two calls of a method do different things, or all seeds have the same delays.
     """
-    if stack.program is None or stack.program in _CHECKED:
-        return
     policy, world, arms = stack.policy, stack.world, stack.arms
-    users = [owner_name(part) for part in (policy, world.reward, world.delay) if has_user_code(part)]
+    parts = [part for part in (*policy.nested_policies(), world.reward, world.delay) if has_user_code(part)]
+    checked = (stack.program, *map(type, parts))  # classes of equal programs may have other methods
+    if stack.program is None or checked in _CHECKED:
+        return
+    users = list(dict.fromkeys(owner_name(part) for part in (policy, world.reward, world.delay) if has_user_code(part)))
     columns = None if stack.ground_truth.guarantees is None else stack.ground_truth.guarantees.shape[1]
-    cells, lanes = [size for size in _SIZES if size not in (arms, world.plays)][:2]
-    one, other = (traced_round(policy, world, (arms, cells, lanes), columns) for _ in range(2))
+    first, second, third, fourth = [size for size in _SIZES if size not in (arms, world.plays)][:4]
+    one, other = (traced_round(policy, world, (arms, first, second), columns) for _ in range(2))
     try:
         same = program_digest.digest(one) == program_digest.digest(other)
     except program_digest.OpaqueError:
         same = True  # as far as can be seen
+    except jax.errors.TracerArrayConversionError as error:
+        error.add_note(
+            f"A method of {' or '.join(users)} kept an array of an earlier call in an attribute, a global variable or "
+            "a cache: keep it in the state, or make it with NumPy."
+        )
+        raise
     if not same:
         words = (
             "the same: what a method takes from Python (random numbers, a counter, a clock) is fixed when the program "
@@ -54,12 +62,20 @@ def check(stack: Stack) -> None:
         raise ReturnedError(" or ".join(users), "a second call with the same arguments", "something else", words)
     if has_user_code(world.delay) and not world.delay.immediate:
         _check_delays(world, arms)
-    flat = {cells, lanes, cells * lanes, arms * cells, arms * lanes, arms * cells * lanes} - {arms, world.plays}
-    if lines := lines_of(one, flat):
+    lines = lines_of(one, _flat(arms, first, second))
+    if lines:  # an array of the user's may have an axis of such a length: with other lengths of the runs it has not
+        again = lines_of(traced_round(policy, world, (arms, third, fourth), columns), _flat(arms, third, fourth))
+        lines = [line for line in lines if line in again]
+    if lines:
         warn(f"{', '.join(users)}: {in_words(lines)}")
     if misspelt := misspelt_method(policy):
         warn(f"{owner_name(policy)}: {misspelt}")
-    _CHECKED.add(stack.program)
+    _CHECKED.add(checked)
+
+
+def _flat(arms: int, cells: int, lanes: int) -> set[int]:
+    """The lengths of axes of runs, and of axes into which such axes are flattened."""
+    return {cells, lanes, cells * lanes, arms * cells, arms * lanes, arms * cells * lanes}
 
 
 def _check_delays(world: World, arms: int) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import random as python_random
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.core.errors import InputError, ReturnedError
+from jaxbandit.core.users_code.failures import is_library
 from jaxbandit.engine.advice.mixed_runs import lines_of
 
 PROBLEM = {"means": [0.8, 0.9, 0.7]}
@@ -86,6 +88,12 @@ def combining(function, *others):
         lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y + x.sum(), x),
         lambda x: jax.lax.top_k(x, 2)[0],
         jax.jit(lambda x: x.std()),
+        lambda x: x.at[jnp.argmax(x, axis=0)].add(1.0),
+        lambda x: jnp.zeros(4).at[jnp.argmax(x, axis=0).ravel()].add(1.0),
+        lambda x: x[..., :1],
+        lambda x: jnp.roll(x, 1, axis=-1),
+        lambda x: jax.lax.reduce(x, 0.0, lambda one, other: one + other, (1,)),
+        lambda x: jax.lax.scan(lambda total, row: (total + row, total), jnp.zeros((4, 3)), jnp.moveaxis(x, -1, 0))[1],
     ],
 )
 def test_operations_along_runs_are_found(function):
@@ -103,6 +111,13 @@ def test_operations_along_runs_are_found(function):
         lambda x: jnp.einsum("kij,kij->ij", x, x),
         lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y + x.sum(axis=0, keepdims=True), x),
         lambda x: jnp.where(x > 0, x, 1) ** 2,
+        lambda x: x.at[jnp.argmax(x, axis=0), jnp.arange(3)[:, None], jnp.arange(5)[None]].add(1.0),
+        jax.vmap(jax.vmap(lambda x: x.at[jnp.argmax(x)].add(1.0), 1, 1), 2, 2),
+        lambda x: jax.lax.top_k(x, 2, axis=0)[0],
+        jax.grad(lambda x: (x**2).sum()),
+        lambda x: jax.lax.cond(jnp.any(x > 0), lambda: x, lambda: 2 * x),
+        lambda x: jax.lax.while_loop(lambda y: jnp.any(y > 1), lambda y: jnp.minimum(y, 0.5 * y + 0.5), x),
+        lambda x: jax.lax.map(lambda row: 2 * row, jnp.moveaxis(x, -1, 0)),
     ],
 )
 def test_operations_along_arms_are_not(function):
@@ -122,19 +137,49 @@ def test_an_index_that_combines_runs_is_told():
     )  # no warning, which would be an error
 
 
+@pytest.mark.parametrize("length", [13, 17, 101])
+def test_axes_of_a_policy_are_not_those_of_runs(length):
+    def value(self, state, now):
+        return now.mean + state.mean(axis=0)
+
+    simulate(index(value, init=lambda self, world, shape: jnp.zeros((length, *shape))))  # a warning would be an error
+
+
+@jax.jit
+def beta(random, a, b):
+    return random.beta(a, b)
+
+
+def test_operations_of_this_package_are_not_those_of_users():
+    simulate(index(lambda self, state, now: beta(now.random, 1 + now.total, 1 + now.samples - now.total)))
+
+
+class Own(jb.Policy):
+    def init(self, world, shape):
+        return jnp.zeros(shape)
+
+    def select(self, state, now):
+        return now.best(state)
+
+
+def udpate(self, state, after, selected):
+    return after.mean
+
+
 def test_a_misspelt_method_is_told():
-    class Forgetful(jb.Policy):
-        def init(self, world, shape):
-            return jnp.zeros(shape)
+    simulate(type("Forgetful", (Own,), {}))
+    for method in (udpate, jax.jit(udpate), staticmethod(udpate)):  # the program is the same without it
+        with pytest.warns(
+            UserWarning, match="policy 'Forgetful': the class Forgetful has a method `udpate`, which is not"
+        ):
+            simulate(type("Forgetful", (Own,), {"udpate": method}))
 
-        def select(self, state, now):
-            return now.best(state)
 
-        def udpate(self, state, after, selected):
-            return after.mean
-
-    with pytest.warns(UserWarning, match="policy 'Forgetful': the class Forgetful has a method `udpate`, which is not"):
-        simulate(Forgetful)
+def test_helpers_are_not_misspelt_methods():
+    """Those that take other arguments, or that another class calls."""
+    simulate(type("Helped", (Own,), {"updated": lambda self, x: x, "unit": lambda self: 1}))
+    parent = type("Parent", (Own,), {"elect": lambda self, state, now: now.best(state)})
+    simulate(type("Child", (parent,), {"select": lambda self, state, now: self.elect(state, now)}))
 
 
 # Errors with words on what to do
@@ -175,6 +220,45 @@ def test_errors_in_a_policy_have_notes(policy, notes):
         simulate(policy)
     for note in notes:
         assert note in "\n".join(error.value.__notes__)
+
+
+def kept(memo, arms):
+    return memo.setdefault(arms, jnp.ones((arms, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        (lambda self, state, now: now.mean + now.quota_now.floor, InputError, r"problem.fractions is missing"),
+        (
+            lambda self, state, now: None * now.mean if now.quota_now is None else 0,
+            TypeError,
+            "`now.quota_now` is None",
+        ),
+        (
+            lambda self, state, now, memo={}: now.mean + kept(memo, 3),
+            jax.errors.TracerArrayConversionError,
+            "kept an array of an earlier call in an attribute, a global variable or a cache",
+        ),
+    ],
+    ids=["what the problem lacks", "another None", "a kept array"],
+)
+def test_the_cause_of_an_error_is_told(value, kind, words):
+    with pytest.raises(kind) as error:
+        simulate(index(value))
+    assert words in "\n".join([str(error.value), *getattr(error.value, "__notes__", ())])
+
+
+def test_a_key_in_the_state_is_refused():
+    made = index(lambda self, state, now: now.mean, init=lambda self, world, shape: jax.random.key(0))
+    with pytest.raises(ReturnedError, match=r"init returned a key of `jax.random`; expected a state of numbers"):
+        simulate(made)
+
+
+def test_files_beside_the_package_are_not_of_the_package():
+    package = Path(jb.__file__).parent
+    assert is_library(str(package / "mine.py"))
+    assert not is_library(f"{package}_policies/mine.py")
 
 
 def test_a_state_that_is_changed_in_place_is_refused():
