@@ -72,10 +72,6 @@ def _check_state_shapes(subject: Subject) -> None:
     except Exception:  # of which tracing a round tells
         return
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
-        if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended):
-            raise DoesNotHoldError(
-                "`init` returned a key of `jax.random`: a state has numbers only; draw random numbers from `now.random`"
-            )
         if leaf.shape[-2:] not in ((), (1,), (5,), (7, 5), (1, 5), (7, 1), (1, 1)):
             name = jax.tree_util.keystr(path) or "the state"
             shape = list(leaf.shape)

@@ -232,9 +232,9 @@ class Undefined(jb.Policy):
 
 CLASSES = {
     "prepare": [Unprepared, Incomplete, Misspelt],
-    "jit": [Branching, Flat],
+    "jit": [Branching, Flat, Keyed],
     "numbers": [Undefined],
-    "scan": [Drifting, Transposed, Keyed],
+    "scan": [Drifting, Transposed],
     "pure": [Counting, Drawing],
     "dtypes": [Half],
     "ties": [LowestFirst],

@@ -24,8 +24,9 @@ SENTENCES = {  # what a report says of the fault
     "prepare": r"^ValueError \(at line \d+ of faulty_policies.py, in prepare: `raise V.*no table|^TypeError: .*; give"
     r"|^the class Misspelt has a method `udpate`, which is not called: the method is `update`$",
     "jit": r"^TracerBoolConversionError \(at line \d+ of faulty_policies.py, in select: `if now.t > 10:`\): .*`jnp"
-    r"|^`init` returned the state of shape \[3\] for the shape \[4, 7, 5\]: the last axes",
-    "scan": r"^policy '.*': update returned .*; return arrays|^`init` returned (the state of shape \[7, 5, 4\]|a key)",
+    r"|^`init` returned the state of shape \[3\] for the shape \[4, 7, 5\]: the last axes"
+    r"|^policy 'Keyed': init returned a key of `jax.random`; expected a state of numbers: .* `now.random`",
+    "scan": r"^policy '.*': update returned .*; return arrays|^`init` returned the state of shape \[7, 5, 4\]",
     "pure": r"^a method changed (`Counting.calls`|the generator of `np.random`): ",
     "dtypes": r"^in float64 \(`jax_enable_x64` is True\): policy 'Half': update returned float64",
     "numbers": r"^a chance was NaN in round 5 of run 0: guard|^an index or a score was NaN in round 1 of run 0: guard",
