@@ -24,7 +24,8 @@ def lines_of(program: ClosedJaxpr, sizes: Collection[int]) -> list[str]:
 
     Args:
         program: traced; operations know the lines that they come from.
-        sizes: the lengths of the axes of the runs, and of axes into which they are flattened; no other axis has them.
+        sizes: the lengths of the axes of the runs, and of axes into which they are flattened. Any axis of such a length
+            is taken for one of the runs.
     """
     return list(dict.fromkeys(_lines(program.jaxpr, frozenset(sizes), "")))
 

@@ -21,11 +21,11 @@ from jaxbandit.environment.world import World
 
 _SIZES = (13, 17, 19, 23, 29, 31)  # of axes of runs: primes, which other axes seldom have
 _OTHER_BITS = 0x9E3779B9  # any bits, of which keys of other seeds are made
-_CHECKED: set[object] = set()  # the keys of programs that were checked
+_CHECKED: set[object] = set()  # programs that were checked, with the classes in them
 
 
 def check(stack: Stack) -> None:
-    """Check the round of a policy with a user's class, once per program.
+    """Check the round of a policy with a user's class, once per program and classes.
 
     Where runs may depend on one another, and where a method seems to be misspelt, a warning says so.
 
