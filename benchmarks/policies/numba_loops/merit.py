@@ -14,7 +14,6 @@ from benchmarks.policies.numba_loops.common import (
     Builder,
     Compiled,
     f32,
-    highest_lower_bound,
     inlined,
     select_by_dependent_rounding,
     select_highest_score,
@@ -308,11 +307,11 @@ def mp_ts_d(policy: jb.indices.Thompson, problem: jb.Problem, horizon: int) -> C
 
 
 def opse(policy: jb.policies.OPSE, problem: jb.Problem, horizon: int) -> Compiled:
-    """All active arms in turn; then arms whose upper bound is below the highest lower bound become inactive.
+    """All active arms in turn; then arms whose upper bound is below the L highest lower bounds become inactive.
 
     A missing reward counts as 1 in upper bounds and as 0 in lower bounds.
     """
-    weight = f32(policy.exploration * math.log(horizon))
+    weight, plays = f32(policy.exploration * math.log(horizon)), problem.plays
 
     @inlined
     def score(arm: np.record, shared: float) -> np.float32:
@@ -332,12 +331,22 @@ def opse(policy: jb.policies.OPSE, problem: jb.Problem, horizon: int) -> Compile
         for k in range(len(arms)):
             if arms[k].to_play:
                 return
-        highest = highest_lower_bound(arms, weight)
+        for k in range(len(arms)):
+            n = f32(arms[k].pulls)
+            arms[k].score = arms[k].total / n - math.sqrt(weight / n) if arms[k].active else f32(-1e30)
+        floor = f32(0)
+        for _ in range(plays):
+            best = 0
+            for k in range(1, len(arms)):
+                if arms[k].score > arms[best].score:
+                    best = k
+            floor = arms[best].score
+            arms[best].score = f32(-1e30)
         for k in range(len(arms)):
             if arms[k].active:
                 n = f32(arms[k].pulls)
                 upper = (arms[k].total + f32(arms[k].pulls - arms[k].received)) / n + math.sqrt(weight / n)
-                arms[k].active = upper >= highest
+                arms[k].active = upper >= floor
             arms[k].to_play = arms[k].active
 
     return with_delay(problem, select, update)
