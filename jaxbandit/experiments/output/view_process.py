@@ -138,7 +138,7 @@ def _serve(outputs: Outputs, connection: Connection, other: Connection) -> None:
     other.close()
     os.environ["MPLBACKEND"] = "agg"
     with contextlib.suppress(Exception), garbage_collection.paused():  # what fails here is raised when views are made
-        _load()
+        _load(outputs)
     gc.freeze()  # a search for garbage would write to all memory that forked processes share
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -147,11 +147,14 @@ def _serve(outputs: Outputs, connection: Connection, other: Connection) -> None:
                 connection.send(answer)
 
 
-def _load() -> None:
-    """Load what all views need, which the forked processes then share: modules, fonts and the parser of mathematics."""
-    import scipy.special  # noqa: F401  the page ranks policies with it
+def _load(outputs: Outputs) -> None:
+    """Load what the views need, which the forked processes then share: modules, fonts and the parser of mathematics."""
+    if outputs.page:
+        import scipy.special  # noqa: F401  the page ranks policies with it
 
-    from jaxbandit.experiments.dashboard import page  # noqa: F401
+        from jaxbandit.experiments.dashboard import page  # noqa: F401
+    if not outputs.figures:
+        return
     from jaxbandit.experiments.plots import figures
     from jaxbandit.experiments.plots.canvas import new_figure
 

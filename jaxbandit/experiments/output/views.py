@@ -65,27 +65,31 @@ def begin(outputs: Outputs, results: xr.Dataset, folder: Path, title: str) -> Be
         folder: where the files are written.
         title: the title of the page.
     """
-    from jaxbandit.experiments.plots import figures
-
     page = [PAGE] if outputs.page else []
-    drawn = figures.file_names(results) if outputs.figures else []
 
-    def finish() -> list[str]:
+    def write_page() -> list[str]:
         if outputs.page:
             _write_page(results, title, folder)
-        return page + ([path.name for path in figures.draw_all(results, folder)] if outputs.figures else [])
+        return page
 
-    return BegunViews(page + drawn, finish)
+    if not outputs.figures:
+        return BegunViews(page, write_page)
+    from jaxbandit.experiments.plots import figures
+
+    def finish() -> list[str]:
+        return write_page() + [path.name for path in figures.draw_all(results, folder)]
+
+    return BegunViews(page + figures.file_names(results), finish)
 
 
 def single_views(outputs: Outputs, results: xr.Dataset, title: str) -> list[View]:
     """The page and each figure, to be made one by one; arguments as for `begin`."""
-    from jaxbandit.experiments.plots import figures
-
     made: list[View] = []
     if outputs.page:
         made.append(View([PAGE], partial(_write_page, results, title)))
     if outputs.figures:
+        from jaxbandit.experiments.plots import figures
+
         for name, draw in figures.drawings(results):
             made.append(View(figures.files(name), partial(figures.save, name, draw)))
     return made

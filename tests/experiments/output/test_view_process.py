@@ -51,7 +51,8 @@ for outputs in (Outputs(), Outputs(figures=False), Outputs(page=False)):
     assert gone(pid)
     assert "matplotlib" not in sys.modules
 with view_process.views_beside(Outputs(figures=False, page=False)) as begin:
-    assert begin(results, folder, "").names == []
+    assert begin(results, folder, "").names == begin(results, folder, "").finish() == []
+assert "matplotlib" not in sys.modules
 """
 
 FAILS = """
