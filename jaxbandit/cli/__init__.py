@@ -25,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 2 for bad input, with one message on standard error; 1 for a failed or incomplete run; 130
         after an interruption.
     """
+    if arguments is None:
+        garbage_collection.left_out_at_exit()
     with streams.usable_streams(), interruptions.repeated():
         try:
             return _main(arguments)

@@ -1,7 +1,8 @@
-"""Python's search for cyclic garbage, paused while many objects are made that stay."""
+"""Python's search for cyclic garbage, left out where many objects are made that stay, and where the process ends."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 from collections.abc import Iterator
@@ -21,3 +22,12 @@ def paused() -> Iterator[None]:
     finally:
         if wanted:
             gc.enable()
+
+
+def left_out_at_exit() -> None:
+    """Leave out the searches when this process ends.
+
+    They would take 0.3 s after a run, which has some 200,000 objects. The operating system frees the memory anyway.
+    """
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
