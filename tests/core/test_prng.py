@@ -125,6 +125,7 @@ def test_beta_draws_are_beta(a, b):
         assert stats.kstest(conditional, "uniform").pvalue > ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [beta, small_beta], ids=["beta", "small_beta"])
 def test_many_beta_draws_at_once_are_beta(draw):
     """More slots than one column has, each with its own parameters."""

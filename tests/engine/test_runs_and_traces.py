@@ -163,6 +163,7 @@ def test_a_grid_over_plays_pads_its_traces():
     assert np.all(two.delays == 0)
 
 
+@pytest.mark.slow
 def test_metrics_of_runs_are_recorded_too():
     results = jb.simulate(problem_for(), "ucb1", horizon=20, seeds=2, metrics=["unfairness"], runs=["regret"], record=3)
     assert {"unfairness", "regret", "regret_runs"} <= set(results)

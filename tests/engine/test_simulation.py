@@ -61,6 +61,7 @@ def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
     xr.testing.assert_identical(simulated(), in_one_chunk)
 
 
+@pytest.mark.slow
 @pytest.mark.cpu
 def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
     problem = {"means": [0.9, 0.5, 0.3], "delay": {"kind": "geometric", "p": 0.05}}
@@ -87,7 +88,7 @@ def test_one_call_holds_few_counts():
         assert blocks.stops_of_whole_run(7, 1, lanes, horizon, recorded) is None
 
 
-@pytest.mark.parametrize("availability", [1.0, 0.7])
+@pytest.mark.parametrize("availability", [pytest.param(1.0, marks=pytest.mark.slow), 0.7])
 def test_an_index_that_is_not_a_number_is_an_error(availability):
     problem = jb.Problem([0.3, 0.6, 0.5, 0.8], availability=availability)
     with pytest.raises(FloatingPointError, match=r"'Undefined': an index was not a number, in round \d+ or before"):
@@ -165,6 +166,7 @@ def test_blocks_of_one_simulation_share_a_program():
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_recorders_compile_beside_engines_what_they_then_use():
     """An empty chunk has the shapes of a played one: nothing is compiled again."""
     problem = jb.Problem([0.3, 0.6, 0.5, 0.8], fractions=0.05, merit="power")

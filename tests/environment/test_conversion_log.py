@@ -253,6 +253,7 @@ def test_visits_are_of_integers_from_0(bad):
             page_visits(*pair, 0.05, "rate")
 
 
+@pytest.mark.slow
 def test_reading_does_not_hold_the_text(tmp_path):
     path = tmp_path / "large.tsv"
     lines = [full(f"product {k} " + "F" * 500, 3, sale=sale) for k in range(50) for sale in (0, 1)]

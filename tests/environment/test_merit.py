@@ -27,7 +27,7 @@ REGRETS = ("reward_regret", "fairness_regret")
 AWAKE = [0.9, 0.3, 0.7, 0.5, 1.0, 0.2]  # the availability of each arm
 SLOW = ["fcucb-d", "op-fcucb-d"]  # their references maximise over a box
 QUICK = [kind for kind in MERIT if kind not in (*SLOW, *MERIT_ALIASES)]
-WITH_DELAY = ("fcucb-d",)  # in the fast tests; fgreedy-d and opse, with other parameters, too
+WITH_DELAY = ("fcucb-d",)  # in the fast tests; opse, with another parameter, too
 
 
 class Bumpy(Merit):
@@ -81,8 +81,10 @@ def assert_same(world, kind, horizon, seeds=1, **parameters):
             (kind, {}) if kind in WITH_DELAY else pytest.param(kind, {}, marks=pytest.mark.slow)
             for kind in (*QUICK, *SLOW)
         ),
-        ("fgreedy-d", {"eps": 0.6, "decay": 1 / 3}),
-        ("fgreedy-d", {"eps": 1.0}),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [("fgreedy-d", {"eps": 0.6, "decay": 1 / 3}), ("fgreedy-d", {"eps": 1.0})]
+        ),
         ("opse", {"exploration": 0.05}),
     ],
     ids=str,
@@ -170,6 +172,7 @@ def test_a_policy_without_chances_has_those_of_its_selection():
     np.testing.assert_allclose(sums["reward_regret"].ravel(), n[:, 1] * fair[0] * 0.8, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_sums_of_a_long_run_do_not_drift():
     world = jb.Problem([0.9, 0.1], merit=Power(scale=1.0, exponent=1.0), reward="constant")
     horizon = 300_000

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sweeps import first_fast
 
 import jaxbandit as jb
 from jaxbandit.core.errors import ReturnedError
@@ -42,7 +43,7 @@ def test_a_support_that_is_no_interval_is_refused(support):
         jb.Problem(MEANS, reward=kind())
 
 
-@pytest.mark.parametrize("means", [MEANS, MEANS[0]])
+@pytest.mark.parametrize("means", [MEANS, pytest.param(MEANS[0], marks=pytest.mark.slow)])
 def test_rewards_outside_their_support_are_refused(means):
     kind = variant(support=lambda self, means: (0.0, means.max() + 0.01))
     says = r"rewards lie in its `support`, \[0, 0\.81\]; for the mean 0\.8 it drew 0\.8[1-9]"
@@ -102,7 +103,7 @@ def _own_key_per_arm(self, mean, random):
     return mean + jax.random.normal(jax.random.key(1), (len(mean), *(1,) * (mean.ndim - 1)))
 
 
-@pytest.mark.parametrize("draw", [_numpys, _own_key, _own_key_per_arm])
+@pytest.mark.parametrize("draw", first_fast([_own_key, _numpys, _own_key_per_arm]))
 def test_draws_that_do_not_depend_on_the_seed_are_refused(draw):
     kind = type("Mine", (jb.Reward,), {"draw": draw, "__module__": "users_module"})
     with pytest.raises(jb.InputError, match="whose `draw` takes its random numbers from its argument `random`; it"):

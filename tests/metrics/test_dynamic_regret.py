@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import plain_metrics
 import pytest
+from sweeps import first_fast, partly_fast
 
 import jaxbandit as jb
 
@@ -44,7 +45,7 @@ def sums_over_rounds(played, results, instance=0):
     return {name: np.array(curves) for name, curves in made.items()}
 
 
-@pytest.mark.parametrize("record", ["all", 4, [3, 36, 37, 250]], ids=str)
+@pytest.mark.parametrize("record", partly_fast(["all", 4, [3, 36, 37, 250]], [[3, 36, 37, 250]]), ids=str)
 @pytest.mark.parametrize("plays", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_metrics_add_up_the_rounds(plays, record):
     played = problem(plays, availability={"table": TABLE}, delay=LATE)
@@ -86,6 +87,7 @@ def test_the_recorded_rounds_change_no_bit(means):
             np.testing.assert_array_equal(few[name], same[name])
 
 
+@pytest.mark.slow
 def test_fair_chances_are_those_of_the_round():
     """reward_regret and fairness_regret of a policy that selects at random."""
     played = problem(merit="power")
@@ -111,6 +113,7 @@ def test_a_row_that_changes_nothing_changes_no_bit():
     np.testing.assert_allclose(one.regret, other.regret, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_results_have_the_means_of_the_recorded_rounds():
     results = jb.simulate(problem(), ["ucb1", "thompson"], horizon=T, seeds=2, record=[1, 36, 37, T])
     of_round = results.means_of_round.sel(instance=0).values
@@ -119,7 +122,7 @@ def test_results_have_the_means_of_the_recorded_rounds():
     np.testing.assert_allclose(results.means.values[0], lengths @ np.array([row for _, row in CHANGES]))
 
 
-@pytest.mark.parametrize("name", ["penalized_regret", "c_regret", "utility", "utility_regret"])
+@pytest.mark.parametrize("name", first_fast(["utility_regret", "penalized_regret", "c_regret", "utility"]))
 def test_metrics_of_constant_means_are_refused(name):
     played = problem(penalties=0.3, opportunity="uniform")
     with pytest.raises(jb.InputError, match=rf"metrics = '{name}': .*; {name} is not defined where means change"):

@@ -154,7 +154,12 @@ INSTANCES = {"fractions": [0.1, 0.3, 0.2], "penalties": 0.4}
 
 
 @pytest.mark.parametrize(
-    ("given", "shared"), [({}, True), ({"availability": 0.6}, False), ({"plays": 2}, False)], ids=str
+    ("given", "shared"),
+    [
+        ({}, True),
+        *(pytest.param(given, False, marks=pytest.mark.slow) for given in ({"availability": 0.6}, {"plays": 2})),
+    ],
+    ids=str,
 )
 def test_curves_are_the_means_of_runs(given, shared):
     """Also of metrics that share their moments, since they are the lost reward plus a number per round."""

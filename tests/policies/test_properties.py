@@ -28,7 +28,7 @@ def rows(column, arms=5, instances=5):
     return st.lists(st.lists(column, min_size=arms, max_size=arms), min_size=instances, max_size=instances)
 
 
-@pytest.mark.parametrize("kind", partly_fast(DISTINCT, DISTINCT[::3]))
+@pytest.mark.parametrize("kind", partly_fast(DISTINCT, DISTINCT[::6]))
 @given(
     mu=rows(unit),
     tau=rows(st.integers(0, 199)),

@@ -102,7 +102,10 @@ def test_ucb_lp_raises_equal_arms_in_random_order():
     assert np.all(abs(counts - RUNS / 4) < 5 * np.sqrt(RUNS * 3 / 16))
 
 
-@pytest.mark.parametrize("kind", ["explore-then-commit", "successive-elimination", "t-fucb", "fairness-aware-etc"])
+@pytest.mark.parametrize(
+    "kind",
+    partly_fast(["explore-then-commit", "successive-elimination", "t-fucb", "fairness-aware-etc"], ["t-fucb"]),
+)
 def test_arms_that_are_played_in_turn_keep_their_order(kind):
     problem = jb.Problem([0.5] * 4, fractions=0.25, penalties=0.1, opportunity="uniform")
     parameters = {"rounds_per_arm": 2} if "rounds_per_arm" in Policy.registry[kind].parameters() else {}
@@ -114,7 +117,7 @@ def test_arms_that_are_played_in_turn_keep_their_order(kind):
     np.testing.assert_array_equal(first, [in_turn] * 4)
 
 
-@pytest.mark.parametrize("kind", ["explore-then-commit", "fairness-aware-etc"])
+@pytest.mark.parametrize("kind", partly_fast(["explore-then-commit", "fairness-aware-etc"], ["fairness-aware-etc"]))
 def test_a_commitment_holds(kind):
     """All means are equal: each run commits itself to one arm, and every arm is some run's."""
     problem = jb.Problem([0.5] * 4, reward="constant", penalties=0.1, opportunity="zero")
@@ -253,11 +256,11 @@ class Remembered(Lowest):
 @pytest.mark.parametrize(
     ("policies", "ties", "warned"),
     [
-        (["ucb1", Lowest, Best], "random", True),
         (Lowest, "lowest", False),
         *(
             pytest.param(*case, "random", warned, marks=pytest.mark.slow)
             for *case, warned in [
+                (["ucb1", Lowest, Best], True),
                 (jb.policy("min-probability", base=Lowest()), True),
                 ([LowestInTurn, Best, Remembered, "ucb1"], False),
                 (jb.policy("min-probability", base=Best()), False),

@@ -63,6 +63,7 @@ def test_the_value_is_the_mean_of_the_simulated_runs():
     np.testing.assert_allclose(reward.value, 0.9 * 64 - regret.mean(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_at_the_ends_of_a_range_the_difference_is_one_sided():
     """Rates below 0 and an `alpha` above 1 are never simulated; the derivative is over half the distance."""
     at_0 = {"penalties": [0.0, 0.0, 0.0]}

@@ -82,6 +82,7 @@ def test_the_result_keeps_its_limit_on_other_random_numbers_and_is_better_than_t
         assert points["result"].objective <= points["common"].objective
 
 
+@pytest.mark.slow
 def test_the_trajectory_begins_with_the_start_and_the_best_common_value():
     path = tuned().trajectory
     assert path.sizes["arm"] == 3
@@ -268,6 +269,7 @@ def test_double_precision(float64):
         np.testing.assert_allclose(found.points[-1].objective, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_rewards_are_those_of_the_counts():
     """The penalized reward is that of the oracle minus the penalized regret: L* = 12.8 min(gap, A) per arm."""
     counts = np.random.default_rng(0).multinomial(64, [0.5, 0.3, 0.2], (1, 1, 5)).transpose(0, 3, 1, 2).astype(float)

@@ -188,6 +188,7 @@ def test_a_tuning_that_cannot_be_written_leaves_nothing(tuned, tmp_path, monkeyp
     assert names(tmp_path / "made") == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_does_not_lose_the_simulations(config, tmp_path, monkeypatch, capsys):
     """The files cannot be written; the command is repeated once there is room, and simulates nothing again."""
     out, arguments = tmp_path / "made", ["tune", str(config), "--out", str(tmp_path / "made")]

@@ -97,12 +97,12 @@ def test_several_interruptions(uninterrupted, tmp_path, simulations):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"seeds": 32},
         {"key": 1},
-        {"horizon": 63},
         {"objective": {"kind": "budget", "most": 5.0}},
-        {"steps": 4},
-        {"final_seeds": 128},
+        *(
+            pytest.param(changes, marks=pytest.mark.slow)
+            for changes in ({"seeds": 32}, {"horizon": 63}, {"steps": 4}, {"final_seeds": 128})
+        ),
     ],
     ids=lambda changes: next(iter(changes)),
 )

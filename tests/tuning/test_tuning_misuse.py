@@ -105,6 +105,7 @@ def test_whole_numbers_are_for_grids():
         tune(SMALL, "sliding-window-ucb", ["window"])
 
 
+@pytest.mark.slow
 def test_an_objective_of_a_wrong_shape():
     with pytest.raises(ReturnedError, match=r"^objective 'Shapeless': value returned an array of shape \(1, 3, 1, "):
         tune(objective=Shapeless())

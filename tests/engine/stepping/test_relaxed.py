@@ -111,6 +111,7 @@ class Remembering(jb.Index):
         return now.mean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["gaussian", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_a_users_policy_is_told_the_shares_and_the_rewards_of_a_round(reward):
     simulator = relax(Remembering, reward=reward)
@@ -155,6 +156,7 @@ def test_what_cannot_be_relaxed_is_refused(call, words):
         call()
 
 
+@pytest.mark.slow
 def test_shares_that_are_not_numbers_are_errors_of_rollout():
     with pytest.raises(FloatingPointError, match=r"'Undefined': a share was not a number, in round 30 or before"):
         relax(Undefined).rollout(0, 2)

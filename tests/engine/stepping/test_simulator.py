@@ -119,6 +119,7 @@ def test_rates_that_are_traced_share_a_compilation():
         np.testing.assert_array_equal(one, simulator.replace(penalties=rate).rollout(4, 1).pulls[0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reward", ["bernoulli", *(pytest.param(r, marks=pytest.mark.slow) for r in ("gaussian", "uniform"))]
 )
@@ -188,6 +189,7 @@ def test_faults_of_a_users_policy_are_errors_of_rollout():
         jb.Simulator(jb.Problem([0.9, 0.5]), Undefined, horizon=50).rollout(0, 2)
 
 
+@pytest.mark.slow
 def test_several_keys_instances_or_seeds_need_vmap():
     simulator = jb.Simulator(jb.Problem([[0.5, 0.4], [0.1, 0.3]]), "ucb1", horizon=9)
     keys, numbers = jax.random.split(jax.random.key(0), 2), jnp.arange(2)
@@ -210,6 +212,7 @@ def test_other_numbers_of_arms_and_instances_are_refused(means):
     assert simulator.replace(means=[0.1, 0.2, 0.3]).problem.means.T.tolist() == [[0.1, 0.2, 0.3]] * 2
 
 
+@pytest.mark.slow
 def test_what_is_no_state_of_the_simulator_is_refused():
     simulator, other = (jb.Simulator(jb.Problem(means), "ucb1", 20) for means in ([0.1, 0.2, 0.9], [0.1, 0.2]))
     with pytest.raises(jb.InputError, match=r"^state = 'tuple': must be a state of this simulator; .*\(state, info\)$"):
@@ -265,6 +268,7 @@ def test_a_step_says_what_a_class_of_the_users_did_wrong():
         functools.reduce(lambda state, _: simulator.step(state)[0], range(8), simulator.init(0))
 
 
+@pytest.mark.slow
 def test_a_simulator_with_other_numbers_keeps_its_ties():
     """Arms 1 to 3 are equal, so that the order of the arms decides between them."""
     problem = jb.Problem([0.9, 0.5, 0.5, 0.5], fractions=0.1, penalties=0.3)

@@ -172,6 +172,7 @@ def test_an_endless_config_is_refused():
     assert checked(lambda: config.load(Path("/dev/zero")))[0] == "CONFIG"
 
 
+@pytest.mark.slow
 def test_damaged_changes(folder):
     path, keys, accepted = folder / "changed.toml", Counter(), 0
     for text, changes in damaged_configs.changes(seed=0, count=400):
@@ -204,6 +205,7 @@ def test_damaged_tuning_tables(folder, monkeypatch):
     assert {f"tuning.{name}" for name in task.KEYS} <= set(keys)
 
 
+@pytest.mark.slow
 def test_damaged_conversion_logs(folder):
     path, keys = folder / "damaged.tsv", Counter()
     for content in damaged_configs.logs(seed=0, count=1000):

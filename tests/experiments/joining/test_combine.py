@@ -66,6 +66,7 @@ def test_policies_added_later_give_the_bits_of_one_simulation(every):
     assert_same(reloaded(reloaded(joined[0])), reloaded(every))
 
 
+@pytest.mark.slow
 def test_more_seeds_give_the_runs_of_one_simulation(every):
     one, two, three = (simulate(POLICIES, seeds=2, first_seed=first) for first in (0, 2, 4))
     turned = two.isel(policy=[2, 0, 3, 1])
@@ -132,6 +133,7 @@ def test_whatever_is_kept_of_runs_is_joined():
     assert config(left)["simulation"]["runs"] == ["regret"]
 
 
+@pytest.mark.slow
 def test_metrics_of_one_only_are_left_out():
     one, two = (
         simulate(policy, metrics=names)

@@ -256,6 +256,7 @@ def test_fifty_arms_have_a_colour_bar():
     assert min(line.get_xdata()[0] for line in levels) > 0.9  # short lines at the right
 
 
+@pytest.mark.slow
 def test_of_many_policies_three_of_each_group_are_shown():
     few = made_up([*grid("lfg", eta=[1.0, 10.0]), "ucb1"])
     many = with_pulls_mean(crowd(few, {"lfg (eta=1)": 20, "ucb1": 6}))

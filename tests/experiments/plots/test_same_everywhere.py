@@ -59,6 +59,7 @@ def test_figures_do_not_follow_the_users_settings(simulated):
         np.testing.assert_array_equal(pixels(figure), plain["curves"])
 
 
+@pytest.mark.slow
 def test_style_can_be_changed(simulated, monkeypatch):
     monkeypatch.setitem(jb.plots.STYLE, "axes.facecolor", "yellow")
     picture = pixels(jb.plots.curves(simulated))
@@ -119,6 +120,7 @@ def test_no_label_is_cut_off_in_figures_of_simulations(simulated):
         assert overhang(figure) < 0.01, name
 
 
+@pytest.mark.slow
 def test_equal_metrics_are_shown_once(simulated):
     drawn = [axis.get_ylabel() for axis in jb.plots.curves(simulated).axes if axis.get_visible()]
     assert drawn[0] == "penalized regret (reward)"

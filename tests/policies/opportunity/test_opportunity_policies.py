@@ -25,7 +25,7 @@ FUNCTIONS = {
     "constant": {"kind": "constant", "gamma": 0.11},
     "zero": "zero",
 }
-FAST = ("softmax", "uniform")
+FAST = ("softmax",)
 # Two scales of rewards, and accuracies with which some runs see each phase in T rounds
 GIVEN = {
     "self-regulated": {1: {"alpha": 0.3, "beta": 0.5}, 3: {"alpha": 0.2, "beta": 0.3}},

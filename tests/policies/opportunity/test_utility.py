@@ -94,6 +94,7 @@ def test_the_optimum_is_not_beaten_in_expectation(f, cost):
 LOST, LATE = {"kind": "packet-loss", "p": 0.4}, {"kind": "geometric", "p": 0.1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plays", "delay"),
     [

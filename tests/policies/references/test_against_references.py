@@ -14,7 +14,7 @@ import reference_merit
 import scripted_rounds as world
 from harness import ALL, DISTINCT, MERIT_ALIASES, ONE_PLAY, RULES, TRANSFER
 from scripted_rounds import ANY_PLAYS, arguments, compare, is_binary, play, program, standard
-from sweeps import partly_fast
+from sweeps import first_fast, partly_fast
 
 import jaxbandit as jb
 from jaxbandit.core.xla import cpu_kernel
@@ -40,9 +40,9 @@ GIVEN = {
 KINDS = [*DISTINCT, "f-ts"]  # thompson, too, draws from a stream of its own where it is a base
 ONE = [kind for kind in KINDS if kind not in ("fair-mmab", *TRANSFER)]  # fair-mmab needs fractions below L/K
 MANY = [kind for kind in KINDS if kind not in ONE_PLAY]
-ALONE = ["ucb1", "thompson", "lfg", "fair-mmab", "fcucb-d", "self-regulated"]  # one of each kind of policy
-# A third of those whose several plays are more than the best of their indices
-FAST_WITH_TWO_PLAYS = [kind for kind in MANY if kind not in ANY_PLAYS][::3]
+ALONE = ["lfg", "fair-mmab", "self-regulated"]
+# Some of those whose several plays are more than the best of their indices
+FAST_WITH_TWO_PLAYS = [kind for kind in MANY if kind not in ANY_PLAYS][::6]
 
 
 def plays_of(kind):
@@ -75,7 +75,9 @@ def test_every_registered_policy_has_a_reference():
 
 @pytest.mark.parametrize(
     ("kind", "parameters"),
-    [("successive-elimination", {"exploration": 0.1}), ("opse", {"exploration": 0.1}), ("naive", {"eps": 0.2})],
+    first_fast(
+        [("successive-elimination", {"exploration": 0.1}), ("opse", {"exploration": 0.1}), ("naive", {"eps": 0.2})]
+    ),
 )
 def test_what_is_kept_from_round_to_round_where_nothing_is_late_and_no_arm_sleeps(kind, parameters):
     script = standard(1, is_binary(kind, parameters))
@@ -83,7 +85,7 @@ def test_what_is_kept_from_round_to_round_where_nothing_is_late_and_no_arm_sleep
     compare(kind, steady, EVERY_RUN, steady=True, **parameters)
 
 
-@pytest.mark.parametrize("kind", ONE)
+@pytest.mark.parametrize("kind", partly_fast(ONE, ONE[::3]))
 def test_one_play(kind):
     check(kind, **GIVEN.get(kind, {}))
 
@@ -146,7 +148,7 @@ def test_parameters(kind, parameters):
     check(kind, plays_of(kind), **parameters)
 
 
-@pytest.mark.parametrize("kind", ["hard-threshold-ucb", "soft-threshold-ucb", "constant-opportunity"])
+@pytest.mark.parametrize("kind", first_fast(["hard-threshold-ucb", "soft-threshold-ucb", "constant-opportunity"]))
 def test_penalty_rates_of_the_policy_come_before_those_of_the_problem(kind):
     script, rates = world_of(kind), [0.15, 2.5, 0.0, 0.6, 0.3]
     own = play(jb.policy(kind, penalties=rates), script)

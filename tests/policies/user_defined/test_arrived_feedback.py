@@ -45,7 +45,14 @@ def expected(info, arms):
     return count, total
 
 
-@pytest.mark.parametrize(("plays", "delay"), [(1, "none"), (1, "late"), (1, "reordered"), (2, "none"), (2, "late")])
+@pytest.mark.parametrize(
+    ("plays", "delay"),
+    [
+        (1, "reordered"),
+        (2, "late"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1, "none"), (1, "late"), (2, "none")]),
+    ],
+)
 def test_update_sees_what_arrived_in_its_round(plays, delay):
     problem = jb.Problem([0.5, 0.4, 0.6], plays=plays, reward=Tenths(), delay=DELAYS[delay])
     simulator = jb.Simulator(problem, Remembers, horizon=ROUNDS)

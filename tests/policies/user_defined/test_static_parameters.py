@@ -189,6 +189,7 @@ def test_strings_booleans_and_tuples_stay_what_they_are():
     assert {type(weight) for weight in Words.seen[0][2]} == {int}
 
 
+@pytest.mark.slow
 def test_a_grid_over_strings(named):
     results = jb.simulate({"means": MEANS}, {"kind": "test-words", "mode": ["mean", "total"]}, **SMALL)
     assert results["policies.mode"].values.tolist() == ["mean", "total"]

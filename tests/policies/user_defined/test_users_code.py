@@ -153,14 +153,12 @@ def base(factor):
 EDITS = (cell, parent, closure, constant, helper, reward, inner_delay, merit, opportunity, base)
 
 
-@pytest.mark.parametrize("made", EDITS)
+@pytest.mark.parametrize("made", partly_fast(EDITS, (cell, helper, merit)))
 def test_edited_code_is_another_run(made):
     assert digest(*made(1.0)) != digest(*made(-3.0))
 
 
-@pytest.mark.parametrize(
-    "made", [edit if edit in (cell, helper) else pytest.param(edit, marks=pytest.mark.slow) for edit in EDITS]
-)
+@pytest.mark.parametrize("made", partly_fast(EDITS, (cell, helper)))
 def test_the_same_code_is_the_same_run(made):
     assert digest(*made(1.0)) == digest(*made(1.0))
 
@@ -197,7 +195,8 @@ def test_code_that_calls_back_to_python_cannot_be_kept(tmp_path):
         pulls(Called, keep=tmp_path / "kept")
 
 
-@pytest.mark.parametrize("edit", partly_fast(["constant", "helper", "in a loop", "attribute", "method"], ["helper"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", ["constant", "helper", "in a loop", "attribute", "method"])
 def test_edited_code_gives_new_results_without_a_new_class(edit):
     module = in_module(MODULE)
     name = {"constant": "Constant", "helper": "Helped", "in a loop": "Looping", "attribute": "Attribute"}

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sweeps import first_fast
 
 import jaxbandit as jb
 from jaxbandit.core.errors import InputError, ReturnedError
@@ -137,7 +138,7 @@ def test_an_index_that_combines_runs_is_told():
     )  # no warning, which would be an error
 
 
-@pytest.mark.parametrize("length", [13, 17, 101])
+@pytest.mark.parametrize("length", first_fast([17, 13, 101]))
 def test_axes_of_a_policy_are_not_those_of_runs(length):
     def value(self, state, now):
         return now.mean + state.mean(axis=0)
@@ -166,6 +167,7 @@ def udpate(self, state, after, selected):
     return after.mean
 
 
+@pytest.mark.slow
 def test_a_misspelt_method_is_told():
     simulate(type("Forgetful", (Own,), {}))
     for method in (udpate, jax.jit(udpate), staticmethod(udpate)):  # the program is the same without it
