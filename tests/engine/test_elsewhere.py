@@ -77,8 +77,7 @@ def test_others_play_as_a_cpu_does_and_ask_no_more_than_listed(kind, elsewhere):
 CASES = [("fair-mmab", 2), ("ucb1", 1), ("lfg", 1), ("thompson", 2), ("cucb-d", 2), ("self-regulated", 1)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "plays"), CASES)
+@pytest.mark.parametrize(("kind", "plays"), every(CASES, 2))
 def test_in_float64_with_delay(kind, plays, float64, elsewhere):
     delay = {"kind": "geometric", "p": 0.2}
     world = jb.Problem(

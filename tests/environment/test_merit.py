@@ -119,8 +119,7 @@ def test_fairx_is_another_name(kind):
     assert jb.policy(kind) == jb.policy(MERIT_ALIASES[kind])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES])
+@pytest.mark.parametrize("kind", every([kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES], 2))
 @pytest.mark.parametrize("merit", [Bumpy(turns=2.0), Falling(rate=1.2), Power(scale=0.7, exponent=2.0)], ids=str)
 def test_a_users_merit_function(kind, merit):
     assert_same(problem(merit=merit), kind, 30 if kind in SLOW else 250)

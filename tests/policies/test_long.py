@@ -41,7 +41,7 @@ def test_constant_rewards_to_three_hundred_thousand_rounds(kind):
 
 @pytest.mark.parametrize(
     ("kind", "reward"),
-    every([(k, GAUSSIAN) for k in ("ucb1", "thompson", "hard-threshold-ucb")] + [(k, "bernoulli") for k in PLAIN], 3),
+    every([(k, GAUSSIAN) for k in ("ucb1", "thompson", "hard-threshold-ucb")] + [(k, "bernoulli") for k in PLAIN], 5),
     ids=str,
 )
 def test_random_rewards_to_many_rounds(kind, reward):

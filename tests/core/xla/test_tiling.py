@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from sweeps import every
 
 import jaxbandit as jb
 from jaxbandit.core import compensated_sums
@@ -128,8 +129,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", every(CASES, 2))
 def test_simulations_in_tiles_are_those_of_whole_blocks(case, monkeypatch):
     """The same bits: tiles of a vector and of two, against blocks that are one tile."""
     problem, policy, seeds = CASES[case]

@@ -14,7 +14,7 @@ import reference_merit
 import scripted_rounds as world
 from harness import ALL, DISTINCT, MERIT_ALIASES, ONE_PLAY, RULES, TRANSFER
 from scripted_rounds import ANY_PLAYS, arguments, compare, is_binary, play, program, standard
-from sweeps import first_fast, partly_fast
+from sweeps import every, first_fast, partly_fast
 
 import jaxbandit as jb
 from jaxbandit.core.xla import cpu_kernel
@@ -41,6 +41,7 @@ KINDS = [*DISTINCT, "f-ts"]  # thompson, too, draws from a stream of its own whe
 ONE = [kind for kind in KINDS if kind not in ("fair-mmab", *TRANSFER)]  # fair-mmab needs fractions below L/K
 MANY = [kind for kind in KINDS if kind not in ONE_PLAY]
 ALONE = ["lfg", "fair-mmab", "self-regulated"]
+NOT_ALONE = [kind for kind in KINDS if kind not in ALONE]
 # Some of those whose several plays are more than the best of their indices
 FAST_WITH_TWO_PLAYS = [kind for kind in MANY if kind not in ANY_PLAYS][::6]
 
@@ -171,9 +172,8 @@ def test_the_base_of_a_rule_and_a_black_box_may_be_any_index():
     check("constant-opportunity", black_box="ucb-v", exploration=0.3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("base", reference.INDICES[:9])
+@pytest.mark.parametrize("base", every(reference.INDICES[:9], 3))
 def test_any_index_under_any_rule(rule, base):
     given = GIVEN.get(rule, {})
     if (rule, base) == ("hard-threshold-ucb", "moss"):  # its indices may be ratios: with A = 1/10, 22/30 + A is 40/48
@@ -187,8 +187,7 @@ def test_every_index_is_a_black_box(black_box):
     check("self-regulated", black_box=black_box, **GIVEN["self-regulated"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", every(KINDS, 3))
 def test_float64(kind, float64):
     forget()  # programs and worlds in float32
     check(kind, plays_of(kind), **GIVEN.get(kind, {}))
@@ -212,7 +211,7 @@ def numbers_of(kind):
     return {name: value for name, value in values.items() if name in parameters}
 
 
-@pytest.mark.parametrize("kind", partly_fast(KINDS, ALONE))
+@pytest.mark.parametrize("kind", [*ALONE, *every(NOT_ALONE, 3)])
 def test_other_numbers_compile_nothing_new_and_rounds_are_pure(kind):
     script = world_of(kind, plays_of(kind))
     once, again = (play(jb.policy(kind), script) for _ in range(2))
@@ -236,7 +235,7 @@ def test_other_numbers_compile_nothing_new_and_rounds_are_pure(kind):
     assert not any(str(v.aval.dtype) in ("float64", "int64") for v in itertools.chain(traced.jaxpr.outvars))
 
 
-@pytest.mark.parametrize("kind", partly_fast(KINDS, ALONE))
+@pytest.mark.parametrize("kind", [*ALONE, *every(NOT_ALONE, 3)])
 def test_one_run_without_axes_of_runs_is_a_column_of_the_batch(kind):
     script = world_of(kind, plays_of(kind))
     given = arguments(jb.policy(kind), script)
