@@ -68,8 +68,9 @@ def check(stack: Stack) -> None:
         lines = [line for line in lines if line in again]
     if lines:
         warn(f"{', '.join(users)}: {in_words(lines)}")
-    if misspelt := misspelt_method(policy):
-        warn(f"{owner_name(policy)}: {misspelt}")
+    for part in (policy, world.reward, world.delay):
+        if misspelt := misspelt_method(part):
+            warn(f"{owner_name(part)}: {misspelt}")
     _CHECKED.add(checked)
 
 

@@ -13,6 +13,7 @@ from sweeps import first_fast
 import jaxbandit as jb
 from jaxbandit.core.errors import InputError, ReturnedError
 from jaxbandit.core.users_code.failures import is_library
+from jaxbandit.engine.advice.misspelt_methods import misspelt_method
 from jaxbandit.engine.advice.mixed_runs import lines_of
 
 PROBLEM = {"means": [0.8, 0.9, 0.7]}
@@ -175,6 +176,35 @@ def test_a_misspelt_method_is_told():
             UserWarning, match="policy 'Forgetful': the class Forgetful has a method `udpate`, which is not"
         ):
             simulate(type("Forgetful", (Own,), {"udpate": method}))
+
+
+@pytest.mark.parametrize(
+    ("name", "misspelt", "family", "given"),
+    [
+        ("suport", "support", jb.Reward, {"support": lambda self, means: (0.0, 1.0)}),
+        ("longst", "longest", jb.Delay, {"longest": lambda self: 3.0}),
+        ("cfd", "cdf", jb.Delay, {"cdf": lambda self, rounds, means: np.ones((len(rounds), *means.shape))}),
+        ("peek", "peak", jb.Merit, {"peak": lambda self, low, high, ratio: high}),
+        ("bonds", "bounds", jb.Opportunity, {"bounds": lambda self, low, high: (low, high)}),
+        ("prepar", "prepare", jb.Delay, {"prepare": lambda self, means: self}),
+    ],
+)
+def test_misspelt_methods_of_every_family(name, misspelt, family, given):
+    made = type("Mine", (family,), given)()
+    assert misspelt_method(made) == ""
+    wrong = type("Mine", (family,), {name: given[misspelt]})()
+    assert misspelt_method(wrong) == (
+        f"the class Mine has a method `{name}`, which is not called: the method is `{misspelt}`"
+    )
+
+
+@pytest.mark.slow
+def test_a_misspelt_method_of_a_reward_is_told():
+    kind = type(
+        "Mine", (jb.Reward,), {"draw": lambda self, mean, random: mean, "suport": lambda self, means: (0.0, 1.0)}
+    )
+    with pytest.warns(UserWarning, match="reward 'Mine': the class Mine has a method `suport`, which is not called"):
+        simulate(reward=kind())
 
 
 def test_helpers_are_not_misspelt_methods():
