@@ -59,6 +59,7 @@ def test_rewards_that_only_policies_see():
         jb.simulate(problem, ["uniform-random"], metrics=["regret"], **SMALL)
 
 
+@pytest.mark.slow
 def test_chances():
     problem = {"means": MEANS, "merit": "power"}
     words = r"policy 'Sure': choose returned 1 arm too few \(chances outside \[0, 1\] or that do not sum to the plays"

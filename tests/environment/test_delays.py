@@ -340,6 +340,7 @@ class Coin(jb.Reward):
         return (random.uniform(len(mean)) < mean).astype(mean.dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_a_delay_may_depend_on_any_reward_of_0_and_1():
     """Rewards of 1 arrive at once and rewards of 0 never, so the mean of the arrived rewards is 1."""

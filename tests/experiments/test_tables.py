@@ -215,6 +215,7 @@ def test_the_best_at_an_end_of_a_range_is_said(ranged):
     assert [str(warning.message) for warning in given] == [words]
 
 
+@pytest.mark.slow
 def test_an_end_is_not_said_where_nothing_lies_beyond_or_nothing_is_gained(ranged):
     eta, exploration = (ranged[f"policies.{name}"].values[:12] for name in ("eta", "exploration"))
     inside = with_scores(ranged, [*((eta - 5) ** 2 + exploration), 3.0, 1.0])  # an exploration below 0 does not exist

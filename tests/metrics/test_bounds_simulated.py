@@ -110,6 +110,7 @@ def test_runs_of_fair_learn_stay_below_the_deficit_of_the_guarantees_paper():
     assert results.max_deficit_ever.max() > 0.7  # of 0.96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["ucb1", pytest.param("kl-ucb", marks=pytest.mark.slow)])
 def test_several_plays_respect_their_constants(base):
     rng = np.random.default_rng(5)

@@ -100,6 +100,7 @@ def test_it_ends_a_simulation_and_is_tuned():
     assert np.isfinite(made.gradient["penalties"]).all()
 
 
+@pytest.mark.slow
 def test_edited_code_is_computed_anew(tmp_path):
     factor = {"factor": 1.0}
 

@@ -23,7 +23,7 @@ def plain(means, p):
     return plain_metrics.p_mean_regret(counts, MEANS, len(means), p)
 
 
-@pytest.mark.parametrize("p", partly_fast([0, 1, 0.5, -1, -30, 1e-9, -1e-9, 40], [0, -30]), ids=str)
+@pytest.mark.parametrize("p", partly_fast([0, 1, 0.5, -1, -30, 1e-9, -1e-9, 40], [-30]), ids=str)
 def test_p_mean_regret_of_every_round(p):
     results = jb.simulate(
         jb.Problem(MEANS), "ucb1", horizon=T, seeds=SEEDS, p_mean=p, trace=True, record=[1, 7, T],

@@ -151,6 +151,7 @@ def divergence(p, q):
     return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
 
 
+@pytest.mark.slow
 def test_the_kl_bound_is_where_the_divergence_reaches_its_budget():
     means = np.array([0.003, 0.05, 0.3, 0.5, 0.77, 0.98])
     for budget in (1e-5, 0.003, 0.1, 1.0, 4.0):

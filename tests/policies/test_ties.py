@@ -62,11 +62,11 @@ def law(keys, plays, rounds=3):
 @pytest.mark.parametrize(
     ("kind", "keys", "plays"),
     [
-        ("ucb1", ucb1, 1),
         ("fair-learn", fair_learn, 2),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in [
+                ("ucb1", ucb1, 1),
                 ("ucb1", ucb1, 2),
                 ("fair-learn", fair_learn, 1),
                 ("ucb-pllp", ucb_pllp, 1),

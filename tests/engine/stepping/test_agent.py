@@ -72,6 +72,7 @@ def test_rewards_that_are_not_0_or_1_are_binarised_as_in_a_simulation():
     assert_selects_as(jb.Agent("mp-ts-d", ARMS, reward="beta"), 2, info)
 
 
+@pytest.mark.slow
 def test_arms_that_are_not_available_are_not_selected():
     agent, rng = agent_for("lfg", plays=3), np.random.default_rng(1)
     state = agent.init(0)
@@ -148,6 +149,7 @@ NEED_THE_HORIZON = (
 )
 
 
+@pytest.mark.slow
 def test_policies_that_use_the_horizon_ask_for_it():
     for kind in DISTINCT:
         if kind in NEED_THE_HORIZON:
@@ -298,7 +300,12 @@ def test_penalties_that_need_gaps_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("ucb1", 2**13), pytest.param("ucb1", 2**24, marks=pytest.mark.slow), ("thompson", 2**13)]
+    ("kind", "most"),
+    [
+        ("ucb1", 2**13),
+        pytest.param("ucb1", 2**24, marks=pytest.mark.slow),
+        pytest.param("thompson", 2**13, marks=pytest.mark.slow),
+    ],
 )
 def test_long_logs_are_summed_without_loss(kind, most):
     """float32 holds all whole numbers up to 2^24 only: a plain sum of ones would end there."""

@@ -226,6 +226,7 @@ def test_a_default_that_a_subclass_replaces_is_used():
     assert not np.array_equal(found, other)
 
 
+@pytest.mark.slow
 def test_a_list_is_a_default_per_arm():
     class Dear(jb.policies.HardThreshold):
         """Penalty rates of its own."""

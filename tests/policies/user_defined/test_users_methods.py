@@ -143,9 +143,10 @@ def test_what_a_reward_returns_is_checked(draw, words):
     ("rounds", "words"),
     [
         (0.5, "draw returned float32 .* expected a delay per reward, in rounds, int32"),
-        (
+        pytest.param(
             -2,
             "draw returned a delay of -2 rounds, in round 40 or before; expected a delay from 0 to 7 rounds ",
+            marks=pytest.mark.slow,
         ),
         (
             20,
@@ -175,6 +176,7 @@ def test_a_longest_delay_that_cannot_be_is_refused(longest):
         pulls("ucb1", {"means": MEANS, "delay": kind()})
 
 
+@pytest.mark.slow
 def test_a_delay_past_the_horizon_never_arrives_and_is_no_fault():
     def draw(self, reward, random):
         return jnp.where(random.uniform(len(reward)) < 0.5, NEVER, 39)
@@ -235,7 +237,7 @@ def test_a_policy_may_give_a_mask_or_numbers_of_arms(plays):
     assert (masks.sum(axis=1) == plays).all()
 
 
-@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("plays", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("first", [True, False])
 def test_an_index_may_be_the_same_for_all_runs_or_arms(plays, first):
     script = scripted_rounds.standard(plays)

@@ -152,6 +152,7 @@ def beta(random, a, b):
     return random.beta(a, b)
 
 
+@pytest.mark.slow
 def test_operations_of_this_package_are_not_those_of_users():
     simulate(index(lambda self, state, now: beta(now.random, 1 + now.total, 1 + now.samples - now.total)))
 
