@@ -194,7 +194,7 @@ def test_the_memory_of_a_gradient_grows_like_the_root_of_the_horizon():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [pytest.param("relaxed", marks=pytest.mark.slow), "score"])
+@pytest.mark.parametrize("estimator", ["relaxed", "score"])
 def test_a_derivative_that_is_0_in_every_run_is_said(estimator):
     """The root of `exploration` has none at 0."""
     problem = jb.Problem([0.9, 0.6, 0.4])

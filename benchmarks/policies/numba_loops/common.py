@@ -95,17 +95,6 @@ def keep_nothing(arms: np.ndarray, t: int, k: int, reward: float) -> None:
 
 
 @inlined
-def highest_lower_bound(arms: np.ndarray, weight: float) -> float:
-    """The largest S / N - sqrt(weight / N) of the active arms."""
-    highest = f32(-1e30)
-    for k in range(len(arms)):
-        if arms[k].active:
-            n = f32(arms[k].pulls)
-            highest = max(highest, arms[k].total / n - math.sqrt(weight / n))
-    return highest
-
-
-@inlined
 def arm_of_highest_mean(arms: np.ndarray) -> int:
     """The arm with the highest mean; an arm that was never selected has mean 0."""
     best, highest = 0, f32(-1)

@@ -15,7 +15,6 @@ from benchmarks.policies.numba_loops.common import (
     arm_of_highest_mean,
     f32,
     highest_index,
-    highest_lower_bound,
     inlined,
     one_arm_per_round,
     play_arm,
@@ -181,6 +180,17 @@ def explore_then_commit(policy: jb.indices.ExploreThenCommit, problem: jb.Proble
         return 0.0, 0.0
 
     return play
+
+
+@inlined
+def highest_lower_bound(arms: np.ndarray, weight: float) -> float:
+    """The largest S / N - sqrt(weight / N) of the active arms."""
+    highest = f32(-1e30)
+    for k in range(len(arms)):
+        if arms[k].active:
+            n = f32(arms[k].pulls)
+            highest = max(highest, arms[k].total / n - math.sqrt(weight / n))
+    return highest
 
 
 def successive_elimination(policy: jb.indices.SuccessiveElimination, problem: jb.Problem, horizon: int) -> Compiled:

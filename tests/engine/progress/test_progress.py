@@ -41,7 +41,7 @@ def chunks_of(monkeypatch):
     return names
 
 
-# Within the first policy's blocks, between the two policies', and before the last block
+# Fast: within the blocks of one policy
 @pytest.mark.parametrize("done", [pytest.param(n, marks=[pytest.mark.slow] * (n != 6)) for n in range(1, BLOCKS)])
 def test_what_was_done_is_not_done_again(whole, chunks_of, tmp_path, done):
     out = tmp_path / "made"

@@ -112,7 +112,7 @@ class Remembering(jb.Index):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reward", ["gaussian", pytest.param("uniform", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("reward", ["gaussian", "uniform"])
 def test_a_users_policy_is_told_the_shares_and_the_rewards_of_a_round(reward):
     simulator = relax(Remembering, reward=reward)
     final, info = scanned(simulator, simulator.init(1), T)

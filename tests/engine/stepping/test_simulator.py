@@ -120,9 +120,7 @@ def test_rates_that_are_traced_share_a_compilation():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "reward", ["bernoulli", *(pytest.param(r, marks=pytest.mark.slow) for r in ("gaussian", "uniform"))]
-)
+@pytest.mark.parametrize("reward", ["bernoulli", "gaussian", "uniform"])
 def test_means_that_are_traced_are_those_of_another_problem(reward):
     simulator = jb.Simulator(jb.Problem([0.5, 0.5, 0.5], reward=reward), "ucb1", horizon=T)
     means = [0.25, 0.75, 0.5]
