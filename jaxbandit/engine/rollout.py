@@ -53,6 +53,7 @@ from jaxbandit.policies.base import (
     checked_update,
 )
 from jaxbandit.policies.round_view import Arrived, RoundView, group_sums, quotas_and_groups
+from jaxbandit.policies.selection.arm_indices import arms_as_mask
 from jaxbandit.policies.selection.sampling import are_of_all_plays
 from jaxbandit.policies.selection.ties import tie_breaker
 
@@ -222,9 +223,8 @@ def settle(
     """
     t, horizon = now.t, now.horizon
     sent = draw(world, choice, state.pulls, now.random)
-    selected = choice
-    if world.plays == 1:  # from `sent`: XLA sees that the draw reads counts first, and updates them in place
-        selected = lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0) == sent.arm
+    # From `sent`, where it has arms: XLA sees that the draw reads counts first, and updates them in place
+    selected = choice if choice.dtype == bool else arms_as_mask(sent.arm, len(state.pulls))
     misdelayed = None if state.misdelayed is None else _misdelayed(state.misdelayed, world, sent, t, horizon)
     uncentred = _uncentred(policy, world)
     weights = chances if policy.wants_losses else None

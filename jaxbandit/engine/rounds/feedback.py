@@ -48,9 +48,12 @@ class Sent:
 def drawing_form(world: World, selected: Array) -> Array:
     """The selection in the form that `draw` expects.
 
-    With one play it is the arm's index, int32 `[1, *runs]`, K for none; else it is the mask, bool `[K, *runs]`.
+    Where rewards of few arms are drawn, it is their numbers, int32 `[L, *runs]`, K for none; else it is the mask, bool
+    `[K, *runs]`.
     """
-    return arm_index(selected) if world.plays == 1 else selected
+    if world.plays == 1:
+        return arm_index(selected)
+    return arm_indices(selected, world.plays) if _of_few(world, len(selected)) else selected
 
 
 def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
@@ -69,8 +72,7 @@ def draw(world: World, choice: Array, pulls: Array, random: Stream) -> Sent:
         return dataclasses.replace(draw_for(world, models, arm, arms, random), here=choice)
 
     def of_few() -> Sent:
-        arm = choice if world.plays == 1 else arm_indices(choice, world.plays)
-        return draw_for(world, take_arms(models, arm, arms), arm, arms, random)
+        return draw_for(world, take_arms(models, choice, arms), choice, arms, random)
 
     sent = without_fusion(of_few, pulls)
     return dataclasses.replace(sent, here=sent.arm < arms)

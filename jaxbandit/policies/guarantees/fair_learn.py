@@ -22,7 +22,7 @@ from jaxbandit.policies.round_view import GroupView, RoundView, group_sums
 from jaxbandit.policies.selection.arm_indices import arm_index
 from jaxbandit.policies.selection.top_arm import Keys
 from jaxbandit.policies.selection.top_arms import (
-    deficit_first_keys,
+    deficit_key,
     top_arms,
     top_available,
     top_available_number,
@@ -109,7 +109,8 @@ class FairLearn(Rule, name="fair-learn"):
             return cond_fused(~jnp.all(owed), lambda: self._own_index(state, now), lambda: nothing)
 
         def keys() -> Keys:
-            return deficit_first_keys(is_behind(), quota, now.pulls, index())
+            behind = is_behind()
+            return deficit_key(behind, quota, now.pulls), jnp.where(behind, 0.0, index())
 
         return keys
 

@@ -15,7 +15,8 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy, PolicyState, Rule
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView, is_below
-from jaxbandit.policies.selection.top_arms import deficit_first_keys, top_arms
+from jaxbandit.policies.selection.sortable_integers import float_key
+from jaxbandit.policies.selection.top_arms import deficit_key, top_arms
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -67,14 +68,14 @@ class FairMMAB(Rule, name="fair-mmab"):
         return super().prepare(problem, horizon).replace(J=reserved)
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
-        index = jnp.where(now.t == 1, 0.0, self._own_index(state, now))  # u(0) = 0
+        index = float_key(jnp.where(now.t == 1, 0.0, self._own_index(state, now)))  # u(0) = 0
         reserved = jnp.asarray(self.J).astype(jnp.int32)  # which the plays paper, Alg. 2, calls L
         most = now.plays - 1  # since J >= 1
         ahead = top_arms((index,), now.plays - reserved, most, now.available, now.tie_breaker)  # C(t) of Alg. 2
         behind = is_below(now.quota_before, now.pulls)
-        keys = deficit_first_keys(behind, now.quota_before, now.pulls, index)  # F(t) of Alg. 2 first
-        left = now.plays - jnp.sum(ahead, axis=0, keepdims=True, dtype=jnp.int32)
-        return ahead | top_arms(keys, left, now.plays, now.available & ~ahead, now.tie_breaker)
+        overdue = deficit_key(behind, now.quota_before, now.pulls)  # F(t) of Alg. 2
+        keys = overdue, index.zero_where(behind)
+        return ahead | top_arms(keys, reserved, now.plays, now.available & ~ahead, now.tie_breaker)
 
 
 def _reserved_plays(tau: Fraction, arms: int, plays: int) -> int:

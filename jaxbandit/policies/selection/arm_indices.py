@@ -46,6 +46,17 @@ def arm_indices(selected: Array, plays: int) -> Array:
     return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
 
 
+def arms_as_mask(arm: Array, arms: int) -> Array:
+    """The mask of arms of given numbers, bool `[K, *runs]`; the inverse of `arm_indices`.
+
+    Args:
+        arm: int32 `[n, *runs]`; K stands for none.
+        arms: K.
+    """
+    every = lax.broadcasted_iota(jnp.int32, (arms, *arm.shape[1:]), 0)
+    return functools.reduce(jnp.logical_or, (every == arm[i : i + 1] for i in range(len(arm))))
+
+
 def selected_arms(selected: Array, plays: int) -> Array:
     """The numbers of the selected arms in increasing order, int32 `[plays, *runs]`; -1 where fewer are selected.
 

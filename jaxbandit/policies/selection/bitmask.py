@@ -56,6 +56,13 @@ def contains(words: Array, arm: int | Array) -> Array:
     return (word >> jnp.uint32(arm // len(words))) & np.uint32(1) != 0
 
 
+def without(words: Array, arm: Array) -> Array:
+    """The set without an arm, int32 `[1, *runs]`; the set itself for an arm that it does not have, or for none, K."""
+    place = lax.broadcasted_iota(jnp.int32, words.shape, 0)
+    bit = jnp.uint32(1) << (arm // len(words)).astype(jnp.uint32)
+    return jnp.where(arm % len(words) == place, words & ~bit, words)
+
+
 def lowest_of(words: Array, arms: int) -> Array:
     """The lowest of K arms in a set, int32 `[1, *runs]`; K where the set is empty."""
     place = lax.broadcasted_iota(jnp.int32, words.shape, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -17,3 +19,19 @@ def sortable_integers(value: Array) -> Array:
     most = jnp.iinfo(word).max
     bits = lax.bitcast_convert_type(jnp.where(value == 0, 0.0, value), word)  # 0 for -0, too
     return jnp.where(jnp.isnan(value), most, jnp.where(bits < 0, bits ^ most, bits))
+
+
+class FloatKey(NamedTuple):
+    """A float key beside its sortable integers; a program computes only what it uses of the two."""
+
+    floats: Array
+    integers: Array
+
+    def zero_where(self, mask: Array) -> FloatKey:
+        """The key with 0 for the arms of a mask, bool `[K, *runs]`."""
+        return FloatKey(jnp.where(mask, 0.0, self.floats), jnp.where(mask, 0, self.integers))
+
+
+def float_key(value: Array) -> FloatKey:
+    """A key of floats, `[K, *runs]`, for several selections: its sortable integers are computed once."""
+    return FloatKey(value, sortable_integers(value))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -77,24 +77,34 @@ def top_number(keys: Callable[[], Keys], candidates: Array, witness: Array) -> A
         witness: any array that is not a constant.
     """
     if len(candidates) <= MAX_UNROLLED_ARMS:
-        return without_fusion(lambda: _top_unrolled(keys(), candidates), witness)
+        return without_fusion(lambda: top_of_rows(keys(), candidates, has_arm(candidates)), witness)
     if within_kernel() and math.prod(candidates.shape[1:]) >= _LEAST_RUNS:
         return _top_in_loop(keys, candidates, witness)
     return _top_of_many(keys(), candidates)
 
 
-def _top_unrolled(keys: Keys, candidates: Array) -> Array:
-    """The number of the top arm by comparing arm after arm, vectorised over runs."""
+def top_of_rows(keys: Keys, candidates: Array, exists: Array, nan: Sequence[int | None] | None = None) -> Array:
+    """The number of the top arm by comparing arm after arm, vectorised over runs.
+
+    Args:
+        keys, candidates: as for `top_arm`.
+        exists: whether there is a candidate, bool `[1, *runs]`.
+        nan: the integer that stands for NaN in each key, None in keys without one; by default, no key has one.
+    """
+    nan = nan or (None,) * len(keys)
     keys = tuple(jnp.broadcast_to(key, candidates.shape) for key in keys)
     rows = [_keys_of_arm(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
     while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
         highest = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # an integer equals its maximum
         rows = [_keys_of_arm(held[1:], held[0] == highest) for held, _ in rows]
+        exists, nan = exists if nan[0] is None else exists & (highest != nan[0]), nan[1:]
     first, bad = rows[0]
     top = _Top(first, bad, jnp.zeros(bad.shape, jnp.int32))
     for k, (own, own_bad) in enumerate(rows[1:], start=1):
         top = top.or_other(own, own_bad, k)
-    return jnp.where(has_arm(candidates) & ~top.bad, top.found, len(candidates))
+    for key, number in zip(top.keys, nan, strict=True):
+        exists = exists if number is None else exists & (key != number)
+    return jnp.where(exists & ~top.bad, top.found, len(candidates))
 
 
 def _top_in_loop(keys: Callable[[], Keys], candidates: Array, witness: Array) -> Array:

@@ -7,17 +7,28 @@ breaker of the round, `RoundView.tie_breaker`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.xla.fusion import on_cpu, without_fusion
-from jaxbandit.policies.selection.sortable_integers import sortable_integers
+from jaxbandit.core.xla.fusion import on_cpu
+from jaxbandit.policies.selection.bitmask import as_mask, as_words, is_empty, without
+from jaxbandit.policies.selection.sortable_integers import FloatKey, float_key
 from jaxbandit.policies.selection.thresholds import highest
-from jaxbandit.policies.selection.top_arm import Keys, has_arm, max_picked, one_hot, top_arm, top_number
+from jaxbandit.policies.selection.top_arm import (
+    MAX_UNROLLED_ARMS,
+    Keys,
+    max_picked,
+    one_hot,
+    top_arm,
+    top_number,
+    top_of_rows,
+)
+
+SelectionKey = Array | FloatKey
 
 
 class SelectionRound(Protocol):
@@ -69,66 +80,79 @@ def _with_ties(keys: Keys, tie_breaker: Array | None) -> Keys:
 
 
 def top_arms(
-    keys: Keys, count: Array | int, max_count: int, candidates: Array, tie_breaker: Array | None = None
+    keys: Sequence[SelectionKey],
+    count: Array | int,
+    max_count: int,
+    candidates: Array,
+    tie_breaker: Array | None = None,
 ) -> Array:
     """The `count` candidates of highest keys, as a mask, bool `[K, *runs]`; all candidates where they are fewer.
 
     Args:
-        keys: floats, or integers above the two least of their type, `[K, *runs]` each. An arm whose deciding key is
-            NaN is not selected, and no other arm in its place; further arms of the run may be left out, too. The engine
+        keys: floats, or integers above the least of their type, `[K, *runs]` each. An arm whose deciding key is NaN is
+            not selected, and no other arm in its place; further arms of the run may be left out, too. The engine
             notices the missing plays and ends the simulation with an error.
         count: int, or int32 `[1, *runs]`.
         max_count: the largest count, int.
         candidates: bool `[K, *runs]`.
         tie_breaker: the last key, int32 `[K, *runs]`; without it, ties go to the lowest arm.
     """
-    keys = _with_ties(keys, tie_breaker)
     if max_count == 0:
         return jnp.zeros(candidates.shape, bool)
+    if tie_breaker is not None:
+        keys = (*keys, tie_breaker)
     counts = jnp.broadcast_to(jnp.asarray(count, jnp.int32), (1, *candidates.shape[1:]))
     if max_count == 1:
-        one = top_arm(keys, candidates)
+        one = top_arm(_plain(keys), candidates)
         return one if isinstance(count, int) else one & (counts > 0)
     if max_count <= max_picked(len(candidates)):
         often_fewer = not isinstance(count, int) and on_cpu()
         return _picked(keys, counts, jnp.max(counts) if often_fewer else max_count, candidates)
-    return highest(keys, counts, candidates)
+    return highest(_plain(keys), counts, candidates)
 
 
-def _picked(keys: Keys, counts: Array, most: Array | int, candidates: Array) -> Array:
+def _picked(keys: Sequence[SelectionKey], counts: Array, most: Array | int, candidates: Array) -> Array:
     """The `counts` candidates of highest keys, one after the other; `most` is the largest count."""
-    first, *later = (sortable_integers(key) for key in keys)
-    arm, limits = lax.broadcasted_iota(jnp.int32, candidates.shape, 0), jnp.iinfo(first.dtype)
-    none, taken = limits.min, limits.min + 1
-    level, mark = jnp.where(candidates, first, none), jnp.full_like(counts, taken, dtype=first.dtype)
-    if jnp.issubdtype(keys[0].dtype, jnp.floating):  # in memory: else the keys are computed once more to find NaN
-        level = without_fusion(lambda: jnp.where(candidates, first, none), candidates)
-        mark = jnp.where(without_fusion(lambda: has_arm(level == limits.max), level), none, mark)
-    counts = jnp.where(has_arm(candidates), counts, 0)
+    arms, every = len(candidates), as_words(candidates)
 
-    def pick(number: Array, level: Array) -> Array:
-        found = top_number(lambda: (level, *later), jnp.ones(level.shape, bool), level)
-        return jnp.where((arm == found) & (number < counts), mark, level)  # it is not found again
+    def pick(number: Array, left: Array) -> Array:
+        found = top(as_mask(left, arms), left)
+        return jnp.where(number < counts, without(left, found), left)
 
-    selected = lax.fori_loop(0, most, pick, level) == taken
-    for key in keys[1:]:
-        if jnp.issubdtype(key.dtype, jnp.floating):
-            selected &= ~jnp.isnan(key)
-    return selected
+    if arms <= MAX_UNROLLED_ARMS:
+        levels, nan = zip(*map(_levels, keys), strict=True)  # in memory, as all that a loop reads
+
+        def top(free: Array, left: Array) -> Array:
+            return top_of_rows(levels, free, ~is_empty(left), nan)
+    else:
+        plain = _plain(keys)
+
+        def top(free: Array, left: Array) -> Array:
+            return top_number(lambda: plain, free, left)
+
+    return as_mask(every ^ lax.fori_loop(0, most, pick, every), arms)
 
 
-def deficit_first_keys(behind: Array, quota: Quota, counts: Array, index: Array) -> Keys:
-    """Keys that put arms which are behind first, by their deficits tau s - N, and the other arms after, by their index.
+def _levels(key: SelectionKey) -> tuple[Array, int | None]:
+    """The sortable integers of a key, and the one that stands for NaN; None in a key of integers."""
+    if isinstance(key, FloatKey):
+        return key.integers, jnp.iinfo(key.integers.dtype).max
+    return (key, None) if jnp.issubdtype(key.dtype, jnp.integer) else _levels(float_key(key))
 
-    Deficits are compared exactly.
+
+def _plain(keys: Sequence[SelectionKey]) -> Keys:
+    return tuple(key.floats if isinstance(key, FloatKey) else key for key in keys)
+
+
+def deficit_key(behind: Array, quota: Quota, counts: Array) -> Array:
+    """A key that puts arms which are behind first, by their deficits tau s - N, compared exactly; -1 for other arms.
 
     Args:
         behind: arms with N < tau s, bool `[K, *runs]`.
         quota: tau s.
         counts: N, int32 `[K, *runs]`.
-        index: float `[K, *runs]`.
     """
     # Whole rounds decide, then the exact order of the fractional parts: both in one word (2^31 / K rounds fill it).
     arms = len(counts)
     rounds = jnp.minimum(quota.floor - counts, (1 << 31) // arms - 1)
-    return jnp.where(behind, rounds * arms + quota.fraction_rank, -1), jnp.where(behind, 0.0, index)
+    return jnp.where(behind, rounds * arms + quota.fraction_rank, -1)

@@ -23,6 +23,9 @@ def test_words_are_the_sets_of_their_masks(arms):
     for k in {0, arms // 2, arms - 1}:
         for arm in (k, np.int32(k)):
             np.testing.assert_array_equal(bitmask.contains(words, arm)[0], mask[k])
+    gone = rng.integers(0, arms + 1, (1, 1, 40)).astype(np.int32)  # the number of arms stands for none
+    left = mask & (np.arange(arms)[:, None, None] != gone)
+    np.testing.assert_array_equal(bitmask.as_mask(jax.jit(bitmask.without)(words, gone), arms), left)
 
 
 def test_set_operations_are_those_of_bits():

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_rounds import QUICK
-from sweeps import first_fast, partly_fast
+from sweeps import first_fast
 
 from jaxbandit.core.xla.cpu_kernel import as_one_kernel
 from jaxbandit.core.xla.cpu_kernel import compiled as kernel_compiled
-from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, take_arms
+from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, arms_as_mask, can_list_arms, take_arms
 from jaxbandit.policies.selection.dependent_rounding import _level_by_level, dependent_rounding, uniforms_needed
 from jaxbandit.policies.selection.knapsack import fractional_knapsack
 from jaxbandit.policies.selection.sampling import intervals, sample_arm, sample_number
-from jaxbandit.policies.selection.sortable_integers import sortable_integers
+from jaxbandit.policies.selection.sortable_integers import FloatKey, float_key, sortable_integers
 from jaxbandit.policies.selection.top_arms import best_arm, top_arms, top_available, top_available_number
 
 K, RUNS = 7, 16
@@ -58,12 +58,12 @@ def test_top_is_what_sorting_gives(most, runs):
         )
 
 
-@pytest.mark.parametrize("most", partly_fast([0, 1, 2, 40], [2, 40]))
+@pytest.mark.parametrize(("arms", "most"), first_fast([(131, 2), (131, 40), (40, 3), (131, 0), (131, 1)], 3))
 @pytest.mark.parametrize("distinct", first_fast([9, 2, 10**6]))
-def test_top_of_many_arms_is_what_sorting_gives(most, distinct):
+def test_top_of_many_arms_is_what_sorting_gives(arms, most, distinct):
     """With few distinct keys the second key and the arm's number decide; some runs have fewer candidates than plays."""
     rng = np.random.default_rng(most + distinct)
-    first, second = (rng.integers(0, distinct, (131, 64)).astype(np.float32) / distinct - 0.3 for _ in range(2))
+    first, second = (rng.integers(0, distinct, (arms, 64)).astype(np.float32) / distinct - 0.3 for _ in range(2))
     first[rng.random(first.shape) < 0.05] = np.inf
     second[rng.random(first.shape) < 0.05] = -np.inf
     candidates = rng.random(first.shape) < np.where(np.arange(64) % 4, 0.9, 0.1)
@@ -183,6 +183,29 @@ def test_a_score_that_is_no_number_costs_a_play(most, arms):
     assert not jitted(best_arm)(score, jnp.ones((arms, 1), bool)).any()
 
 
+@pytest.mark.parametrize(("arms", "most"), first_fast([(7, 3), (70, 3), (7, 1), (7, 20)], 2))
+def test_a_key_beside_its_sortable_integers_selects_the_same_arms(arms, most):
+    """In both ways of comparing; with a second key that decides ties, sets of arms before others, and NaN."""
+    rng = np.random.default_rng(arms + most)
+    score = rng.choice([-np.inf, -0.5, -0.0, 0.0, 0.25, np.inf], (arms, 64)).astype(np.float32)
+    second = rng.random((arms, 64), np.float32)
+    score[arms // 2, :8] = np.nan
+    candidates, first = rng.random((2, arms, 64)) < 0.6
+
+    def select(key):
+        scores = key(jnp.asarray(score))
+        zero = scores.zero_where(first) if isinstance(scores, FloatKey) else jnp.where(first, 0.0, scores)
+        rank = jnp.asarray(first, jnp.int32)
+        return top_arms((rank, zero, jnp.asarray(second)), most, most, candidates), top_arms(
+            (scores, jnp.asarray(second)), most, most, candidates
+        )
+
+    for one, plain in zip(*(jitted(select, static_argnums=0)(key) for key in (float_key, jnp.asarray)), strict=True):
+        valid = ~np.isnan(score).any(axis=0)
+        np.testing.assert_array_equal(one[:, valid], plain[:, valid])
+        assert not (np.asarray(one) & np.isnan(score) & ~first).any()
+
+
 @pytest.mark.parametrize("most", [3, 9])
 @given(st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=25)
@@ -223,6 +246,7 @@ def test_arms_by_their_numbers(arms):
     numbers = np.array([np.append(np.flatnonzero(column), [arms] * 3)[:3] for column in mask.T], np.int32).T
     if can_list_arms(arms, 3):
         np.testing.assert_array_equal(jitted(arm_indices, static_argnums=1)(mask, 3), numbers)
+    np.testing.assert_array_equal(jitted(arms_as_mask, static_argnums=1)(jnp.asarray(numbers), arms), mask)
     values = rng.random((arms, RUNS)).astype(np.float32)
     tree = {"per arm": values, "shared": values[:1], "scalar": np.float32(3.0)}
     taken = jitted(take_arms, static_argnums=2)(tree, jnp.asarray(numbers), arms)
