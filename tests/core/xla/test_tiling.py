@@ -30,6 +30,13 @@ def test_tiles_are_complete_vectors_of_a_block(cells, lanes, monkeypatch):
     assert 384 <= width * (lanes, cells)[axis] <= 768
 
 
+def test_tiles_are_slightly_longer_where_that_saves_runs_that_are_played_twice(monkeypatch):
+    monkeypatch.setattr(tiling, "tile_bytes", lambda: 40 << 10)
+    assert tile_size(1, 2048, 168) == (-1, 256)  # 243 runs fit: nine tiles of 240 would play 112 runs twice
+    assert tile_size(1, 640, 168) == (-1, 224)  # two tiles of 320 would be too long
+    assert tile_size(1, 2080, 168) == (-1, 240)  # eight tiles of 272 would play more runs twice
+
+
 def test_a_small_block_is_one_tile():
     for block in ((1, 48), (48, 1), (2, 16)):
         axis, width = tile_size(*block, 80)
