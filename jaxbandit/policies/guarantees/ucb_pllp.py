@@ -21,6 +21,7 @@ from jaxbandit.policies.guarantees import virtual_queues
 from jaxbandit.policies.guarantees.virtual_queues import Growth, Queue
 from jaxbandit.policies.indices import UCB1
 from jaxbandit.policies.round_view import RoundView
+from jaxbandit.policies.selection.bitmask import as_mask, as_words
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
@@ -90,7 +91,9 @@ class UCBPLLP(Rule, name="ucb-pllp"):
         queue = virtual_queues.grown(state.queue, self.growth, selected)
         slack = compensated_sums.add(state.slack, self.eps / _sqrt_t(after))
         grown = UCBPLLPState(queue, slack, state.slack_when_empty, super().update(state.base, after, selected))
-        empty = without_fusion(lambda: self._length(grown) <= 0, selected)  # else computed for each array of the state
+        # In memory, as bits: else lengths are computed for each array of the state
+        words = without_fusion(lambda: as_words(self._length(grown) <= 0), selected)
+        empty = as_mask(words, len(selected))
         slack_when_empty = jnp.where(empty, slack.value, state.slack_when_empty)
         return UCBPLLPState(virtual_queues.emptied(queue, empty), slack, slack_when_empty, grown.base)
 

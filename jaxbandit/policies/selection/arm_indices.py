@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.policies.selection.bitmask import MAX_ARMS, lowest_bit, pack_bits
+from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.policies.selection.bitmask import MAX_ARMS, as_mask, lowest_bit, pack_bits
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, max_picked
 
 Tree = TypeVar("Tree")
@@ -50,11 +51,18 @@ def arms_as_mask(arm: Array, arms: int) -> Array:
     """The mask of arms of given numbers, bool `[K, *runs]`; the inverse of `arm_indices`.
 
     Args:
-        arm: int32 `[n, *runs]`; K stands for none.
+        arm: int32 `[n, *runs]`; K stands for none. If n > 1, K is at most `MAX_ARMS`.
         arms: K.
     """
-    every = lax.broadcasted_iota(jnp.int32, (arms, *arm.shape[1:]), 0)
-    return functools.reduce(jnp.logical_or, (every == arm[i : i + 1] for i in range(len(arm))))
+    if len(arm) == 1:
+        return lax.broadcasted_iota(jnp.int32, (arms, *arm.shape[1:]), 0) == arm
+
+    def word() -> Array:
+        bits = jnp.uint32(1) << arm.astype(jnp.uint32)
+        return functools.reduce(jnp.bitwise_or, (bits[i : i + 1] for i in range(len(arm))))
+
+    # The word in memory: each arm reads one bit, instead of comparing its number with n others
+    return as_mask(without_fusion(word, arm), arms)
 
 
 def selected_arms(selected: Array, plays: int) -> Array:

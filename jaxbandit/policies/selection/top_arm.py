@@ -77,23 +77,27 @@ def top_number(keys: Callable[[], Keys], candidates: Array, witness: Array) -> A
         witness: any array that is not a constant.
     """
     if len(candidates) <= MAX_UNROLLED_ARMS:
-        return without_fusion(lambda: top_of_rows(keys(), candidates, has_arm(candidates)), witness)
+        rows = [candidates[k : k + 1] for k in range(len(candidates))]
+        return without_fusion(lambda: top_of_rows(keys(), rows, has_arm(candidates)), witness)
     if within_kernel() and math.prod(candidates.shape[1:]) >= _LEAST_RUNS:
         return _top_in_loop(keys, candidates, witness)
     return _top_of_many(keys(), candidates)
 
 
-def top_of_rows(keys: Keys, candidates: Array, exists: Array, nan: Sequence[int | None] | None = None) -> Array:
+def top_of_rows(
+    keys: Keys, candidates: Sequence[Array], exists: Array, nan: Sequence[int | None] | None = None
+) -> Array:
     """The number of the top arm by comparing arm after arm, vectorised over runs.
 
     Args:
-        keys, candidates: as for `top_arm`.
+        keys: as for `top_arm`.
+        candidates: whether each arm is a candidate, K arrays of bool `[1, *runs]`.
         exists: whether there is a candidate, bool `[1, *runs]`.
         nan: the integer that stands for NaN in each key, None in keys without one; by default, no key has one.
     """
     nan = nan or (None,) * len(keys)
-    keys = tuple(jnp.broadcast_to(key, candidates.shape) for key in keys)
-    rows = [_keys_of_arm(tuple(key[k : k + 1] for key in keys), candidates[k : k + 1]) for k in range(len(candidates))]
+    keys = tuple(jnp.broadcast_to(key, (len(candidates), *exists.shape[1:])) for key in keys)
+    rows = [_keys_of_arm(tuple(key[k : k + 1] for key in keys), own) for k, own in enumerate(candidates)]
     while len(rows[0][0]) > 1 and jnp.issubdtype(rows[0][0][0].dtype, jnp.integer):
         highest = functools.reduce(jnp.maximum, (held[0] for held, _ in rows))  # an integer equals its maximum
         rows = [_keys_of_arm(held[1:], held[0] == highest) for held, _ in rows]

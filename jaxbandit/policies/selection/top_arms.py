@@ -14,13 +14,13 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.xla.fusion import on_cpu
-from jaxbandit.policies.selection.bitmask import as_mask, as_words, is_empty, without
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
+from jaxbandit.policies.selection.bitmask import MAX_ARMS, as_mask, as_words, contains, is_empty, without
 from jaxbandit.policies.selection.sortable_integers import FloatKey, float_key
 from jaxbandit.policies.selection.thresholds import highest
 from jaxbandit.policies.selection.top_arm import (
-    MAX_UNROLLED_ARMS,
     Keys,
+    has_arm,
     max_picked,
     one_hot,
     top_arm,
@@ -89,8 +89,8 @@ def top_arms(
     """The `count` candidates of highest keys, as a mask, bool `[K, *runs]`; all candidates where they are fewer.
 
     Args:
-        keys: floats, or integers above the least of their type, `[K, *runs]` each. An arm whose deciding key is NaN is
-            not selected, and no other arm in its place; further arms of the run may be left out, too. The engine
+        keys: floats, or integers above the two least of their type, `[K, *runs]` each. An arm whose deciding key is
+            NaN is not selected, and no other arm in its place; further arms of the run may be left out, too. The engine
             notices the missing plays and ends the simulation with an error.
         count: int, or int32 `[1, *runs]`.
         max_count: the largest count, int.
@@ -112,25 +112,47 @@ def top_arms(
 
 
 def _picked(keys: Sequence[SelectionKey], counts: Array, most: Array | int, candidates: Array) -> Array:
-    """The `counts` candidates of highest keys, one after the other; `most` is the largest count."""
-    arms, every = len(candidates), as_words(candidates)
+    """The `counts` candidates of highest keys, one after the other; `most` is the largest count.
+
+    For arms that fit a word, whose bits are the arms that are left: a pick writes one word, and no key.
+    """
+    levels, nan = zip(*map(_levels, keys), strict=True)  # in memory, as all that a loop reads
+    arms = len(candidates)
+    if arms > MAX_ARMS:
+        return _marked(levels, nan, counts, most, candidates)
+    every = as_words(candidates)
 
     def pick(number: Array, left: Array) -> Array:
-        found = top(as_mask(left, arms), left)
+        found = top_of_rows(levels, [contains(left, k) for k in range(arms)], ~is_empty(left), nan)
         return jnp.where(number < counts, without(left, found), left)
 
-    if arms <= MAX_UNROLLED_ARMS:
-        levels, nan = zip(*map(_levels, keys), strict=True)  # in memory, as all that a loop reads
-
-        def top(free: Array, left: Array) -> Array:
-            return top_of_rows(levels, free, ~is_empty(left), nan)
-    else:
-        plain = _plain(keys)
-
-        def top(free: Array, left: Array) -> Array:
-            return top_number(lambda: plain, free, left)
-
     return as_mask(every ^ lax.fori_loop(0, most, pick, every), arms)
+
+
+def _marked(levels: Keys, nan: Sequence[int | None], counts: Array, most: Array | int, candidates: Array) -> Array:
+    """`_picked` for more arms: the first key of a picked arm becomes a mark below all others.
+
+    Args:
+        levels: the keys as integers.
+        nan: as for `top_of_rows`.
+    """
+    first, *later = levels
+    limits = jnp.iinfo(first.dtype)
+    none, taken = limits.min, limits.min + 1
+    level, mark = jnp.where(candidates, first, none), jnp.full_like(counts, taken, dtype=first.dtype)
+    if (number_of_nan := nan[0]) is not None:
+        mark = jnp.where(without_fusion(lambda: has_arm(jnp.equal(level, number_of_nan)), level), none, mark)
+    counts = jnp.where(has_arm(candidates), counts, 0)
+
+    def pick(number: Array, level: Array) -> Array:
+        found = top_number(lambda: (level, *later), jnp.ones(level.shape, bool), level)
+        arm = lax.broadcasted_iota(jnp.int32, level.shape, 0)
+        return jnp.where((arm == found) & (number < counts), mark, level)  # it is not found again
+
+    selected = lax.fori_loop(0, most, pick, level) == taken
+    for key, number in zip(later, nan[1:], strict=True):
+        selected = selected if number is None else selected & jnp.not_equal(key, number)
+    return selected
 
 
 def _levels(key: SelectionKey) -> tuple[Array, int | None]:

@@ -246,7 +246,10 @@ def test_arms_by_their_numbers(arms):
     numbers = np.array([np.append(np.flatnonzero(column), [arms] * 3)[:3] for column in mask.T], np.int32).T
     if can_list_arms(arms, 3):
         np.testing.assert_array_equal(jitted(arm_indices, static_argnums=1)(mask, 3), numbers)
-    np.testing.assert_array_equal(jitted(arms_as_mask, static_argnums=1)(jnp.asarray(numbers), arms), mask)
+        np.testing.assert_array_equal(jitted(arms_as_mask, static_argnums=1)(jnp.asarray(numbers), arms), mask)
+    np.testing.assert_array_equal(
+        jitted(arms_as_mask, static_argnums=1)(jnp.asarray(first[None], jnp.int32), arms), one
+    )
     values = rng.random((arms, RUNS)).astype(np.float32)
     tree = {"per arm": values, "shared": values[:1], "scalar": np.float32(3.0)}
     taken = jitted(take_arms, static_argnums=2)(tree, jnp.asarray(numbers), arms)
