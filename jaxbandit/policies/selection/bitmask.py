@@ -57,7 +57,12 @@ def contains(words: Array, arm: int | Array) -> Array:
 
 
 def without(words: Array, arm: Array) -> Array:
-    """The set without an arm, int32 `[1, *runs]`; the set itself for an arm that it does not have, or for none, K."""
+    """A set without one arm, as words; the same set if it does not have the arm.
+
+    Args:
+        words: the set.
+        arm: the arm, int32 `[1, *runs]`; K stands for none.
+    """
     place = lax.broadcasted_iota(jnp.int32, words.shape, 0)
     bit = jnp.uint32(1) << (arm // len(words)).astype(jnp.uint32)
     return jnp.where(arm % len(words) == place, words & ~bit, words)

@@ -22,7 +22,12 @@ def sortable_integers(value: Array) -> Array:
 
 
 class FloatKey(NamedTuple):
-    """A float key beside its sortable integers; a program computes only what it uses of the two."""
+    """A float key and its sortable integers; a program computes only those of the two that it uses.
+
+    Attributes:
+        floats: the key, float `[K, *runs]`.
+        integers: its `sortable_integers`, int32 or int64 `[K, *runs]`.
+    """
 
     floats: Array
     integers: Array
@@ -33,5 +38,9 @@ class FloatKey(NamedTuple):
 
 
 def float_key(value: Array) -> FloatKey:
-    """A key of floats, `[K, *runs]`, for several selections: its sortable integers are computed once."""
+    """A key for several selections, which then compute its sortable integers once.
+
+    Args:
+        value: float `[K, *runs]`.
+    """
     return FloatKey(value, sortable_integers(value))

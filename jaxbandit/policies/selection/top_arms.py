@@ -8,7 +8,7 @@ breaker of the round, `RoundView.tie_breaker`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -29,6 +29,7 @@ from jaxbandit.policies.selection.top_arm import (
 )
 
 SelectionKey = Array | FloatKey
+Key = TypeVar("Key")
 
 
 class SelectionRound(Protocol):
@@ -75,8 +76,8 @@ def top_available_number(keys: Callable[[], Keys], now: SelectionRound, tie_brea
     return top_number(lambda: _with_ties(keys(), tie_breaker), now.available, now.t)
 
 
-def _with_ties(keys: Keys, tie_breaker: Array | None) -> Keys:
-    return keys if tie_breaker is None else (*keys, tie_breaker)
+def _with_ties(keys: Sequence[Key], tie_breaker: Array | None) -> tuple[Key | Array, ...]:
+    return tuple(keys) if tie_breaker is None else (*keys, tie_breaker)
 
 
 def top_arms(
@@ -99,8 +100,7 @@ def top_arms(
     """
     if max_count == 0:
         return jnp.zeros(candidates.shape, bool)
-    if tie_breaker is not None:
-        keys = (*keys, tie_breaker)
+    keys = _with_ties(keys, tie_breaker)
     counts = jnp.broadcast_to(jnp.asarray(count, jnp.int32), (1, *candidates.shape[1:]))
     if max_count == 1:
         one = top_arm(_plain(keys), candidates)
@@ -114,7 +114,7 @@ def top_arms(
 def _picked(keys: Sequence[SelectionKey], counts: Array, most: Array | int, candidates: Array) -> Array:
     """The `counts` candidates of highest keys, one after the other; `most` is the largest count.
 
-    For arms that fit a word, whose bits are the arms that are left: a pick writes one word, and no key.
+    Arms that are not picked yet are the bits of a word per run, where they fit one. A pick then changes no key.
     """
     levels, nan = zip(*map(_levels, keys), strict=True)  # in memory, as all that a loop reads
     arms = len(candidates)
@@ -130,7 +130,7 @@ def _picked(keys: Sequence[SelectionKey], counts: Array, most: Array | int, cand
 
 
 def _marked(levels: Keys, nan: Sequence[int | None], counts: Array, most: Array | int, candidates: Array) -> Array:
-    """`_picked` for more arms: the first key of a picked arm becomes a mark below all others.
+    """`_picked` for more arms than a word has bits: the first key of a picked arm becomes a mark below all other keys.
 
     Args:
         levels: the keys as integers.
