@@ -140,12 +140,15 @@ class Plan:
         )
 
     def whole(self, stack: Stack, block: Block) -> int | None:
-        """The argument `whole` of `chunks_of`: for delays on a CPU, since one call copies no late feedback."""
+        """The argument `whole` of `chunks_of`: one call copies no late feedback, and asks less of the host."""
+        in_rounds = self._records_in_rounds(stack, block)
         alone = jax.default_backend() == "cpu" and self.mesh is None
-        if stack.world.calendar_rounds == 1 or not alone or self.settings.trace or stack.ground_truth.path is not None:
+        late = alone and stack.world.calendar_rounds > 1 and not self.settings.trace and stack.ground_truth.path is None
+        if not (late or in_rounds):
             return None
-        shape = len(block.cells()), block.lanes().shape[1]
-        return stops_of_whole_run(stack.arms, *shape, self.settings.horizon, len(self.rounds))
+        cells, lanes = len(block.cells()), block.lanes().shape[1]
+        counts = 0 if in_rounds else stack.arms * cells * lanes
+        return stops_of_whole_run(stack.arms, cells, lanes, self.settings.horizon, len(self.rounds), counts)
 
     def _metrics_below(self, stack: Stack) -> float:
         """The least bound of `moments.integer_parts` that all metrics of a stack are certainly below in magnitude."""

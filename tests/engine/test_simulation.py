@@ -80,12 +80,17 @@ def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
 
 
 def test_one_call_holds_few_counts():
-    assert blocks.stops_of_whole_run(7, 1, 560, 2000, 2) == 64
-    assert blocks.stops_of_whole_run(7, 1, 560, 2000, 200) == 256
-    assert blocks.stops_of_whole_run(7, 1, 560, 20000, 200) == 256
+    def places(lanes, horizon, recorded, keeps=True):
+        return blocks.stops_of_whole_run(7, 1, lanes, horizon, recorded, 7 * lanes * keeps)
+
+    assert places(560, 2000, 2) == 64
+    assert places(560, 2000, 200) == 256
+    assert places(560, 20000, 200) == 256
+    assert places(8192, 2000, 200, keeps=False) == 256
     # Too many rounds of all runs, too large a quota table, too many recorded rounds, too many counts
     for lanes, horizon, recorded in [(560, 30000, 2), (16, 40000, 2), (560, 2000, 257), (1200, 2000, 200)]:
-        assert blocks.stops_of_whole_run(7, 1, lanes, horizon, recorded) is None
+        assert places(lanes, horizon, recorded) is None
+    assert places(8192, 3000, 200, keeps=False) is None
 
 
 @pytest.mark.parametrize("availability", [pytest.param(1.0, marks=pytest.mark.slow), 0.7])

@@ -10,7 +10,7 @@ from sweeps import swept
 import jaxbandit as jb
 from jaxbandit.core.xla import tiling
 from jaxbandit.engine import plan, rollout
-from jaxbandit.engine.batch import recorder
+from jaxbandit.engine.batch import blocks, recorder, sharding
 
 MEANS = [0.9, 0.6, 0.3]
 GROUPS = {"groups": [[0, 1], [2]], "group_fractions": [0.3, 0.2]}
@@ -63,6 +63,7 @@ def both_ways(problem, policy, monkeypatch, **settings):
 def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     """In tiles of two vectors, the last of which overlaps the one before it; two chunks of recorded rounds."""
     problem, policy, settings = CASES[case]
+    monkeypatch.setattr(blocks, "WHOLE", ())
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 32)
     monkeypatch.setattr(tiling, "_LEAST_WITH_CALENDAR", 32)
     monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
@@ -72,6 +73,26 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     xr.testing.assert_identical(counts, rounds)
     assert programs[0] > 0
     assert programs[1] == 0
+
+
+@pytest.mark.cpu
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["curves of all runs", "instances and a grid", "running sums"])
+def test_one_call_records_what_several_do(case, monkeypatch):
+    problem, policy, settings = CASES[case]
+    monkeypatch.setattr(plan, "_IN_ROUNDS", 1)
+    advance, made, places = sharding.advance, [], []
+
+    def counted(*arguments):
+        places.append(len(arguments[9]))
+        return advance(*arguments)
+
+    monkeypatch.setattr(sharding, "advance", counted)
+    for _ in range(2):
+        made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, block=512, **settings).drop_attrs())
+        monkeypatch.setattr(blocks, "WHOLE", ())
+    assert places == [256] * 2 + [64] * 3  # one call compiles the program
+    xr.testing.assert_identical(*made)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ STOPS = 16  # recorded rounds per chunk, at most, where counts are kept at them
 RECORDED = 64  # where counts are few, or the program of the rounds computes what is recorded
 _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at RECORDED rounds
 WHOLE = 64, 256  # places for recorded rounds where one call plays all rounds
-_MOST_COUNTS = 1 << 21  # such places times arms and runs: 8 MiB
+_MOST_COUNTS = 1 << 21  # such places times arms and runs, where counts are kept: 8 MiB
 _MOST_PLAYED = 1 << 24  # rounds times runs of such a call: half a second on one core, a few with Beta draws
 _WHOLE_TABLE = 1 << 18  # entries of its quota table, if it has more rounds than usual calls: at most 50 MiB at the peak
 TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
@@ -195,7 +195,7 @@ def stops_per_chunk(arms: int, runs: int) -> int:
     return RECORDED if arms * runs <= _FEW_COUNTS else STOPS
 
 
-def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded: int) -> int | None:
+def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded: int, counts: int) -> int | None:
     """The number of places for recorded rounds where one call plays all rounds of a block; None where several do.
 
     Args:
@@ -203,11 +203,12 @@ def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded
         cells, lanes: the shape of the block.
         horizon: T.
         recorded: the number of recorded rounds.
+        counts: the numbers of selections that are kept at each of them.
     """
     most = max(rounds_per_call(arms, cells), min(_MOST_PLAYED // (cells * lanes), _WHOLE_TABLE // (arms * cells)))
     if horizon > most:
         return None
-    return next((n for n in WHOLE if recorded <= n and n * arms * cells * lanes <= _MOST_COUNTS), None)
+    return next((n for n in WHOLE if recorded <= n and n * counts <= _MOST_COUNTS), None)
 
 
 def for_cells(tree: Tree, cells: np.ndarray) -> Tree:

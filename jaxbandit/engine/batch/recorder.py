@@ -90,7 +90,7 @@ class Recorder:
             wanted=self._wanted,
             inputs=self._inputs(stops, quota),
             counted=self._counted[None, None],
-            stops=jnp.asarray(max(recorded, 1), jnp.int32),  # a chunk without a recorded round has one stop
+            stops=np.int32(max(recorded, 1)),  # a chunk without a recorded round has one stop
             x64=config.jax_enable_x64,
         )
 
