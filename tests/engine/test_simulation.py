@@ -12,7 +12,7 @@ import xarray as xr
 
 import jaxbandit as jb
 from jaxbandit.core.xla.tiling import LANES
-from jaxbandit.engine import rollout, simulation
+from jaxbandit.engine import plan, rollout, simulation
 from jaxbandit.engine.batch import blocks, recorder, sharding
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
 from jaxbandit.engine.host import compilation
@@ -74,7 +74,7 @@ def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
     monkeypatch.setattr(sharding, "advance", counted)
     for _ in range(2):
         results.append(jb.simulate(problem, "ucb1", horizon=150, seeds=20, record=70, block=32).drop_attrs())
-        monkeypatch.setattr(blocks, "WHOLE", ())
+        monkeypatch.setattr(plan, "stops_of_whole_run", lambda *_: None)
     assert played == [256] * 2 + [64] * 3  # places for recorded rounds, of calls that play rounds or are compiled
     xr.testing.assert_identical(*results)
 

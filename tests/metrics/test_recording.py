@@ -10,7 +10,7 @@ from sweeps import swept
 import jaxbandit as jb
 from jaxbandit.core.xla import tiling
 from jaxbandit.engine import plan, rollout
-from jaxbandit.engine.batch import blocks, recorder, sharding
+from jaxbandit.engine.batch import chunks, recorder, sharding
 
 MEANS = [0.9, 0.6, 0.3]
 GROUPS = {"groups": [[0, 1], [2]], "group_fractions": [0.3, 0.2]}
@@ -47,6 +47,12 @@ REGRET = {"metrics": ["regret"]}
 SLOW = ("instances and a grid", "rates of instances", "all metrics of fractions", "drawn rewards")
 
 
+def in_several_calls(monkeypatch):
+    """Let chunks have at most 64 recorded rounds."""
+    monkeypatch.setattr(plan, "stops_of_whole_run", lambda *_: None)
+    monkeypatch.setattr(chunks, "PLACES", (64,))
+
+
 def both_ways(problem, policy, monkeypatch, **settings):
     """The results of both ways, and how often the recorder's own program ran."""
     made, programs = [], []
@@ -63,7 +69,7 @@ def both_ways(problem, policy, monkeypatch, **settings):
 def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
     """In tiles of two vectors, the last of which overlaps the one before it; two chunks of recorded rounds."""
     problem, policy, settings = CASES[case]
-    monkeypatch.setattr(blocks, "WHOLE", ())
+    in_several_calls(monkeypatch)
     monkeypatch.setattr(tiling, "_LEAST_RUNS", 32)
     monkeypatch.setattr(tiling, "_LEAST_WITH_CALENDAR", 32)
     monkeypatch.setattr(tiling, "tile_bytes", lambda: 0)
@@ -90,7 +96,7 @@ def test_one_call_records_what_several_do(case, monkeypatch):
     monkeypatch.setattr(sharding, "advance", counted)
     for _ in range(2):
         made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, block=512, **settings).drop_attrs())
-        monkeypatch.setattr(blocks, "WHOLE", ())
+        in_several_calls(monkeypatch)
     assert places == [256] * 2 + [64] * 3  # one call compiles the program
     xr.testing.assert_identical(*made)
 

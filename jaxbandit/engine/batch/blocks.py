@@ -21,10 +21,9 @@ _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay 
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
 _LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 18  # runs per block on an accelerator: the fastest with the default metrics (measured, H200)
-STOPS = 16  # recorded rounds per chunk, at most, where counts are kept at them
-RECORDED = 64  # where counts are few, or the program of the rounds computes what is recorded
-_FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at RECORDED rounds
-WHOLE = 64, 256  # places for recorded rounds where one call plays all rounds
+STOPS = 16  # recorded rounds per chunk, at most, where many counts are kept at them
+PLACES = 64, 256  # for recorded rounds of a chunk, where few counts are kept or none
+_FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at 64 rounds
 _MOST_COUNTS = 1 << 21  # such places times arms and runs, where counts are kept: 8 MiB
 _MOST_PLAYED = 1 << 24  # rounds times runs of such a call: half a second on one core, a few with Beta draws
 _WHOLE_TABLE = 1 << 18  # entries of its quota table, if it has more rounds than usual calls: at most 50 MiB at the peak
@@ -192,7 +191,7 @@ def stops_per_chunk(arms: int, runs: int) -> int:
         arms: K.
         runs: of the block, on all its devices.
     """
-    return RECORDED if arms * runs <= _FEW_COUNTS else STOPS
+    return PLACES[0] if arms * runs <= _FEW_COUNTS else STOPS
 
 
 def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded: int, counts: int) -> int | None:
@@ -208,7 +207,7 @@ def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded
     most = max(rounds_per_call(arms, cells), min(_MOST_PLAYED // (cells * lanes), _WHOLE_TABLE // (arms * cells)))
     if horizon > most:
         return None
-    return next((n for n in WHOLE if recorded <= n and n * counts <= _MOST_COUNTS), None)
+    return next((n for n in PLACES if recorded <= n and n * counts <= _MOST_COUNTS), None)
 
 
 def for_cells(tree: Tree, cells: np.ndarray) -> Tree:

@@ -26,7 +26,7 @@ from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import kept_programs, sharding
 from jaxbandit.engine.batch.blocks import (
-    RECORDED,
+    PLACES,
     TRACED,
     Block,
     for_cells,
@@ -142,7 +142,7 @@ def chunks_of(
     if path is not None:
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
-    at_most = whole or (RECORDED if recording else stops_per_chunk(stack.arms, math.prod(shape[1:])))
+    at_most = whole or (PLACES[-1] if recording else stops_per_chunk(stack.arms, math.prod(shape[1:])))
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(every):
