@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         garbage_collection.left_out_at_exit()
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # which would keep a core busy, waiting for work
     with streams.usable_streams(), interruptions.repeated():
         try:
             return _main(arguments)

@@ -140,14 +140,12 @@ class Plan:
         )
 
     def whole(self, stack: Stack, block: Block) -> int | None:
-        """The argument `whole` of `chunks_of`: one call copies no late feedback, and asks less of the host."""
-        in_rounds = self._records_in_rounds(stack, block)
+        """The argument `whole` of `chunks_of`: on a CPU, one call copies no late feedback, and the host works less."""
         alone = jax.default_backend() == "cpu" and self.mesh is None
-        late = alone and stack.world.calendar_rounds > 1 and not self.settings.trace and stack.ground_truth.path is None
-        if not (late or in_rounds):
+        if not alone or self.settings.trace or stack.ground_truth.path is not None:
             return None
         cells, lanes = len(block.cells()), block.lanes().shape[1]
-        counts = 0 if in_rounds else stack.arms * cells * lanes
+        counts = 0 if self._records_in_rounds(stack, block) else stack.arms * cells * lanes
         return stops_of_whole_run(stack.arms, cells, lanes, self.settings.horizon, len(self.rounds), counts)
 
     def _metrics_below(self, stack: Stack) -> float:

@@ -73,13 +73,12 @@ def _folder_name() -> str:
 
 def _processor() -> str:
     """The kind of the processor and the instructions that it has."""
-    kind = f"{platform.machine()} {platform.processor()}"
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:  # not Linux
-        return kind
+        return f"{platform.machine()} {platform.processor()}"
     kept = ("model name", "flags", "Features")
-    return " ".join([kind, *sorted({line for line in lines if line.startswith(kept)})])
+    return " ".join([platform.machine(), *sorted({line for line in lines if line.startswith(kept)})])
 
 
 def _remove_incomplete(folder: Path) -> None:

@@ -86,11 +86,12 @@ class Recorder:
 
     def _recording(self, stops: np.ndarray, recorded: int, quota: Quota | None) -> Recording:
         config: Any = jax.config
+        count: Any = np.int32(max(recorded, 1))  # a chunk without a recorded round has one stop
         return Recording(
             wanted=self._wanted,
             inputs=self._inputs(stops, quota),
             counted=self._counted[None, None],
-            stops=np.int32(max(recorded, 1)),  # a chunk without a recorded round has one stop
+            stops=count,  # NumPy's, until the program takes it
             x64=config.jax_enable_x64,
         )
 
