@@ -16,10 +16,10 @@ from jax.sharding import Mesh
 
 from jaxbandit.core.errors import InputError, warn
 from jaxbandit.core.xla import compat
-from jaxbandit.core.xla.tiling import LANES
+from jaxbandit.core.xla.tiling import LANES, is_costly
 from jaxbandit.engine.advice import arm_order, faults, tie_use, users_rounds
 from jaxbandit.engine.batch import memory, sharding, traced_programs
-from jaxbandit.engine.batch.blocks import Block, Size, cover, recorded_rounds, size, stops_of_whole_run
+from jaxbandit.engine.batch.blocks import Block, Calls, Size, cover, long_calls, recorded_rounds, size, usual_calls
 from jaxbandit.engine.batch.recorder import Recorder
 from jaxbandit.engine.batch.stacking import Stack, one_per_stack, stacked_configurations
 from jaxbandit.engine.settings import Configuration, SimulationSettings
@@ -139,14 +139,15 @@ class Plan:
             and not any(is_users(METRICS[name]) for name in self.metrics)
         )
 
-    def whole(self, stack: Stack, block: Block) -> int | None:
-        """The argument `whole` of `chunks_of`: on a CPU, one call copies no late feedback, and the host works less."""
+    def calls(self, stack: Stack, block: Block) -> Calls:
+        """How the rounds of a block are divided into calls of the compiled program."""
+        shape = stack.arms, len(block.cells()), block.lanes().shape[1]
         alone = jax.default_backend() == "cpu" and self.mesh is None
         if not alone or self.settings.trace or stack.ground_truth.path is not None:
-            return None
-        cells, lanes = len(block.cells()), block.lanes().shape[1]
-        counts = 0 if self._records_in_rounds(stack, block) else stack.arms * cells * lanes
-        return stops_of_whole_run(stack.arms, cells, lanes, self.settings.horizon, len(self.rounds), counts)
+            return usual_calls(*shape)
+        keeps_counts = not self._records_in_rounds(stack, block)
+        costly = stack.program is not None or is_costly(stack.policy)  # the first: users' code
+        return long_calls(*shape, self.settings.horizon, len(self.rounds), keeps_counts, costly)
 
     def _metrics_below(self, stack: Stack) -> float:
         """The least bound of `moments.integer_parts` that all metrics of a stack are certainly below in magnitude."""

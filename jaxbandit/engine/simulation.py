@@ -226,8 +226,8 @@ def simulate_block(plan: Plan, task: BlockTask, workers: Workers, bar: Progress)
     """
     stack, block, before = plan.stacks[task.stack], task.block, 0
     recorder = plan.recorder(stack, block)
-    how = plan.mesh, recorder.recording, plan.whole(stack, block)
-    for chunk in chunks_of(stack, block, plan.rounds, plan.settings, plan.metrics, *how):
+    how = plan.settings, plan.metrics, plan.mesh, recorder.recording
+    for chunk in chunks_of(stack, block, plan.calls(stack, block), plan.rounds, *how):
         if workers.stopped.is_set():
             return None
         if any(chunk.faults.values()):

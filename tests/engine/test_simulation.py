@@ -58,6 +58,7 @@ def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
 
     in_one_chunk = simulated()
     monkeypatch.setattr(blocks, "_MOST_ROUNDS", 64)
+    monkeypatch.setattr(blocks, "_PLAYED", 0)
     xr.testing.assert_identical(simulated(), in_one_chunk)
 
 
@@ -74,23 +75,31 @@ def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
     monkeypatch.setattr(sharding, "advance", counted)
     for _ in range(2):
         results.append(jb.simulate(problem, "ucb1", horizon=150, seeds=20, record=70, block=32).drop_attrs())
-        monkeypatch.setattr(plan, "stops_of_whole_run", lambda *_: None)
+        monkeypatch.setattr(plan, "long_calls", lambda *_: blocks.Calls(rounds=2048, stops=64))
     assert played == [256] * 2 + [64] * 3  # places for recorded rounds, of calls that play rounds or are compiled
     xr.testing.assert_identical(*results)
 
 
-def test_one_call_holds_few_counts():
-    def places(lanes, horizon, recorded, keeps=True):
-        return blocks.stops_of_whole_run(7, 1, lanes, horizon, recorded, 7 * lanes * keeps)
+def test_calls_are_long_where_they_stay_small_and_quick():
+    def calls(lanes, horizon, recorded, keeps_counts=True, costly=False):
+        return blocks.long_calls(7, 1, lanes, horizon, recorded, keeps_counts, costly)
 
-    assert places(560, 2000, 2) == 64
-    assert places(560, 2000, 200) == 256
-    assert places(560, 20000, 200) == 256
-    assert places(8192, 2000, 200, keeps=False) == 256
-    # Too many rounds of all runs, too large a quota table, too many recorded rounds, too many counts
-    for lanes, horizon, recorded in [(560, 30000, 2), (16, 40000, 2), (560, 2000, 257), (1200, 2000, 200)]:
-        assert places(lanes, horizon, recorded) is None
-    assert places(8192, 3000, 200, keeps=False) is None
+    def whole(stops, rounds=2048):
+        return blocks.Calls(rounds, stops, whole=True)
+
+    assert calls(560, 2000, 2) == calls(560, 1, 1) == whole(16)
+    assert calls(560, 2000, 20) == whole(64)
+    assert calls(560, 2049, 200) == whole(256, rounds=4096)
+    assert calls(560, 20000, 200) == calls(560, 32768, 200, costly=True) == whole(256, rounds=32768)
+    assert calls(8192, 2000, 200, keeps_counts=False) == whole(256)
+    # Several calls: too many rounds of all runs, too large a quota table, too many recorded rounds, too many counts
+    assert calls(8192, 20000, 200, keeps_counts=False) == blocks.Calls(rounds=8192, stops=256)
+    assert calls(8192, 4000, 20, costly=True) == blocks.Calls(rounds=2048, stops=16)
+    assert calls(16, 70000, 2) == calls(16, 70000, 300) == blocks.Calls(rounds=65536, stops=256)
+    assert calls(560, 2000, 257) == blocks.Calls(rounds=2048, stops=256)
+    assert calls(1200, 2000, 200) == blocks.Calls(rounds=2048, stops=64)
+    assert calls(50000, 2000, 20) == blocks.Calls(rounds=2048, stops=16)
+    assert blocks.long_calls(1000, 64, 100, 50, 2, True, False) == blocks.Calls(rounds=65, stops=16)
 
 
 @pytest.mark.parametrize("availability", [pytest.param(1.0, marks=pytest.mark.slow), 0.7])

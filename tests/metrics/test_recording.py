@@ -10,7 +10,7 @@ from sweeps import swept
 import jaxbandit as jb
 from jaxbandit.core.xla import tiling
 from jaxbandit.engine import plan, rollout
-from jaxbandit.engine.batch import chunks, recorder, sharding
+from jaxbandit.engine.batch import blocks, recorder, sharding
 
 MEANS = [0.9, 0.6, 0.3]
 GROUPS = {"groups": [[0, 1], [2]], "group_fractions": [0.3, 0.2]}
@@ -49,8 +49,7 @@ SLOW = ("instances and a grid", "rates of instances", "all metrics of fractions"
 
 def in_several_calls(monkeypatch):
     """Let chunks have at most 64 recorded rounds."""
-    monkeypatch.setattr(plan, "stops_of_whole_run", lambda *_: None)
-    monkeypatch.setattr(chunks, "PLACES", (64,))
+    monkeypatch.setattr(plan, "long_calls", lambda *_: blocks.Calls(rounds=2048, stops=64))
 
 
 def both_ways(problem, policy, monkeypatch, **settings):

@@ -73,7 +73,7 @@ def in_tiles(
             rounds = (*numbers, stops, recording, state)
         cells, lanes = state.pulls.shape[-2:]
         # Fewer runs leave out a costly index more often, and the redraws of refused random numbers end earlier.
-        weight = _COSTLY if _has_costly_index(policy) else 1
+        weight = _COSTLY if is_costly(policy) else 1
         beside = own_calendar(policy, world, state)
         a_run = tree_bytes((state, beside)) // int(state.pulls[0].size)
         least = _LEAST_RUNS if state.under_way is beside is None else _LEAST_WITH_CALENDAR
@@ -159,7 +159,8 @@ def _tile_length(size: int, other: int, multiple: int, runs: int) -> int:
     return few if 8 * few * other <= 9 * runs and played(few) < played(many) else many
 
 
-def _has_costly_index(policy: Any) -> bool:
+def is_costly(policy: Any) -> bool:
+    """Whether a part of a policy says that it takes longer to compute than the rest of a round."""
     return isinstance(policy, Component) and any(getattr(part, "costly", False) for part in policy.components())
 
 

@@ -21,15 +21,16 @@ _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay 
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
 _LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 18  # runs per block on an accelerator: the fastest with the default metrics (measured, H200)
-STOPS = 16  # recorded rounds per chunk, at most, where many counts are kept at them
-PLACES = 64, 256  # for recorded rounds of a chunk, where few counts are kept or none
+STOPS = 16  # recorded rounds per call, at most, where many counts are kept at them
+PLACES = STOPS, 64, 256  # for recorded rounds of a call, where few counts are kept or none
 _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at 64 rounds
-_MOST_COUNTS = 1 << 21  # such places times arms and runs, where counts are kept: 8 MiB
-_MOST_PLAYED = 1 << 24  # rounds times runs of such a call: half a second on one core, a few with Beta draws
-_WHOLE_TABLE = 1 << 18  # entries of its quota table, if it has more rounds than usual calls: at most 50 MiB at the peak
-TRACED = 64  # rounds per chunk where every selection is kept: some MiB per block
-_TABLE = 1 << 22  # entries of the quota table that one chunk reads
-_MOST_ROUNDS = 2048  # rounds per chunk: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
+_MOST_COUNTS = 1 << 21  # recorded rounds times arms times runs of a call: 8 MiB
+TRACED = 64  # rounds per call where every selection is kept: some MiB per block
+_TABLE = 1 << 22  # entries of the quota table that one call reads
+_MOST_ROUNDS = 2048  # rounds per call: 20 to 100 ms on one core, seconds with Beta draws, so that progress shows
+_LONG_TABLE = 1 << 19  # entries of the quota table of longer calls: at most 50 MiB at the peak
+_PLAYED = 1 << 29  # rounds times runs times arms of longer calls: at most one or two seconds on one core (measured)
+_COSTLY_PLAYED = 1 << 27  # where a policy is costly, or of unknown cost
 
 
 @dataclass(frozen=True)
@@ -174,40 +175,58 @@ def _even(count: int, most: int) -> int:
     return math.ceil(count / math.ceil(count / most))
 
 
+@dataclass(frozen=True)
+class Calls:
+    """How the rounds of a block are divided into calls of the compiled program, which decides times, not results.
+
+    Attributes:
+        rounds: the most rounds per call; the quota table of a call has one row more.
+        stops: the most recorded rounds per call.
+        whole: whether one call plays all rounds; late feedback is then no part of the state.
+    """
+
+    rounds: int
+    stops: int
+    whole: bool = False
+
+
 def rounds_per_call(arms: int, cells: int) -> int:
-    """The most rounds per chunk. It decides memory and shapes, not results."""
+    """The most rounds of the usual calls."""
     return max(64, min(_MOST_ROUNDS, _TABLE // (arms * cells)))
 
 
-def rounds_of_whole_run(arms: int, cells: int, horizon: int) -> int:
-    """The rounds that the quota table of one call has where it plays all: few numbers, which decide shapes."""
-    return max(rounds_per_call(arms, cells), 1 << (horizon - 1).bit_length())
+def usual_calls(arms: int, cells: int, lanes: int) -> Calls:
+    """The calls for a block of `[K, cells, lanes]`, in which counts are kept at the recorded rounds."""
+    few = arms * cells * lanes <= _FEW_COUNTS
+    return Calls(rounds_per_call(arms, cells), PLACES[1] if few else STOPS)
 
 
-def stops_per_chunk(arms: int, runs: int) -> int:
-    """The most recorded rounds per chunk where counts are kept at them, which decides memory and shapes, not results.
-
-    Args:
-        arms: K.
-        runs: of the block, on all its devices.
-    """
-    return PLACES[0] if arms * runs <= _FEW_COUNTS else STOPS
-
-
-def stops_of_whole_run(arms: int, cells: int, lanes: int, horizon: int, recorded: int, counts: int) -> int | None:
-    """The number of places for recorded rounds where one call plays all rounds of a block; None where several do.
+def long_calls(
+    arms: int, cells: int, lanes: int, horizon: int, recorded: int, keeps_counts: bool, costly: bool
+) -> Calls:
+    """The calls on a CPU, where each costs the host milliseconds. Their sizes are few numbers, which decide shapes.
 
     Args:
         arms: K.
         cells, lanes: the shape of the block.
         horizon: T.
         recorded: the number of recorded rounds.
-        counts: the numbers of selections that are kept at each of them.
+        keeps_counts: whether counts are kept at the recorded rounds.
+        costly: whether a round may take long.
     """
-    most = max(rounds_per_call(arms, cells), min(_MOST_PLAYED // (cells * lanes), _WHOLE_TABLE // (arms * cells)))
-    if horizon > most:
-        return None
-    return next((n for n in PLACES if recorded <= n and n * counts <= _MOST_COUNTS), None)
+    counts = arms * cells * lanes
+    most = min((_COSTLY_PLAYED if costly else _PLAYED) // counts, _LONG_TABLE // (arms * cells))
+    rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), 2 * _power_of_two(horizon - 1)))
+    places = [n for n in PLACES if not keeps_counts or n * counts <= _MOST_COUNTS]
+    enough = next((n for n in places if recorded <= n), None)
+    if horizon <= rounds and enough is not None:
+        return Calls(rounds, enough, whole=True)
+    return Calls(rounds, max(places, default=STOPS))
+
+
+def _power_of_two(most: int) -> int:
+    """The largest power of two that is not above `most`; 0 for 0."""
+    return 1 << (most.bit_length() - 1) if most else 0
 
 
 def for_cells(tree: Tree, cells: np.ndarray) -> Tree:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,14 +25,11 @@ from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import kept_programs, sharding
 from jaxbandit.engine.batch.blocks import (
-    PLACES,
     TRACED,
     Block,
+    Calls,
     for_cells,
     quota_on_device,
-    rounds_of_whole_run,
-    rounds_per_call,
-    stops_per_chunk,
 )
 from jaxbandit.engine.batch.recording import Recording, Records
 from jaxbandit.engine.batch.stacking import Stack
@@ -80,14 +76,13 @@ class Chunk:
     state: rollout.State | None
 
 
-def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None, whole: int | None = None) -> Chunk:
+def empty_chunk(stack: Stack, block: Block, calls: Calls, names: list[str], over: Mesh | None) -> Chunk:
     """A chunk of no rounds with the shapes of played ones, to compile the recorder before anything is played.
 
     Args:
-        stack, block, names, over, whole: as for `chunks_of`.
+        stack, block, calls, names, over: as for `chunks_of`.
     """
-    shape = len(block.cells()), block.lanes().shape[1]
-    most = whole or stops_per_chunk(stack.arms, math.prod(shape))
+    shape, most = (len(block.cells()), block.lanes().shape[1]), calls.stops
     stops = np.zeros(most, np.int64)
     counts = jnp.asarray(np.zeros((most, stack.arms, *shape), np.int32))
     sums = {
@@ -104,18 +99,19 @@ def empty_chunk(stack: Stack, block: Block, names: list[str], over: Mesh | None,
 def chunks_of(
     stack: Stack,
     block: Block,
+    calls: Calls,
     rounds: np.ndarray,
     settings: SimulationSettings,
     names: list[str],
     over: Mesh | None,
     recording: Callable[[np.ndarray, int, Quota | None], Recording] | None = None,
-    whole: int | None = None,
 ) -> Iterator[Chunk]:
     """Play a block to the end of the last of `rounds`, chunk by chunk.
 
     Args:
         stack: the stack of the block.
         block: the runs to play.
+        calls: how the rounds are divided into chunks.
         rounds: the recorded rounds, increasing, int64.
         settings: with the horizon, the key, and whether to keep a trace.
         names: the names of the metrics.
@@ -131,18 +127,15 @@ def chunks_of(
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
         kept = bool(kept_ever(names)), definitions.required_sums(names)
-        state = rollout.start(policy, world, shape, *kept, traced, calendar=whole is None)
+        state = rollout.start(policy, world, shape, *kept, traced, calendar=not calls.whole)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
-    most = min(rounds_per_call(stack.arms, len(cells)), traced or sys.maxsize)
-    if whole is not None:
-        most = rounds_of_whole_run(stack.arms, len(cells), settings.horizon)
+    most, at_most = min(calls.rounds, traced or sys.maxsize), calls.stops
     guarantees = stack.ground_truth.guarantees
     quotas = _quotas(None if guarantees is None else instance_columns(guarantees, block.numbers()), most + 1, block)
     path, every = stack.ground_truth.path, rounds
     if path is not None:
         changes = path.rounds[1:] - 1
         every = np.union1d(rounds, changes[changes < rounds[-1]])
-    at_most = whole or (PLACES[-1] if recording else stops_per_chunk(stack.arms, math.prod(shape[1:])))
     first = index = origin = 0
     quota, device_quota = quotas(0)
     while index < len(every):

@@ -67,8 +67,8 @@ def compile_stack(plan: Plan, number: int) -> None:
     """Compile the program of a stack, by playing no rounds with it."""
     recorder, block = _one_round(plan, number)
     stack, rounds = plan.stacks[number], np.zeros(1, np.int64)
-    how = plan.mesh, recorder.recording, plan.whole(stack, block)
-    for chunk in chunks_of(stack, block, rounds, plan.settings, plan.metrics, *how):
+    how = plan.settings, plan.metrics, plan.mesh, recorder.recording
+    for chunk in chunks_of(stack, block, plan.calls(stack, block), rounds, *how):
         recorder.take(chunk)
     recorder.statistics(chunk)
 
@@ -79,7 +79,7 @@ def _compile_recorder(plan: Plan, number: int) -> None:
     if recorder.recording is not None:
         return
     stack = plan.stacks[number]
-    recorder.take(empty_chunk(stack, block, plan.metrics, plan.mesh, plan.whole(stack, block)))
+    recorder.take(empty_chunk(stack, block, plan.calls(stack, block), plan.metrics, plan.mesh))
 
 
 def _one_round(plan: Plan, number: int) -> tuple[Recorder, Block]:

@@ -172,9 +172,11 @@ def engine_rounds(
         runs: the number of runs per instance.
     """
     plan, block = _planned(policy, problem, run, horizon, runs, key, ties)
+    (stack,) = plan.stacks
+    calls = plan.calls(stack, block)
     counts = [
         np.asarray(chunk.at_stops.counts)[: len(chunk.rounds)]
-        for chunk in chunks_of(plan.stacks[0], block, plan.rounds, plan.settings, plan.metrics, None)
+        for chunk in chunks_of(stack, block, calls, plan.rounds, plan.settings, plan.metrics, None)
         if chunk.at_stops is not None
     ]
     selected: np.ndarray = np.diff(block.unpack(np.concatenate(counts)), axis=0, prepend=0).astype(bool)

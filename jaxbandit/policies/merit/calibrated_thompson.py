@@ -36,6 +36,7 @@ class CalibratedThompson(ChancePolicy, name="calibrated-thompson"):
 
     source: ClassVar[str] = "Liu et al. 2017"
     binary_feedback: ClassVar[bool] = True
+    costly: ClassVar[bool] = True  # as `Index.costly`: it draws from Beta distributions
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         requirements.rewards_in_unit_interval(problem, self.name)

@@ -34,6 +34,7 @@ class FCTSD(MeritPolicy, name="fcts-d"):
 
     source: ClassVar[str] = "merit paper, Alg. 2"
     binary_feedback: ClassVar[bool] = True
+    costly: ClassVar[bool] = True  # as `Index.costly`: it draws from Beta distributions
 
     def estimate(self, now: RoundView) -> Array:
         received = now.received.astype(now.total.dtype)

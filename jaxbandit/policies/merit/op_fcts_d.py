@@ -33,6 +33,7 @@ class OPFCTSD(MeritPolicy, name="op-fcts-d"):
 
     source: ClassVar[str] = "merit paper, Alg. 4"
     binary_feedback: ClassVar[bool] = True
+    costly: ClassVar[bool] = True  # as `Index.costly`: it draws from Beta distributions
 
     def estimate(self, now: RoundView) -> Array:
         ones, missing = now.total, missing_rewards(now)

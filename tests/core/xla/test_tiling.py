@@ -117,10 +117,13 @@ def test_tiles_with_a_calendar_of_feedback_have_more_runs(monkeypatch):
     jax.tree.map(np.testing.assert_array_equal, in_parts, at_once)
 
 
-@pytest.mark.parametrize(("kind", "costly"), [("thompson", True), ("f-ts", True), ("ucb1", False), ("fucb", False)])
-def test_tiles_are_smaller_where_an_index_is_costly(kind, costly):
+@pytest.mark.parametrize(
+    ("kind", "costly"),
+    [("thompson", True), ("f-ts", True), ("calibrated-thompson", True), ("ucb1", False), ("fucb", False)],
+)
+def test_tiles_are_smaller_where_a_part_is_costly(kind, costly):
     prepared = jb.policy(kind).prepare(jb.Problem([0.9, 0.5], fractions=0.2), 10)
-    assert tiling._has_costly_index(prepared) == costly
+    assert tiling.is_costly(prepared) == costly
 
 
 GRID = {"kind": "lfg", "eta": [0.5, 1.0, 2.0, 4.0]}
