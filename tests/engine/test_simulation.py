@@ -89,7 +89,7 @@ def test_calls_are_long_where_they_stay_small_and_quick():
 
     assert calls(560, 2000, 2) == calls(560, 1, 1) == whole(16)
     assert calls(560, 2000, 20) == whole(64)
-    assert calls(560, 2049, 200) == whole(256, rounds=4096)
+    assert calls(560, 2049, 200) == calls(560, 8192, 200) == whole(256, rounds=8192)
     assert calls(560, 20000, 200) == calls(560, 32768, 200, costly=True) == whole(256, rounds=32768)
     assert calls(8192, 2000, 200, keeps_counts=False) == whole(256)
     # Several calls: too many rounds of all runs, too large a quota table, too many recorded rounds, too many counts

@@ -214,13 +214,15 @@ def long_calls(
         keeps_counts: whether counts are kept at the recorded rounds.
         costly: whether a round may take long.
     """
-    counts = arms * cells * lanes
+    counts, enough_rounds = arms * cells * lanes, _MOST_ROUNDS
+    while enough_rounds < horizon:
+        enough_rounds *= 4
     most = min((_COSTLY_PLAYED if costly else _PLAYED) // counts, _LONG_TABLE // (arms * cells))
-    rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), 2 * _power_of_two(horizon - 1)))
+    rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), enough_rounds))
     places = [n for n in PLACES if not keeps_counts or n * counts <= _MOST_COUNTS]
-    enough = next((n for n in places if recorded <= n), None)
-    if horizon <= rounds and enough is not None:
-        return Calls(rounds, enough, whole=True)
+    enough_places = next((n for n in places if recorded <= n), None)
+    if horizon <= rounds and enough_places is not None:
+        return Calls(rounds, enough_places, whole=True)
     return Calls(rounds, max(places, default=STOPS))
 
 
