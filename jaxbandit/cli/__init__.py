@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         garbage_collection.left_out_at_exit()
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # which would keep a core busy, waiting for work
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads keep a core busy while they wait
     with streams.usable_streams(), interruptions.repeated():
         try:
             return _main(arguments)

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from harness import in_several_calls, places_of_calls
 
 import jaxbandit as jb
 from jaxbandit.core.xla.tiling import LANES
-from jaxbandit.engine import plan, rollout, simulation
-from jaxbandit.engine.batch import blocks, recorder, sharding
+from jaxbandit.engine import rollout, simulation
+from jaxbandit.engine.batch import blocks, recorder
 from jaxbandit.engine.batch.blocks import cover, recorded_rounds, size
 from jaxbandit.engine.host import compilation
 from jaxbandit.engine.plan import make_plan
@@ -66,17 +67,11 @@ def test_the_quotas_of_later_chunks_are_those_of_their_rounds(monkeypatch):
 @pytest.mark.cpu
 def test_late_feedback_is_the_same_in_one_call_and_in_several(monkeypatch):
     problem = {"means": [0.9, 0.5, 0.3], "delay": {"kind": "geometric", "p": 0.05}}
-    advance, played, results = sharding.advance, [], []
-
-    def counted(*arguments):
-        played.append(len(arguments[9]))
-        return advance(*arguments)
-
-    monkeypatch.setattr(sharding, "advance", counted)
+    results, places = [], places_of_calls(monkeypatch)
     for _ in range(2):
         results.append(jb.simulate(problem, "ucb1", horizon=150, seeds=20, record=70, block=32).drop_attrs())
-        monkeypatch.setattr(plan, "long_calls", lambda *_: blocks.Calls(rounds=2048, stops=64))
-    assert played == [256] * 2 + [64] * 3  # places for recorded rounds, of calls that play rounds or are compiled
+        in_several_calls(monkeypatch)
+    assert places == [256] * 2 + [64] * 3  # one call compiles the program
     xr.testing.assert_identical(*results)
 
 

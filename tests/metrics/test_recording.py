@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 import xarray as xr
-from harness import DISTINCT, MERIT, TRANSFER
+from harness import DISTINCT, MERIT, TRANSFER, in_several_calls, places_of_calls
 from sweeps import swept
 
 import jaxbandit as jb
 from jaxbandit.core.xla import tiling
 from jaxbandit.engine import plan, rollout
-from jaxbandit.engine.batch import blocks, recorder, sharding
+from jaxbandit.engine.batch import recorder
 
 MEANS = [0.9, 0.6, 0.3]
 GROUPS = {"groups": [[0, 1], [2]], "group_fractions": [0.3, 0.2]}
@@ -47,11 +47,6 @@ REGRET = {"metrics": ["regret"]}
 SLOW = ("instances and a grid", "rates of instances", "all metrics of fractions", "drawn rewards")
 
 
-def in_several_calls(monkeypatch):
-    """Let chunks have at most 64 recorded rounds."""
-    monkeypatch.setattr(plan, "long_calls", lambda *_: blocks.Calls(rounds=2048, stops=64))
-
-
 def both_ways(problem, policy, monkeypatch, **settings):
     """The results of both ways, and how often the recorder's own program ran."""
     made, programs = [], []
@@ -86,13 +81,7 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
 def test_one_call_records_what_several_do(case, monkeypatch):
     problem, policy, settings = CASES[case]
     monkeypatch.setattr(plan, "_IN_ROUNDS", 1)
-    advance, made, places = sharding.advance, [], []
-
-    def counted(*arguments):
-        places.append(len(arguments[9]))
-        return advance(*arguments)
-
-    monkeypatch.setattr(sharding, "advance", counted)
+    made, places = [], places_of_calls(monkeypatch)
     for _ in range(2):
         made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, block=512, **settings).drop_attrs())
         in_several_calls(monkeypatch)

@@ -18,8 +18,9 @@ import jaxbandit as jb
 from jaxbandit.core import prng
 from jaxbandit.core.rationals import QuotaTable
 from jaxbandit.core.xla.tiling import LANES
-from jaxbandit.engine import rollout
-from jaxbandit.engine.batch.blocks import on_device, quota_on_device
+from jaxbandit.engine import plan, rollout
+from jaxbandit.engine.batch import sharding
+from jaxbandit.engine.batch.blocks import Calls, on_device, quota_on_device
 from jaxbandit.environment.world import world_of
 from jaxbandit.policies.base import Alias, Index, Policy
 
@@ -242,3 +243,20 @@ def assert_same(world, kind, seeds=2, horizon=300, key=0, **parameters):
         mine = [np.flatnonzero(row).tolist() for row in ours[:, :, 0, seed]]
         differ = [t for t in range(horizon) if mine[t] != theirs[t]]
         assert not differ, f"round {differ[0] + 1}: {mine[differ[0]]}, not {theirs[differ[0]]}"
+
+
+def in_several_calls(monkeypatch):
+    """Let calls of the rounds have at most 64 recorded rounds, and none be whole."""
+    monkeypatch.setattr(plan, "long_calls", lambda *_: Calls(rounds=2048, stops=64))
+
+
+def places_of_calls(monkeypatch):
+    """A list to which each call of the rounds adds its number of places for recorded rounds."""
+    advance, places = sharding.advance, []
+
+    def counted(*arguments):
+        places.append(len(arguments[9]))
+        return advance(*arguments)
+
+    monkeypatch.setattr(sharding, "advance", counted)
+    return places

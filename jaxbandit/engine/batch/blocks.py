@@ -204,7 +204,7 @@ def usual_calls(arms: int, cells: int, lanes: int) -> Calls:
 def long_calls(
     arms: int, cells: int, lanes: int, horizon: int, recorded: int, keeps_counts: bool, costly: bool
 ) -> Calls:
-    """The calls on a CPU, where each costs the host milliseconds. Their sizes are few numbers, which decide shapes.
+    """The calls on a CPU, where each costs the host milliseconds.
 
     Args:
         arms: K.
@@ -216,7 +216,7 @@ def long_calls(
     """
     counts, enough_rounds = arms * cells * lanes, _MOST_ROUNDS
     while enough_rounds < horizon:
-        enough_rounds *= 4
+        enough_rounds *= 4  # in large steps: each size of the quota table is compiled anew
     most = min((_COSTLY_PLAYED if costly else _PLAYED) // counts, _LONG_TABLE // (arms * cells))
     rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), enough_rounds))
     places = [n for n in PLACES if not keeps_counts or n * counts <= _MOST_COUNTS]
