@@ -19,10 +19,12 @@ Tree = TypeVar("Tree")
 
 _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay for a call (measured)
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
-_LEAST_BLOCK = 128, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
+_MOST_STATE = 4 << 20  # with more, even the fewest runs are too many: their arrays take new pages in each call (measured)
+_FEWEST = 128  # runs per block, whatever their state
+_LEAST_BLOCK = _FEWEST, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 18  # runs per block on an accelerator: the fastest with the default metrics (measured, H200)
 STOPS = 16  # recorded rounds per call, at most, where many counts are kept at them
-PLACES = STOPS, 64, 256  # for recorded rounds of a call, where few counts are kept or none
+PLACES = 4, STOPS, 64, 256  # for recorded rounds of a call; more than `STOPS` where few counts are kept or none
 _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at 64 rounds
 _MOST_COUNTS = 1 << 21  # recorded rounds times arms times runs of a call: 8 MiB
 TRACED = 64  # rounds per call where every selection is kept: some MiB per block
@@ -131,7 +133,7 @@ def usual(state: int) -> int:
     if jax.default_backend() != "cpu":
         return _DEVICE_BLOCK
     least, most = _CPU_BLOCK
-    return min(most, max(least, _STATE // state))
+    return min(most, max(_STATE // state, min(least, _MOST_STATE // state), _FEWEST))
 
 
 def size(
@@ -219,11 +221,11 @@ def long_calls(
         enough_rounds *= 4  # in large steps: each size of the quota table is compiled anew
     most = min((_COSTLY_PLAYED if costly else _PLAYED) // counts, _LONG_TABLE // (arms * cells))
     rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), enough_rounds))
-    places = [n for n in PLACES if not keeps_counts or n * counts <= _MOST_COUNTS]
+    places = [n for n in PLACES if n <= STOPS or not keeps_counts or n * counts <= _MOST_COUNTS]
     enough_places = next((n for n in places if recorded <= n), None)
     if horizon <= rounds and enough_places is not None:
         return Calls(rounds, enough_places, whole=True)
-    return Calls(rounds, max(places, default=STOPS))
+    return Calls(rounds, enough_places or max(places))
 
 
 def _power_of_two(most: int) -> int:
