@@ -33,7 +33,8 @@ from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Policy
 
 _MOST_BLOCKS = 10**6
-_IN_ROUNDS = 1 << 23  # runs times recorded rounds from which faster recording pays for longer compilation (measured)
+_IN_ROUNDS = 1 << 26  # runs, recorded rounds and arms, from which faster recording pays for longer compilation (measured)
+_FEW_ARMS = 8  # fewer are not recorded faster
 _PULLS_MEAN = 64 << 20  # bytes of `pulls_mean` and its standard error that a dataset has by default
 
 
@@ -129,7 +130,7 @@ class Plan:
     def _records_in_rounds(self, stack: Stack, block: Block) -> bool:
         """Whether the program of the rounds computes what is recorded, which decides times, not results."""
         return (
-            stack.rows * self.settings.seeds * len(self.rounds) >= _IN_ROUNDS
+            stack.rows * self.settings.seeds * len(self.rounds) * max(stack.arms, _FEW_ARMS) >= _IN_ROUNDS
             and jax.default_backend() == "cpu"
             and compat.kernels_work()
             and self.mesh is None

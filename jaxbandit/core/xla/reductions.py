@@ -192,12 +192,16 @@ def folded_in_groups(
         return so_far
 
     in_groups = lax.fori_loop(0, steps, step, start(group * runs))
-    first, *others = (jax.tree.map(lambda x, n=n: x.reshape(group, runs)[n], in_groups) for n in range(group))
-    for n, other in enumerate(others, start=1):
-        first = join(first, other, n)
-    for k in range(steps * group * _ROWS_PER_STEP, count):
-        first = take(first, cut(k, 1), k)
-    return first
+
+    def joined() -> Tree:
+        first, *others = (jax.tree.map(lambda x, n=n: x.reshape(group, runs)[n], in_groups) for n in range(group))
+        for n, other in enumerate(others, start=1):
+            first = join(first, other, n)
+        for k in range(steps * group * _ROWS_PER_STEP, count):
+            first = take(first, cut(k, 1), k)
+        return first
+
+    return without_fusion(joined, jax.tree.leaves(in_groups)[0])
 
 
 def _cumulative_sum(rows: Array, reverse: bool) -> Array:

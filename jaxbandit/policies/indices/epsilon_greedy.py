@@ -9,6 +9,7 @@ from jax import Array
 
 from jaxbandit.core.component import parameter
 from jaxbandit.core.input_values import Number
+from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.indices.uniform_random import uniform_scores
 from jaxbandit.policies.round_view import RoundView
@@ -30,6 +31,6 @@ class EpsilonGreedy(Index, name="epsilon-greedy"):
     eps: Number = parameter(0.1, low=0, high=1, doc="probability of a random arm")
 
     def value(self, state: PolicyState, now: RoundView) -> Array:
-        explores = now.random.uniform(attempt=1) < self.eps
+        explores = without_fusion(lambda: now.random.uniform(attempt=1) < self.eps, now.pulls)
         greedy = jnp.where(now.pulls == 0, jnp.inf, now.mean)
         return jnp.where(explores, uniform_scores(now), greedy)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.users_code import contracts
-from jaxbandit.core.xla.fusion import cond_fused
+from jaxbandit.core.xla.fusion import cond_fused, without_fusion
 from jaxbandit.policies.base import Index, PolicyState
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.sampling import sample_number
@@ -18,7 +18,8 @@ from jaxbandit.policies.selection.top_arm import one_hot
 def uniform_scores(now: RoundView) -> Array:
     """Scores whose L highest available arms are a uniform draw of L available arms, float `[K, *runs]`."""
     if now.plays == 1:
-        return one_hot(_uniform_arm(now), now.available).astype(now.deviation.dtype)
+        arm = without_fusion(lambda: _uniform_arm(now), now.pulls)
+        return one_hot(arm, now.available).astype(now.deviation.dtype)
     return now.random.uniform(now.pulls.shape[0])
 
 
