@@ -33,8 +33,8 @@ from jaxbandit.metrics.welfare import INSTANCE_NUMBERS
 from jaxbandit.policies.base import Policy
 
 _MOST_BLOCKS = 10**6
-_IN_ROUNDS = 1 << 26  # runs, recorded rounds and arms, from which faster recording pays for longer compilation (measured)
-_FEW_ARMS = 8  # fewer are not recorded faster
+_IN_ROUNDS = 1 << 26  # runs x recorded rounds x arms where faster recording pays for longer compilation (measured)
+_FEW_ARMS = 8  # fewer arms are not recorded faster
 _PULLS_MEAN = 64 << 20  # bytes of `pulls_mean` and its standard error that a dataset has by default
 
 

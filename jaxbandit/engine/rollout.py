@@ -33,7 +33,7 @@ from jaxbandit.engine.rounds.feedback import (
     draw,
     drawing_form,
     empty_trace,
-    one_changes,
+    few_change,
     selections,
     with_round,
 )
@@ -231,7 +231,7 @@ def settle(
     squares = state.squares is not None
     under_way, arrived, more = arrivals(state.under_way, sent, selected, t, squares, uncentred, weights)
     trace = state.trace and with_round(state.trace, t, selections(sent, selected, world.plays))
-    chosen = sent.here if one_changes(sent, len(selected)) else selected
+    chosen = sent.here if few_change(sent, len(selected)) else selected
     pulls = added(state.pulls, chosen.astype(jnp.int32), sent)
     state = dataclasses.replace(
         with_rewards(state, sent, more, arrived),

@@ -100,6 +100,18 @@ def test_calls_are_long_where_they_stay_small_and_quick():
 
 
 @pytest.mark.cpu
+@pytest.mark.parametrize(("arms", "few", "many"), [(5, 41_000, 42_000), (1000, 330, 340)])  # 2^26 / (200 max(8, arms))
+def test_large_simulations_are_recorded_in_the_rounds(arms, few, many):
+    def in_rounds(seeds):
+        problem = jb.Problem(np.linspace(0.9, 0.1, arms))
+        planned = make_plan(problem, [Configuration("u", jb.policy("ucb1"), "u")], SimulationSettings(1000, seeds))
+        return planned.recorder(planned.stacks[0], planned.blocks[0]).recording is not None
+
+    assert not in_rounds(few)
+    assert in_rounds(many)
+
+
+@pytest.mark.cpu
 def test_blocks_hold_few_runs_where_the_state_of_a_run_is_large():
     sizes = [blocks.usual(bytes_per_run) for bytes_per_run in (80, 400, 2048, 8000, 40_000, 10**6)]
     assert sizes == [8192, 5242, 2048, 524, 128, 128]

@@ -92,7 +92,7 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
-    """`book` with `values` added at some places, which lie within it and differ.
+    """`book` with `values` added at some places, which lie within it; where two of them are equal, one value is 0.
 
     Args:
         book: an array `[..., *runs]`.
@@ -112,7 +112,7 @@ def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
         return book
     if not _within.get():
         each = jnp.indices(values.shape, jnp.int32, sparse=True)[1:]
-        return book.at[(*where, *each)].add(values, mode="promise_in_bounds", unique_indices=True)
+        return book.at[(*where, *each)].add(values, mode="promise_in_bounds")
     # A kernel cannot contain a scatter, so the values are added one after the other. Indices are unsigned, or XLA would
     # compare each with 0: with few instructions per value, many accesses to memory are under way at a time.
     size = values[0].size

@@ -19,7 +19,7 @@ Tree = TypeVar("Tree")
 
 _CPU_BLOCK = 2048, 8192  # the least and the most runs per block: enough to pay for a call (measured)
 _STATE = 2 << 20  # bytes of state per CPU block; larger blocks gain nothing (measured)
-_MOST_STATE = 4 << 20  # with more, even the fewest runs are too many: their arrays take new pages in each call (measured)
+_MOST_STATE = 4 << 20  # bytes above which blocks have fewer runs: larger arrays take new pages in each call (measured)
 _FEWEST = 128  # runs per block, whatever their state
 _LEAST_BLOCK = _FEWEST, 8192  # runs, and runs times arms, from which a block pays for a further worker (measured)
 _DEVICE_BLOCK = 1 << 18  # runs per block on an accelerator: the fastest with the default metrics (measured, H200)

@@ -21,6 +21,7 @@ from jaxbandit.environment.feedback_calendar import Calendar, Feedback, deliver
 from jaxbandit.environment.rewards import Reward
 from jaxbandit.environment.world import World
 from jaxbandit.policies.selection.arm_indices import arm_index, arm_indices, can_list_arms, selected_arms, take_arms
+from jaxbandit.policies.selection.bitmask import MAX_ARMS
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 
@@ -117,9 +118,11 @@ def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, rand
 def _of_few(world: World, arms: int) -> bool:
     """Whether to draw rewards for the selected arms only.
 
-    That is so for one play, for the few plays that a calendar takes, and on CPU for at most half of the arms.
+    That is so for one play, for the few plays that a calendar takes, and on CPU for at most half of the arms, or an
+    eighth where they do not fit a word.
     """
-    needed = world.calendar_rounds > 1 or (on_cpu() and 2 * world.plays <= arms)
+    times = 2 if arms <= MAX_ARMS else 8  # measured
+    needed = world.calendar_rounds > 1 or (on_cpu() and times * world.plays <= arms)
     return world.plays == 1 or (needed and can_list_arms(arms, world.plays))
 
 
@@ -148,7 +151,7 @@ def arrivals(
     here = sent.here
     if under_way is None and sent.rounds is not None:
         here = here & (sent.rounds == 0)  # now or never
-    elif under_way is None and len(sent.arm) < len(selected) and not one_changes(sent, len(selected)):
+    elif under_way is None and len(sent.arm) < len(selected) and not few_change(sent, len(selected)):
         here = jnp.ones(sent.arm.shape, bool)  # `_of_all` drops what an arm K has
     total = jnp.where(here, sent.deviation, 0.0)
     squared = jnp.where(here, sent.deviation**2, 0.0) if squares else None
@@ -160,21 +163,21 @@ def arrivals(
     feedback = Feedback(here.astype(jnp.int32), total, squared, rewards, losses)
     if under_way is None:
         of_all = _of_all(feedback, sent.arm, selected)
-        return None, of_all, feedback if one_changes(sent, len(selected)) else of_all
+        return None, of_all, feedback if few_change(sent, len(selected)) else of_all
     under_way, arrived = deliver(under_way, feedback, sent.arm, sent.rounds, t, len(selected))
     return under_way, arrived, arrived
 
 
-def one_changes(sent: Sent, arms: int) -> bool:
-    """Whether totals per arm change in one place, which a round finds faster than it goes through all arms."""
-    return len(sent.arm) == 1 and arms > MAX_UNROLLED_ARMS
+def few_change(sent: Sent, arms: int) -> bool:
+    """Whether totals per arm change in a few places, which a round finds faster than it goes through all arms."""
+    return len(sent.arm) < arms and arms > MAX_UNROLLED_ARMS
 
 
 def added(totals: Array, more: Array, sent: Sent) -> Array:
     """Totals per arm, `[K, *runs]`, with those of a round added.
 
     Args:
-        more: a number per arm, `[K, *runs]`; or where `one_changes` the number of the selected arm, `[1, *runs]`, 0
+        more: a number per arm, `[K, *runs]`; or where `few_change` the numbers of the selected arms, `[n, *runs]`, 0
             where no arm was selected.
         sent: the rewards of the round.
     """

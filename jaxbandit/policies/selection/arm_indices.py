@@ -10,8 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.policies.selection.bitmask import MAX_ARMS, as_mask, lowest_bit, pack_bits
+from jaxbandit.core.xla.fusion import on_cpu, without_fusion
+from jaxbandit.policies.selection.bitmask import (
+    MAX_ARMS,
+    as_mask,
+    as_words,
+    lowest_bit,
+    lowest_of,
+    numbers_as_words,
+    pack_bits,
+    without,
+)
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, max_picked
 
 Tree = TypeVar("Tree")
@@ -28,41 +37,43 @@ def arm_index(mask: Array) -> Array:
 
 
 def can_list_arms(arms: int, plays: int) -> bool:
-    """Whether `arm_indices` works for a problem of this size and lists few of its arms."""
-    return plays < arms <= MAX_ARMS and plays <= max_picked(arms)
+    """Whether `arm_indices` lists few arms. On a GPU an arm must fit one word: several words were not tried there."""
+    return plays < arms and plays <= max_picked(arms) and (on_cpu() or arms <= MAX_ARMS)
 
 
 def arm_indices(selected: Array, plays: int) -> Array:
     """The numbers of the selected arms in increasing order, int32 `[plays, *runs]`; K where fewer are selected.
 
     Args:
-        selected: bool `[K, *runs]`, for at most `MAX_ARMS` arms.
+        selected: bool `[K, *runs]`.
         plays: L.
     """
-    word = pack_bits([selected[k : k + 1] for k in range(len(selected))])
-    found = []
+    arms, found = len(selected), []
+    if arms > MAX_ARMS:
+        words = without_fusion(lambda: as_words(selected), selected)
+        for _ in range(plays):
+            found.append(without_fusion(functools.partial(lowest_of, words, arms), words))
+            words = without(words, found[-1])
+        return jnp.concatenate(found)
+    word = pack_bits([selected[k : k + 1] for k in range(arms)])
     for _ in range(plays):
         found.append(lowest_bit(word))
         word = word & (word - jnp.uint32(1))
-    return jnp.minimum(jnp.concatenate(found), jnp.uint32(len(selected))).astype(jnp.int32)
+    return jnp.minimum(jnp.concatenate(found), jnp.uint32(arms)).astype(jnp.int32)
 
 
 def arms_as_mask(arm: Array, arms: int) -> Array:
     """The mask of arms of given numbers, bool `[K, *runs]`; the inverse of `arm_indices`.
 
     Args:
-        arm: int32 `[n, *runs]`; K stands for none. If n > 1, K is at most `MAX_ARMS`.
+        arm: int32 `[n, *runs]`; K stands for none.
         arms: K.
     """
     if len(arm) == 1:
         return lax.broadcasted_iota(jnp.int32, (arms, *arm.shape[1:]), 0) == arm
 
-    def word() -> Array:
-        bits = jnp.uint32(1) << arm.astype(jnp.uint32)
-        return functools.reduce(jnp.bitwise_or, (bits[i : i + 1] for i in range(len(arm))))
-
-    # The word in memory: each arm reads one bit, instead of comparing its number with n others
-    return as_mask(without_fusion(word, arm), arms)
+    # The words in memory: each arm reads one bit, instead of comparing its number with n others
+    return as_mask(without_fusion(lambda: numbers_as_words(arm, arms), arm), arms)
 
 
 def selected_arms(selected: Array, plays: int) -> Array:

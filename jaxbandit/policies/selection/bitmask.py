@@ -39,6 +39,23 @@ def as_words(mask: Array) -> Array:
     return pack_bits(list(jnp.concatenate([mask, padding]).reshape(bits, words, *mask.shape[1:])))
 
 
+def numbers_as_words(arm: Array, arms: int) -> Array:
+    """The set of n of K arms, given by their numbers, as words, uint32 `[W, *runs]`.
+
+    Args:
+        arm: int32 `[n, *runs]`; K stands for none.
+        arms: K.
+    """
+    count, _ = _sizes(arms)
+    bits = jnp.uint32(1) << (arm // count).astype(jnp.uint32)  # bit 32 is none
+    if count == 1:
+        return functools.reduce(jnp.bitwise_or, (bits[i : i + 1] for i in range(len(arm))))
+    bits = jnp.where(arm < arms, bits, 0)
+    place = lax.broadcasted_iota(jnp.int32, (count, *arm.shape[1:]), 0)
+    own = (jnp.where(arm[i : i + 1] % count == place, bits[i : i + 1], 0) for i in range(len(arm)))
+    return functools.reduce(jnp.bitwise_or, own)
+
+
 def as_mask(words: Array, arms: int) -> Array:
     """The mask of a set of K arms, bool `[K, *runs]`; the inverse of `as_words`."""
     count, bits = _sizes(arms)

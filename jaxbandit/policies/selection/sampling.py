@@ -109,10 +109,6 @@ class Intervals:
 
 def intervals(weights: Array) -> Intervals:
     """The `Intervals` of weights >= 0, one of them above 0, float `[K, *runs]`."""
-    rows = [weights[k : k + 1] for k in range(len(weights))]
-    ends = list(itertools.accumulate(rows))
-    mass, last = ends[-1], jnp.ones(rows[0].shape, bool)
-    for k in reversed(range(len(rows))):
-        ends[k] = jnp.where(last, jnp.inf, ends[k])
-        last = last & ~(rows[k] > 0)
-    return Intervals(jnp.concatenate(ends), mass)
+    cumulative, arm = jnp.cumsum(weights, axis=0), lax.broadcasted_iota(jnp.int32, weights.shape, 0)
+    last = jnp.max(jnp.where(weights > 0, arm, 0), axis=0, keepdims=True)
+    return Intervals(jnp.where(arm < last, cumulative, jnp.inf), cumulative[-1:])

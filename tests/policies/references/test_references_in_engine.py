@@ -83,6 +83,25 @@ def test_other_fractions_with_constant_rewards(kind, tau):
     assert_same(problem(fractions=tau, reward="constant"), kind, seeds=1, horizon=1000)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "arms", "late"), [("ucb1", 40, True), ("fair-learn", 70, False), ("fair-mmab", 70, True)]
+)
+def test_several_of_many_arms(kind, arms, late):
+    """Sets of arms that do not fit a word, and arms that are more than are written out one by one."""
+    rng = np.random.default_rng(arms)
+    changes = {"delay": {"kind": "geometric", "p": 0.1}} if late else {}
+    world = problem(
+        means=rng.uniform(size=arms).round(2),
+        plays=3,
+        fractions=rng.uniform(0, 2.5 / arms, arms).round(3),
+        penalties=0.3,
+        availability=[0.9, 0.02][kind == "ucb1"],  # with the latter, often fewer arms than plays
+        **changes,
+    )
+    assert_same(world, kind, horizon=400)
+
+
 @pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind != "fair-mmab"], 5))
 def test_random_instances(kind):
     for number in range(2):  # other numbers, the same program

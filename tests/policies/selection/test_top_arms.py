@@ -234,7 +234,7 @@ def _raise(most, score, floor, budget):
 _raised: dict = {}
 
 
-@pytest.mark.parametrize("arms", [5, 32, 70])
+@pytest.mark.parametrize("arms", [5, 32, 33, 70])
 def test_arms_by_their_numbers(arms):
     rng = np.random.default_rng(arms)
     mask = np.zeros((arms, RUNS), bool)
@@ -259,10 +259,13 @@ def test_arms_by_their_numbers(arms):
     assert float(taken["scalar"]) == 3.0
 
 
-def test_arms_are_listed_where_they_are_few_and_fit_a_word():
+@pytest.mark.cpu
+def test_arms_are_listed_where_they_are_few():
     assert can_list_arms(32, 16)
     assert can_list_arms(5, 2)
-    assert not can_list_arms(33, 2)
+    assert can_list_arms(64, 16)
+    assert can_list_arms(1000, 4)
+    assert not can_list_arms(1000, 5)
     assert not can_list_arms(32, 17)
     assert not can_list_arms(5, 5)
 
