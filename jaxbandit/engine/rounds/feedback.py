@@ -118,10 +118,10 @@ def rewards(mean: Array, model: Reward, centre: Array | None, binary: bool, rand
 def _of_few(world: World, arms: int) -> bool:
     """Whether to draw rewards for the selected arms only.
 
-    That is so for one play, for the few plays that a calendar takes, and on CPU for at most half of the arms, or an
-    eighth where they do not fit a word.
+    That is so for one play, for the few plays that a calendar takes, and on CPU for at most half of the arms, or a
+    twelfth where they do not fit a word.
     """
-    times = 2 if arms <= MAX_ARMS else 8  # measured
+    times = 2 if arms <= MAX_ARMS else 12  # measured
     needed = world.calendar_rounds > 1 or (on_cpu() and times * world.plays <= arms)
     return world.plays == 1 or (needed and can_list_arms(arms, world.plays))
 

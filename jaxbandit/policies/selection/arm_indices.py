@@ -37,8 +37,9 @@ def arm_index(mask: Array) -> Array:
 
 
 def can_list_arms(arms: int, plays: int) -> bool:
-    """Whether `arm_indices` lists few arms. On a GPU an arm must fit one word: several words were not tried there."""
-    return plays < arms and plays <= max_picked(arms) and (on_cpu() or arms <= MAX_ARMS)
+    """Whether `arm_indices` lists few arms. On a GPU all arms must fit one word: several words were not tried there."""
+    few = plays < arms if plays <= max_picked(arms) else 8 * plays <= arms  # measured
+    return few and (on_cpu() or arms <= MAX_ARMS)
 
 
 def arm_indices(selected: Array, plays: int) -> Array:
@@ -48,18 +49,27 @@ def arm_indices(selected: Array, plays: int) -> Array:
         selected: bool `[K, *runs]`.
         plays: L.
     """
-    arms, found = len(selected), []
+    arms = len(selected)
     if arms > MAX_ARMS:
-        words = without_fusion(lambda: as_words(selected), selected)
-        for _ in range(plays):
-            found.append(without_fusion(functools.partial(lowest_of, words, arms), words))
-            words = without(words, found[-1])
-        return jnp.concatenate(found)
+        return _listed(as_words(selected), plays, arms)
+    found = []
     word = pack_bits([selected[k : k + 1] for k in range(arms)])
     for _ in range(plays):
         found.append(lowest_bit(word))
         word = word & (word - jnp.uint32(1))
     return jnp.minimum(jnp.concatenate(found), jnp.uint32(arms)).astype(jnp.int32)
+
+
+def _listed(words: Array, plays: int, arms: int) -> Array:
+    """`arm_indices` of a set of several words."""
+
+    def next_arm(n: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        left, found = carry
+        arm = without_fusion(lambda: lowest_of(left, arms), left)
+        return without(left, arm), lax.dynamic_update_slice_in_dim(found, arm, n, 0)
+
+    none = jnp.full((plays, *words.shape[1:]), arms, jnp.int32)
+    return lax.fori_loop(0, plays, next_arm, (words, none))[1]
 
 
 def arms_as_mask(arm: Array, arms: int) -> Array:

@@ -52,8 +52,12 @@ def numbers_as_words(arm: Array, arms: int) -> Array:
         return functools.reduce(jnp.bitwise_or, (bits[i : i + 1] for i in range(len(arm))))
     bits = jnp.where(arm < arms, bits, 0)
     place = lax.broadcasted_iota(jnp.int32, (count, *arm.shape[1:]), 0)
-    own = (jnp.where(arm[i : i + 1] % count == place, bits[i : i + 1], 0) for i in range(len(arm)))
-    return functools.reduce(jnp.bitwise_or, own)
+
+    def with_arm(i: Array, words: Array) -> Array:
+        own, bit = (lax.dynamic_slice_in_dim(part, i, 1) for part in (arm, bits))
+        return words | jnp.where(own % count == place, bit, 0)
+
+    return lax.fori_loop(0, len(arm), with_arm, jnp.zeros(place.shape, jnp.uint32))
 
 
 def as_mask(words: Array, arms: int) -> Array:

@@ -265,7 +265,8 @@ def test_arms_are_listed_where_they_are_few():
     assert can_list_arms(5, 2)
     assert can_list_arms(64, 16)
     assert can_list_arms(1000, 4)
-    assert not can_list_arms(1000, 5)
+    assert can_list_arms(1000, 125)
+    assert not can_list_arms(1000, 126)
     assert not can_list_arms(32, 17)
     assert not can_list_arms(5, 5)
 
