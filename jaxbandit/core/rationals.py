@@ -31,7 +31,7 @@ AnyArray = TypeVar("AnyArray", Array, np.ndarray)
 Tree = TypeVar("Tree")
 
 _LARGEST_MODULUS = 1 << 62  # the sum of two residues of a smaller modulus fits into uint64
-_UNROLLED = 12  # arms up to which a loop over them is unrolled: more take longer to compile and gain nothing (measured)
+_UNROLLED = 12  # arms up to which a loop over them is unrolled: more take longer to compile and gain little (measured)
 
 _ALLOWED = 'finite numbers, or ratios such as "1/3"'
 _RATIO = re.compile(r"\s*(-?[0-9]{1,4000})\s*/\s*([0-9]{1,4000})\s*", re.ASCII)
