@@ -82,8 +82,8 @@ def test_calls_are_long_where_they_stay_small_and_quick():
     def whole(stops, rounds=2048):
         return blocks.Calls(rounds, stops, whole=True)
 
-    assert calls(560, 2000, 4) == calls(560, 1, 1) == calls(300_000, 2000, 2) == whole(4)
-    assert calls(560, 2000, 5) == calls(50_000, 2000, 16) == whole(16)
+    assert calls(560, 2000, 2) == calls(560, 1, 1) == calls(50_000, 2000, 16) == whole(16)
+    assert calls(10_000, 2000, 4) == calls(300_000, 2000, 2) == whole(4)
     assert calls(560, 2000, 20) == whole(64)
     assert calls(560, 2049, 200) == calls(560, 8192, 200) == whole(256, rounds=8192)
     assert calls(560, 20000, 200) == calls(560, 32768, 200, costly=True) == whole(256, rounds=32768)
@@ -92,7 +92,7 @@ def test_calls_are_long_where_they_stay_small_and_quick():
     assert calls(8192, 20000, 200, keeps_counts=False) == blocks.Calls(rounds=8192, stops=256)
     assert calls(8192, 4000, 20, costly=True) == blocks.Calls(rounds=2048, stops=16)
     assert calls(16, 70000, 200) == calls(16, 70000, 300) == blocks.Calls(rounds=65536, stops=256)
-    assert calls(16, 70000, 2) == blocks.Calls(rounds=65536, stops=4)
+    assert calls(16, 70000, 2) == blocks.Calls(rounds=65536, stops=16)
     assert calls(560, 2000, 257) == blocks.Calls(rounds=2048, stops=256)
     assert calls(1200, 2000, 200) == blocks.Calls(rounds=2048, stops=64)
     assert calls(50000, 2000, 20) == blocks.Calls(rounds=2048, stops=16)
