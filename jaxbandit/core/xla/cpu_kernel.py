@@ -92,7 +92,9 @@ def as_one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def add_at(book: Array, where: tuple[Array, ...], values: Array) -> Array:
-    """`book` with `values` added at some places, which lie within it; of equal places, one has a value but 0.
+    """`book` with `values` added at some places, which lie within it.
+
+    Where several places are equal, at most one of their values is not 0.
 
     Args:
         book: an array `[..., *runs]`.

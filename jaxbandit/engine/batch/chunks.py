@@ -118,7 +118,6 @@ def chunks_of(
         over: the devices that the block is spread over; None for one device.
         recording: what the program of the rounds computes, given the stops of a chunk, how many of them are recorded,
             and the quotas there; None to return the counts at the stops. Only where means do not change.
-        whole: the number of places for stops if one chunk is to hold all rounds; None for the usual chunks.
     """
     cells, lanes = block.cells(), block.lanes()
     policy, world = for_cells((stack.policy, stack.world), cells)
