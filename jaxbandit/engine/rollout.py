@@ -24,7 +24,7 @@ from jaxbandit.core.users_code.contracts import has_users_method
 from jaxbandit.core.xla import cpu_kernel, gpu_kernel
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
-from jaxbandit.engine.rounds.commitments import has_commitments, play_committed
+from jaxbandit.engine.rounds.commitments import has_commitments, most_runs, play_committed
 from jaxbandit.engine.rounds.deficits import deficits_ever, no_deficits
 from jaxbandit.engine.rounds.feedback import (
     Sent,
@@ -385,7 +385,7 @@ def faults(state: State, world: World, t: Array) -> Array:
 def as_one_kernel() -> Any:
     """`play_on` in tiles, as one kernel where the device allows it."""
     return cpu_kernel.as_one_kernel(
-        gpu_kernel.where_wanted(in_tiles(play_on, nothing_at_stops, len(FAULTS), own_calendar))
+        gpu_kernel.where_wanted(in_tiles(play_on, nothing_at_stops, len(FAULTS), own_calendar, most_runs))
     )
 
 

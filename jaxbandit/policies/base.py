@@ -49,13 +49,11 @@ class Policy(Component):
         needs_squares: the policy reads `now.variance`. Default False.
         needs_losses: the policy reads `after.arrived.losses` in `update`. Default False.
         many_plays: the policy can select more than one arm per round. Default True.
-        own_order: arms that are equal are played in an order of the policy's own, such as in turn, so that
-            `ties="random"` does not concern it. Default False.
+        own_order: equal arms are played in an order of the policy's own, also with `ties="random"`. Default False.
         needs_all_arms: the policy refuses problems with sleeping arms. Default False.
         equal_at_first: at first the indices of many arms are equal, so that ties decide much. Default False.
         real_counts: the policy works with counts that are not integers, as relaxed runs have them. Default False.
-        phases: the names of the policy's phases, if results should have the number of rounds spent in each phase;
-            `phase_rounds` returns these numbers. Default: none.
+        phases: the names of the policy's phases; results have the rounds spent in each, `phase_rounds`. Default: none.
         source: the paper and the equation or algorithm that define the policy.
 
     Example:
@@ -160,15 +158,18 @@ class Policy(Component):
     def committed_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array:
         """In how many rounds, from this one on, each run plays `arm` whatever the rewards are, int32 `[1, *runs]`.
 
-        1 or less where there may be another arm in the next round; `arm` is what `select` returns now. In all of
-        these rounds but the last, `update` leaves the state as it is, or the next call writes it anew. Only policies of
-        this package are asked, for one play per round and arms that are always available.
+        It may be fewer; `select` returns `arm` now. In all of these rounds but the last, `update` leaves the state as
+        it is, or the next call writes it anew. Asked of this package's policies, for one play and no sleeping arms.
         """
         raise TypeError(f"{type(self).__name__} has no committed_rounds")
 
-    def swept_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array | None:
-        """As `committed_rounds`, for plays of `arm`, `arm` + 1, ..., one each; None where no such rounds are known."""
+    def is_sweeping(self, state: PolicyState, now: RoundView, arm: Array) -> Array | None:
+        """Whether runs play `arm`, `arm` + 1, ..., K - 1 once each, as for `committed_rounds`; None where none does."""
         return None
+
+    def following_sweeps(self, state: PolicyState, after: RoundView) -> Array:
+        """How many sweeps of all arms follow for sure after one, int32 `[1, *runs]`; `state` is that before it."""
+        return jnp.zeros((), jnp.int32)
 
     def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:
         """The rounds spent in each of `phases` in the first `rounds` rounds, int32 `[phases, *runs]`."""

@@ -22,6 +22,26 @@ CASES = {
         "random",
     ),
     "self-regulated": (OPPORTUNITIES, {"alpha": 0.5, "beta": 0.5, "black_box": "ucb-v"}, "lowest"),
+    "self-regulated, whose runs sweep for long": (
+        {"means": [0.9, 0.3, 0.2], "penalties": 0.3, "opportunity": "softmax"},
+        {"alpha": 0.6, "beta": 0.25},
+        "lowest",
+    ),
+    "self-regulated, unbounded rewards": (
+        {"means": [0.9, 0.3, 0.2], "penalties": 0.3, "opportunity": "uniform", "reward": GAUSSIAN},
+        {"alpha": 0.6, "beta": 0.25, "black_box": "ucb-v"},
+        "random",
+    ),
+    "self-regulated, changes": (
+        {
+            "means": {"changes": [[1, [0.9, 0.3, 0.2]], [77, [0.2, 0.9, 0.3]]]},
+            "penalties": 0.3,
+            "opportunity": "uniform",
+            "reward": {"kind": "uniform"},
+        },
+        {"alpha": 0.6, "beta": 0.25},
+        "random",
+    ),
     "successive-elimination": (GUARANTEES | {"reward": "beta"}, {"exploration": 0.1}, "lowest"),
     "t-fucb": (
         {"means": [0.9, 0.5, 0.3], "fractions": [0.1, 0.3, 0.0], "reward": GAUSSIAN},

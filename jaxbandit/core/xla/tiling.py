@@ -51,7 +51,11 @@ def once_per_cell(make: Callable[[tuple[int, ...]], Tree], shape: tuple[int, ...
 
 
 def in_tiles(
-    play_on: Callable[..., Any], nothing: Callable[..., Any], faults: int, own_calendar: Callable[..., Any]
+    play_on: Callable[..., Any],
+    nothing: Callable[..., Any],
+    faults: int,
+    own_calendar: Callable[..., Any],
+    most_runs: Callable[..., int | None],
 ) -> Callable[..., Any]:
     """`rollout.play_on`, which on CPU plays the tiles of a block one after the other.
 
@@ -63,6 +67,7 @@ def in_tiles(
         faults: how many fault numbers it returns; the result has the largest over all tiles.
         own_calendar: a function of its arguments `policy`, `world` and `state` that returns the shapes of the calendar
             of feedback that it keeps beside the state, or None.
+        most_runs: a function of the same arguments that returns the largest number of runs per tile, or None.
     """
 
     @functools.wraps(play_on)
@@ -77,7 +82,7 @@ def in_tiles(
         beside = own_calendar(policy, world, state)
         a_run = tree_bytes((state, beside)) // int(state.pulls[0].size)
         least = _LEAST_RUNS if state.under_way is beside is None else _LEAST_WITH_CALENDAR
-        axis, width = tile_size(cells, lanes, weight * a_run, least)
+        axis, width = tile_size(cells, lanes, weight * a_run, least, most_runs(policy, world, state))
         size = (cells, lanes)[axis]
         if width == size or not on_cpu():
             return play_on(policy, world, key, quotas, *rounds)
@@ -112,15 +117,16 @@ def in_tiles(
     return play
 
 
-def tile_size(cells: int, lanes: int, state: int, least: int = _LEAST_RUNS) -> tuple[int, int]:
+def tile_size(cells: int, lanes: int, state: int, least: int = _LEAST_RUNS, most: int | None = None) -> tuple[int, int]:
     """The axis along which a block is cut (-1 for lanes, -2 for cells), and the length of a tile along it.
 
     Args:
         cells, lanes: the size of the block.
         state: bytes of the state of one run.
-        least: runs per tile, at least.
+        least, most: runs per tile, at least and at most; `most` is at least `least`, or None.
     """
     runs = max(least, tile_bytes() // state)
+    runs = runs if most is None else min(runs, most)
     along_lanes = _tile_length(lanes, cells, LANES, runs)
     along_cells = _tile_length(cells, lanes, LANES // math.gcd(LANES, lanes), runs)
     cuts = [(-1, along_lanes), (-2, along_cells)]

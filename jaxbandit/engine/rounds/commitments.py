@@ -1,8 +1,9 @@
 """Rounds whose arms are known beforehand, because policies are committed to them whatever the rewards are.
 
 Nothing has to be chosen in them. Rewards are drawn and added up, and the counts of all arms and the policy's state
-change once, at the end. Either each run plays one arm, or all runs sweep: they play the same arm in the first round,
-the next one in the second, and so on. Selections, counts and sums are those of rounds that are played one by one.
+change once, at the end. Some runs stay: they play one arm. The others sweep: they play the same arm in the first round,
+the next one in the second, and so on, and after the last arm the first one. Selections, counts and sums are those of
+rounds that are played one by one.
 """
 
 from __future__ import annotations
@@ -10,22 +11,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
 from jaxbandit.core.component import has_user_code
-from jaxbandit.core.struct import struct
 from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.engine.rounds.deficits import deficits_ever
 from jaxbandit.engine.rounds.feedback import Models, Sent, draw_for, models_of
 from jaxbandit.engine.rounds.running_sums import SUMS
 from jaxbandit.engine.rounds.state import State
+from jaxbandit.engine.rounds.sweeps import Draws, Received, Rewards, Sweep, Totals, play_sweeps, where_trees
 from jaxbandit.environment.world import World
 from jaxbandit.policies.base import Policy, checked_select_one, checked_update
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.arm_indices import take_arm, take_arms
+from jaxbandit.policies.selection.arm_indices import take_arms
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than the rewards of the selected arms
@@ -33,40 +33,7 @@ _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than th
 # and those of the others, of which there is one at least, do not. A group may have all arms.
 _DEFICITS_THAT_GROW = frozenset({"max_deficit"})
 
-Totals = dict[str, sums.CompensatedSum]
-
-
-@struct
-class Rewards:
-    """What a `State` keeps of the rewards of arms, `[K, *runs]`, or of one arm per run, `[1, *runs]`.
-
-    Attributes:
-        deviation: the sum of deviations, float, with its error where means change.
-        squares: the sum of squared deviations, float, with its error; None unless the policy needs it.
-    """
-
-    deviation: Array | sums.CompensatedSum
-    squares: sums.CompensatedSum | None
-
-    def plus(self, sent: Sent) -> Rewards:
-        """The sums with another reward of each run."""
-        squares = self.squares and sums.add(self.squares, sent.deviation**2)
-        if isinstance(self.deviation, sums.CompensatedSum):
-            return Rewards(sums.add(self.deviation, sent.deviation), squares)
-        return Rewards(self.deviation + sent.deviation, squares)
-
-
-@struct
-class Sweep:
-    """A sweep of all runs: they play arm `first` in the first round, arm `first` + 1 in the second, and so on.
-
-    Attributes:
-        first: the arm, int32 scalar.
-        rounds: the number of rounds, int32 scalar; 0 if the runs do not sweep.
-    """
-
-    first: Array
-    rounds: Array
+_MOST_RUNS = 128  # per tile: rounds are known until the first run changes its arm (measured with 64 to 512)
 
 
 def has_commitments(policy: Policy, world: World, state: State) -> bool:
@@ -83,6 +50,11 @@ def has_commitments(policy: Policy, world: World, state: State) -> bool:
     enough = state.sums.keys() <= _SUMS_OF_REWARDS and state.deficits_ever.keys() <= _DEFICITS_THAT_GROW
     one_arm = world.plays == 1 and 1 < len(state.pulls) <= MAX_UNROLLED_ARMS
     return only_rewards and enough and one_arm and world.delay.immediate and not world.sleeping
+
+
+def most_runs(policy: Policy, world: World, state: State) -> int | None:
+    """The largest number of runs per tile, None for any."""
+    return _MOST_RUNS if has_commitments(policy, world, state) else None
 
 
 def play_committed(
@@ -102,11 +74,14 @@ def play_committed(
         The last round played, and the state after it.
     """
     now, arms = view(state, before + 1), len(state.pulls)
-    arm, rounds, sweep = without_fusion(lambda: _known_rounds(policy, state, now, stop - before), before)
+    arm, most, sweep = without_fusion(lambda: _known_rounds(policy, state, now, stop - before), before)
     of_all = models_of(world, state.pulls), _rewards_of(state)
     # XLA sees that all arms' counts are read before one of them changes, if that arm comes from here, too
     (models, own), arm = without_fusion(lambda: (take_arms(of_all, arm, arms), arm), arm)
     here = arm < arms
+
+    def numbers() -> Array:  # of all arms; made where they are needed, else XLA writes them down
+        return lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0)
 
     def sent(models: Models, arm: Array) -> Sent:
         return dataclasses.replace(draw_for(world, models, arm, arms, now.random), here=here)
@@ -119,53 +94,52 @@ def play_committed(
         new = sent((models[0] + i, *models[1:]), arm)
         return own.plus(new), added(totals, new)
 
-    def round_of_sweep(i: Array, carry: tuple[Rewards, Totals]) -> tuple[Rewards, Totals]:
+    def following(every: Rewards, rounds: Array) -> Array:
         assert sweep is not None
-        every, totals = carry
-        models, own = take_arm((of_all[0], every), sweep.first + i, state.pulls.shape)
-        new = sent(models, jnp.broadcast_to(sweep.first + i, arm.shape))
+        plays = sweep.plays(numbers(), rounds, arms)
+        swept = dataclasses.replace(_with_rewards(state, every), pulls=state.pulls + plays)
+        return policy.following_sweeps(state.policy, view(swept, before + rounds))
 
-        def put(every: Array, own: Array) -> Array:
-            return lax.dynamic_update_slice_in_dim(every, own, sweep.first + i, 0)
-
-        return jax.tree.map(put, every, own.plus(new)), added(totals, new)
-
-    every, totals, number = of_all[1], state.sums, lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0)
-    last_arm, selected = arm, number == arm
-    plays = jnp.where(selected, rounds, 0)
+    every, totals, rounds, last_arm = of_all[1], state.sums, most, arm
     if sweep is None:
-        own, totals = lax.fori_loop(0, rounds, one_round, (own, totals))
+        own, totals = lax.fori_loop(0, most, one_round, (own, totals))
+        selected = numbers() == arm
+        plays = jnp.where(selected, most, 0)
     else:
-        every, totals = lax.fori_loop(0, sweep.rounds, round_of_sweep, (every, totals))
-        own, totals = lax.fori_loop(sweep.rounds, rounds, one_round, (own, totals))
-        sweeps, swept = sweep.rounds > 0, (number >= sweep.first) & (number < sweep.first + rounds)
-        selected, plays = selected & ~sweeps, jnp.where(sweeps, swept.astype(jnp.int32), plays)
-        last_arm = jnp.where(sweeps, sweep.first + rounds - 1, arm)
+        draws = Draws(of_all[0], models, arm, sent, added)
+        swept, (every, own, totals) = play_sweeps(sweep, most, draws, Received(every, own, totals), following)
+        rounds = jnp.where(swept > 0, swept, most)
+        own, totals = lax.fori_loop(swept, rounds, one_round, (own, totals))
+        selected = (numbers() == arm) & ~sweep.runs
+        plays = jnp.where(sweep.runs, sweep.plays(numbers(), rounds, arms), jnp.where(selected, rounds, 0))
+        last_arm = jnp.where(sweep.runs, (sweep.first + rounds - 1) % arms, arm)
 
-    rewards = jax.tree.map(lambda own, every: jnp.where(selected, own, every), own, every)
+    rewards = where_trees(selected, own, every)
     state = dataclasses.replace(_with_rewards(state, rewards), pulls=state.pulls + plays, sums=totals)
     last = before + rounds
     after = view(state, last)
     largest = deficits_ever(state.deficits_ever, now, after, models[0], here, world)
-    updated = checked_update(policy, state.policy, after, number == last_arm)
+    updated = checked_update(policy, state.policy, after, numbers() == last_arm)
     return last, dataclasses.replace(state, deficits_ever=largest, policy=updated)
 
 
 def _known_rounds(policy: Policy, state: State, now: RoundView, most: Array) -> tuple[Array, Array, Sweep | None]:
-    """The arm that each run plays now, int32 `[1, *runs]`, and the number of rounds whose arms are known in every run.
+    """The arm that each run plays now, int32 `[1, *runs]`, a number of rounds, int32 scalar, and the runs that sweep.
+
+    The number is that of rounds whose arms are known: those of runs that stay, in every such run; those of a run that
+    sweeps up to the end of the sweep.
 
     Args:
         most: the largest number of rounds, int32 scalar, at least 1.
     """
     arm = checked_select_one(policy, state.policy, now)
-    committed = jnp.min(policy.committed_rounds(state.policy, now, arm))
-    swept = policy.swept_rounds(state.policy, now, arm)
-    if swept is None or state.deficits_ever:  # the largest deficits may be within a sweep
-        return arm, jnp.clip(committed, 1, most), None
-    first, together = jnp.max(arm), jnp.min(swept)
-    sweeps = (together > 1) & jnp.all(arm == first)
-    rounds = jnp.clip(jnp.where(sweeps, together, committed), 1, most)
-    return arm, rounds, Sweep(first, jnp.where(sweeps, rounds, 0))
+    committed = policy.committed_rounds(state.policy, now, arm)
+    sweeping = policy.is_sweeping(state.policy, now, arm)
+    if sweeping is None or state.deficits_ever:  # the largest deficits may be within a sweep
+        return arm, jnp.clip(jnp.min(committed), 1, most), None
+    first = jnp.max(jnp.where(sweeping, arm, 0))
+    sweeping = sweeping & jnp.all((arm == first) | ~sweeping)
+    return arm, jnp.clip(jnp.min(jnp.where(sweeping, most, committed)), 1, most), Sweep(sweeping, first)
 
 
 def _rewards_of(state: State) -> Rewards:

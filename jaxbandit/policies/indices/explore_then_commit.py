@@ -73,9 +73,8 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
         return jnp.where(state.made, state.mean, round_robin)
 
     def update(self, state: Commitment, after: RoundView, selected: Array) -> Commitment:
-        explored = after.pulls.astype(after.deviation.dtype) >= self.rounds_per_arm
         mean = jnp.where(state.made, state.mean, after.mean)
-        made = state.made | jnp.all(explored, axis=0, keepdims=True)
+        made = state.made | self._is_over(after)
         if after.tie_breaker is None or state.tie_breaker is None:
             return Commitment(mean, made, None)
         drawn = jnp.where(made & ~state.made, after.tie_breaker, state.tie_breaker)
@@ -84,8 +83,15 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
     def committed_rounds(self, state: Commitment, now: RoundView, arm: Array) -> Array:
         return jnp.where(state.made, now.horizon, 1)
 
-    def swept_rounds(self, state: Commitment, now: RoundView, arm: Array) -> Array:
+    def is_sweeping(self, state: Commitment, now: RoundView, arm: Array) -> Array:
         fewest = now.pulls == jnp.min(now.pulls, axis=0, keepdims=True)
         earlier = lax.broadcasted_iota(jnp.int32, now.pulls.shape, 0) < arm
-        in_turn = jnp.all(fewest | earlier, axis=0, keepdims=True)  # this arm and all later ones
-        return jnp.where(in_turn & ~state.made, len(now.pulls) - arm, 0)
+        return ~state.made & jnp.all(fewest | earlier, axis=0, keepdims=True)  # this arm and all later ones
+
+    def following_sweeps(self, state: Commitment, after: RoundView) -> Array:
+        left = self.rounds_per_arm - jnp.min(after.pulls, axis=0, keepdims=True).astype(after.deviation.dtype)
+        return jnp.ceil(left).astype(jnp.int32)
+
+    def _is_over(self, after: RoundView) -> Array:
+        explored = after.pulls.astype(after.deviation.dtype) >= self.rounds_per_arm
+        return jnp.all(explored, axis=0, keepdims=True)

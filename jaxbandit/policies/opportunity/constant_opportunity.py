@@ -68,7 +68,11 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
         prepared = super(ConstantOpportunity, self.replace(penalties=None)).prepare(problem, horizon)
         plays = [math.ceil(share * horizon) for share in shares]  # exact: gamma is a ratio
         rates = requirements.penalties(problem, self.name, self.penalties)
-        return prepared.replace(entitled_plays=np.array(plays, np.int32)[:, None], penalties=rates)
+        entitled = np.array(plays, np.int32)[:, None]
+        return prepared.replace(entitled_plays=entitled, penalties=rates, scheduled_at_first=bool((entitled > 0).all()))
+
+    def init_goal(self, shape: tuple[int, ...]) -> Array:
+        return jnp.full(shape, int(bool(self.scheduled_at_first)), jnp.int32)  # all arms once
 
     def init_memory(self, world: World, shape: tuple[int, ...]) -> Array:
         return jnp.ones(shape, bool)  # the active arms

@@ -80,7 +80,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
         filled = self.replace(penalties=None, rounds_per_arm=whole_rounds)
         prepared = super(FairnessAwareETC, filled).prepare(problem, horizon)
         rates = requirements.penalties(problem, self.name, self.penalties)
-        return prepared.replace(entitlements=entitlements, penalties=rates)
+        return prepared.replace(entitlements=entitlements, penalties=rates, scheduled_at_first=True)
 
     def init_goal(self, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.rounds_per_arm).astype(jnp.int32), shape)

@@ -66,6 +66,9 @@ class PhasedPolicy(Policy):
     tested_phases: ClassVar[int] = 1
     many_plays: ClassVar[bool] = False
     horizon: Array = derived()
+    scheduled_at_first: bool = derived(
+        static=True
+    )  # in all runs, plays of the first phase are scheduled before round 1
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         return super().prepare(problem, horizon).replace(horizon=np.asarray(horizon, np.int32))
@@ -114,6 +117,8 @@ class PhasedPolicy(Policy):
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
         goal, memory = self.init_goal(shape), self.init_memory(world, shape)
         state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, shape))
+        if self.scheduled_at_first:  # saves compilation
+            return state
         return self._advance(state, _view_before_round_1(shape, self.horizon))
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
@@ -294,7 +299,7 @@ def gap_bounds(after: RoundView) -> tuple[Array, Array]:
 
     They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 17-18.
     """
-    mean, radius, seen = after.mean, _radius(after), after.pulls > 0
+    mean, radius, seen = after.mean, confidence_radius(after, after.samples), after.pulls > 0
     gap = jnp.max(mean, axis=0, keepdims=True) - mean
     least = jnp.where(seen, jnp.maximum(gap - 2.0 * radius, 0.0), 0.0)
     return least, jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0)
@@ -305,11 +310,11 @@ def confidence_intervals(after: RoundView) -> tuple[Array, Array]:
 
     They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 14-16.
     """
-    mean, radius, seen = jnp.clip(after.mean, 0.0, 1.0), _radius(after), after.pulls > 0
+    mean, radius, seen = jnp.clip(after.mean, 0.0, 1.0), confidence_radius(after, after.samples), after.pulls > 0
     low = jnp.where(seen, jnp.maximum(mean - radius, 0.0), 0.0)
     return low, jnp.where(seen, jnp.minimum(mean + radius, 1.0), 1.0)
 
 
-def _radius(after: RoundView) -> Array:
-    """sqrt(2 log T / M_k), float `[K, *runs]`."""
-    return jnp.sqrt(2.0 * jnp.log(after.horizon.astype(after.deviation.dtype)) / after.samples)
+def confidence_radius(after: RoundView, samples: Array) -> Array:
+    """sqrt(2 log T / samples), float."""
+    return jnp.sqrt(2.0 * jnp.log(after.horizon.astype(after.deviation.dtype)) / samples)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxbandit.core.component import derived, parameter
@@ -22,11 +23,19 @@ from jaxbandit.policies.opportunity.entitlements import (
     lipschitz_constant,
     positive_number,
 )
-from jaxbandit.policies.opportunity.phases import BlackBoxPolicy, PhaseState, confidence_intervals, gap_bounds
+from jaxbandit.policies.opportunity.phases import (
+    BlackBoxPolicy,
+    PhaseState,
+    confidence_intervals,
+    confidence_radius,
+    gap_bounds,
+)
 from jaxbandit.policies.round_view import RoundView
 
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
+
+_ROUNDING = 1e-5  # more than the rounding errors of a gap and its radius
 
 
 class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
@@ -77,6 +86,7 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     )
     beta: Number = parameter(None, low=0, doc="accuracy of the gaps, above 0; default T^(-1/3) log(T)^(1/3)")
     entitlements: Entitlements = derived()
+    reward_range: Array = derived()  # W
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         entitlements, rate = entitlements_of(problem, self.name, horizon), accuracy_rate(horizon)
@@ -91,17 +101,23 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
             else positive_number(self.alpha, "alpha"),
             beta=rate if self.beta is None else positive_number(self.beta, "beta"),
         )
-        prepared = super(SelfRegulated, filled).prepare(problem, horizon)
+        prepared: Any = super(SelfRegulated, filled).prepare(problem, horizon)
         rates = requirements.penalties(problem, self.name, self.penalties)
-        return prepared.replace(entitlements=entitlements, penalties=rates)
+        low, high = problem.reward_support()
+        prepared = prepared.replace(entitlements=entitlements, penalties=rates, reward_range=np.asarray(high - low))
+        unknown = np.asarray(prepared._spare_width(np.zeros(1), np.ones(1))) > _ROUNDING
+        return prepared.replace(scheduled_at_first=bool(unknown.any(axis=0).all()))
+
+    def init_goal(self, shape: tuple[int, ...]) -> Array:
+        return jnp.full(shape, int(bool(self.scheduled_at_first)), jnp.int32)  # the first sweep
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
-        (least, most), cost = gap_bounds(after), self.penalties
-        unclear = (most > cost + self.beta) & (least < cost - self.beta)  # opportunities paper, Alg. 4, line 6
-        phase = jnp.where((state.phase == 0) & ~_any(unclear), 1, state.phase)
+        bounds = gap_bounds(after)
+        unclear = _any(self._spare_width(*bounds) > 0)
+        phase = jnp.where((state.phase == 0) & ~unclear, 1, state.phase)
 
         def test_f() -> tuple[Array, Array]:
-            worth = least < cost
+            worth = bounds[0] < self.penalties
             lower, upper = share_bounds(self.entitlements.function, self.lipschitz, *confidence_intervals(after))
             vague = (upper - lower > self.alpha) & worth  # Alg. 4, line 20
             entitled = jnp.where(worth, self.entitlements.rounds(after), 0)  # lines 33-35
@@ -111,6 +127,28 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         swept = after.pulls + 1
         phase, goal = cond_fused(jnp.any(phase == 1), test_f, lambda: (phase, swept))  # f is not computed in phase 0
         return dataclasses.replace(state, phase=phase, goal=goal)
+
+    def is_sweeping(self, state: PhaseState, now: RoundView, arm: Array) -> Array:
+        return state.phase < self.tested_phases
+
+    def following_sweeps(self, state: PhaseState, after: RoundView) -> Array:
+        """The sweeps up to the first one after which all gaps may be known; at least 1 where one is not known now.
+
+        All arms have M plays. If rewards lie in an interval of length W, then n sweeps change a gap by at most
+        2 W n / M, and twice its radius r by at most r n / M.
+        """
+        spare = jnp.max(self._spare_width(*gap_bounds(after)), axis=0, keepdims=True)
+        plays = after.samples[:1]
+        sweeps = (spare - _ROUNDING) * plays / (2.0 * self.reward_range + confidence_radius(after, plays))
+        known = jnp.clip(sweeps, 0.0, plays).astype(jnp.int32) + 1
+        return jnp.where((state.phase == 0) & (spare > 0), known, 0)
+
+    def _spare_width(self, least: Array | np.ndarray, most: Array | np.ndarray) -> Array:
+        """By how much the bounds of a gap are too wide to know on which side of the transfer cost it is; `[K, *runs]`.
+
+        It is 0 or less for a gap that is known. Source: opportunities paper, Alg. 4, line 6.
+        """
+        return jnp.minimum(most - (self.penalties + self.beta), (self.penalties - self.beta) - least)
 
 
 def _any(mask: Array) -> Array:

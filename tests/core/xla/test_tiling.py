@@ -82,7 +82,7 @@ def played_in(cells, lanes, under_way=None):
     arguments = (*arguments, np.int32(1), np.int32(5), np.int32([2, 7]), None, begin(cells, lanes, under_way))
     at_once, in_parts = (
         jax.jit(function, compiler_options=QUICKLY)(*arguments)
-        for function in (play_on, in_tiles(play_on, nothing_at_stops, 2, lambda *_: None))
+        for function in (play_on, in_tiles(play_on, nothing_at_stops, 2, lambda *_: None, lambda *_: None))
     )
     return in_parts, at_once, shapes[1:]
 
