@@ -294,12 +294,17 @@ def _view_before_round_1(shape: tuple[int, ...], horizon: Array) -> RoundView:
     )
 
 
-def gap_bounds(after: RoundView) -> tuple[Array, Array]:
+def gap_bounds(after: RoundView, radius: Array | None = None) -> tuple[Array, Array]:
     """The ends of confidence intervals for the gap of each arm to the best mean, in [0, 1].
 
     They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 17-18.
+
+    Args:
+        after: the view at the end of a round.
+        radius: the confidence radius of each arm, or `[1, *runs]` where it is the same for all; default: computed.
     """
-    mean, radius, seen = after.mean, confidence_radius(after, after.samples), after.pulls > 0
+    mean, seen = after.mean, after.pulls > 0
+    radius = confidence_radius(after, after.samples) if radius is None else radius
     gap = jnp.max(mean, axis=0, keepdims=True) - mean
     least = jnp.where(seen, jnp.maximum(gap - 2.0 * radius, 0.0), 0.0)
     return least, jnp.where(seen, jnp.minimum(gap + 2.0 * radius, 1.0), 1.0)

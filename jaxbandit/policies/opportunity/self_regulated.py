@@ -11,7 +11,7 @@ from jax import Array
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number, PerArm
-from jaxbandit.core.xla.fusion import cond_fused
+from jaxbandit.core.xla.fusion import cond_fused, without_fusion
 from jaxbandit.environment.opportunities import share_bounds
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
@@ -137,9 +137,10 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         All arms have M plays. If rewards lie in an interval of length W, then n sweeps change a gap by at most
         2 W n / M, and twice its radius r by at most r n / M.
         """
-        spare = jnp.max(self._spare_width(*gap_bounds(after)), axis=0, keepdims=True)
         plays = after.samples[:1]
-        sweeps = (spare - _ROUNDING) * plays / (2.0 * self.reward_range + confidence_radius(after, plays))
+        radius = without_fusion(lambda: confidence_radius(after, plays), after.t)
+        spare = jnp.max(self._spare_width(*gap_bounds(after, radius)), axis=0, keepdims=True)
+        sweeps = (spare - _ROUNDING) * plays / (2.0 * self.reward_range + radius)
         known = jnp.clip(sweeps, 0.0, plays).astype(jnp.int32) + 1
         return jnp.where((state.phase == 0) & (spare > 0), known, 0)
 
