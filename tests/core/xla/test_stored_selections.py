@@ -25,16 +25,23 @@ def hidden(program):
     return sum(equation.primitive.name == "xor" for equation in _equations(program))
 
 
+def with_row(i, x, change):
+    row = lax.dynamic_slice_in_dim(x, i % len(x), 1)
+    return lax.dynamic_update_slice_in_dim(x, change(row), i % len(x), 0)
+
+
 HIDDEN = {
     "an array of the loop": lambda i, x: jnp.where(x > i, x - 1, x),
     "in a function": lambda i, x: jax.jit(lambda x: jnp.where(x > i, x - 1, x))(x),
     "the result of a branch": lambda i, x: jnp.where(x > i, x - 1, lax.cond(i > 0, lambda: x, lambda: x + 1)),
     "for a loop": lambda i, x: lax.fori_loop(0, i, lambda j, y: y + j, jnp.where(x > i, x - 1, x)) + 1,
+    "a row": lambda i, x: with_row(i, x, lambda row: jnp.where(row > i, row - 1, row)),
 }
 AS_THEY_ARE = {
     "two new arrays": lambda i, x: jnp.where(x > i, x - 1, x + 1),
     "not stored": lambda i, x: jnp.where(x > i, x - 1, x) + 1,
     "a part of an array": lambda i, x: jnp.concatenate([jnp.where(x[:1] > i, x[:1] - 1, x[:1]), x[1:]]),
+    "a new row": lambda i, x: with_row(i, x, lambda row: jnp.where(row > i, row - 1, row + 1)),
     "a number": lambda i, x: x + 1,
 }
 

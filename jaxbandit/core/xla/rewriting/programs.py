@@ -93,9 +93,11 @@ def _evaluated(
 def _stored(program: ClosedJaxpr, results: Sequence[bool]) -> set[Any]:
     """The variables of a program that are written to memory, given which of its results are."""
     stored = {var for var, kept in zip(program.jaxpr.outvars, results, strict=True) if kept and _is_variable(var)}
-    for equation in program.jaxpr.eqns:
+    for equation in reversed(program.jaxpr.eqns):
         if equation.primitive.name not in _CALLS and contains_programs(equation):
             stored.update(var for var in equation.invars if _is_variable(var))
+        elif equation.primitive.name == "dynamic_update_slice" and equation.outvars[0] in stored:
+            stored.update(filter(_is_variable, equation.invars[1:2]))  # the part of an array that is written
     return stored
 
 

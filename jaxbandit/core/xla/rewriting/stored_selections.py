@@ -22,8 +22,8 @@ from jaxbandit.core.xla.rewriting.programs import Place, contains_programs
 class StoredSelections:
     """The rule (`programs.Rule`) for selections of which one number may lie where the result is stored.
 
-    Such a number is an argument of the program, or the result of a loop or a branch. This rule comes last: it applies
-    all other operations itself, to know their results.
+    Such a number is an argument of the program, or the result of a loop or a branch, or a part of one of them. This
+    rule comes last: it applies all other operations itself, to know their results.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,8 @@ class StoredSelections:
             counter = next((x for x in place.inputs if x.shape == () and x.dtype in (jnp.int32, jnp.int64)), None)
             if counter is not None:
                 results = [_combined_with_zero(results[0], counter)]
-        self._computed.update((id(result), result) for result in results)
+        if equation.primitive.name != "dynamic_slice" or not self._in_memory(operands[0]):
+            self._computed.update((id(result), result) for result in results)
         return results
 
     def _in_memory(self, value: Any) -> bool:
