@@ -91,9 +91,9 @@ def parameter(
     return dataclasses.field(default=tuple(default) if isinstance(default, list) else default, metadata=metadata)
 
 
-def derived(static: bool = False) -> Any:
-    """A field that `prepare` computes from the problem and the horizon; it is not a parameter. `static`: as there."""
-    return dataclasses.field(default=None, metadata={"derived": True, "static": static}, repr=False)
+def derived() -> Any:
+    """A field that `prepare` computes from the problem and the horizon; it is not a parameter."""
+    return dataclasses.field(default=None, metadata={"derived": True}, repr=False)
 
 
 @dataclass_transform(frozen_default=True)  # a parameter with any value on its right is optional

@@ -68,14 +68,15 @@ class ConstantOpportunity(BlackBoxPolicy, name="constant-opportunity"):
         prepared = super(ConstantOpportunity, self.replace(penalties=None)).prepare(problem, horizon)
         plays = [math.ceil(share * horizon) for share in shares]  # exact: gamma is a ratio
         rates = requirements.penalties(problem, self.name, self.penalties)
-        entitled = np.array(plays, np.int32)[:, None]
-        return prepared.replace(entitled_plays=entitled, penalties=rates, scheduled_at_first=bool((entitled > 0).all()))
-
-    def init_goal(self, shape: tuple[int, ...]) -> Array:
-        return jnp.full(shape, int(bool(self.scheduled_at_first)), jnp.int32)  # all arms once
+        return prepared.replace(entitled_plays=np.array(plays, np.int32)[:, None], penalties=rates)
 
     def init_memory(self, world: World, shape: tuple[int, ...]) -> Array:
         return jnp.ones(shape, bool)  # the active arms
+
+    def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
+        active = jnp.broadcast_to(self.entitled_plays > 0, shape)  # no gap is known to be above 0
+        black_box = ~jnp.any(active, axis=0, keepdims=True)
+        return active.astype(jnp.int32), black_box.astype(jnp.int32), active
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         leaves = (after.pulls >= self.entitled_plays) | (gap_bounds(after)[0] > self.penalties)  # App. B

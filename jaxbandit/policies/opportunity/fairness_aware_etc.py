@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -80,7 +80,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
         filled = self.replace(penalties=None, rounds_per_arm=whole_rounds)
         prepared = super(FairnessAwareETC, filled).prepare(problem, horizon)
         rates = requirements.penalties(problem, self.name, self.penalties)
-        return prepared.replace(entitlements=entitlements, penalties=rates, scheduled_at_first=True)
+        return prepared.replace(entitlements=entitlements, penalties=rates)
 
     def init_goal(self, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.rounds_per_arm).astype(jnp.int32), shape)
@@ -88,6 +88,9 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
     def init_memory(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
         """The means at the end of the exploration, and the tie breaker there, None where ties go to the lowest arm."""
         return jnp.zeros(shape, jnp.result_type(float)), jnp.zeros(shape, jnp.int32) if world.random_ties else None
+
+    def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, Any]:
+        return self.init_goal(shape), jnp.zeros((1, *shape[1:]), jnp.int32), self.init_memory(world, shape)
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         gap = jnp.max(after.mean, axis=0, keepdims=True) - after.mean

@@ -19,6 +19,7 @@ from jax import Array, lax
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.prng import Stream
 from jaxbandit.core.struct import struct
+from jaxbandit.core.users_code import contracts
 from jaxbandit.core.xla.fusion import cond_fused, cond_update, without_fusion
 from jaxbandit.core.xla.tiling import once_per_cell
 from jaxbandit.environment.world import World
@@ -66,9 +67,6 @@ class PhasedPolicy(Policy):
     tested_phases: ClassVar[int] = 1
     many_plays: ClassVar[bool] = False
     horizon: Array = derived()
-    scheduled_at_first: bool = derived(
-        static=True
-    )  # in all runs, plays of the first phase are scheduled before round 1
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         return super().prepare(problem, horizon).replace(horizon=np.asarray(horizon, np.int32))
@@ -79,6 +77,13 @@ class PhasedPolicy(Policy):
 
     def init_memory(self, world: World, shape: tuple[int, ...]) -> Any:
         """The memory before round 1: a pytree of arrays, or None."""
+        return None
+
+    def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, Any] | None:
+        """The goal, the phase and the memory that `next_schedule` makes before round 1, or None to call it.
+
+        Where they are known without it, it is not compiled twice.
+        """
         return None
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
@@ -113,13 +118,15 @@ class PhasedPolicy(Policy):
         return once_per_cell(functools.partial(self._begun, world), shape)
 
     def _begun(self, world: World, shape: tuple[int, ...]) -> PhaseState:
-        none = jnp.zeros((1, *shape[1:]), jnp.int32)
+        none, last_phase_state = jnp.zeros((1, *shape[1:]), jnp.int32), self.init_last_phase(world, shape)
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        goal, memory = self.init_goal(shape), self.init_memory(world, shape)
-        state = PhaseState(goal, none, ended, memory, self.init_last_phase(world, shape))
-        if self.scheduled_at_first:  # saves compilation
-            return state
-        return self._advance(state, _view_before_round_1(shape, self.horizon))
+        changed = contracts.has_users_method(self, "next_schedule", "init_goal", "init_memory")
+        first = None if changed else self.first_schedule(world, shape)
+        if first is not None:
+            goal, phase, memory = first
+            return PhaseState(goal, phase, ended, memory, last_phase_state)
+        state = PhaseState(self.init_goal(shape), none, ended, self.init_memory(world, shape), last_phase_state)
+        return self._advance(state, view_before_round_1(shape, self.horizon))
 
     def select(self, state: PhaseState, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)
@@ -272,7 +279,7 @@ def _view_of_black_box(box: BlackBoxState, now: RoundView) -> RoundView:
     )
 
 
-def _view_before_round_1(shape: tuple[int, ...], horizon: Array) -> RoundView:
+def view_before_round_1(shape: tuple[int, ...], horizon: Array) -> RoundView:
     """The view at the end of round 0."""
     counts, totals = jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.result_type(float))
     zero = jnp.asarray(0, jnp.int32)

@@ -11,8 +11,10 @@ from jax import Array
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number, PerArm
+from jaxbandit.core.users_code import contracts
 from jaxbandit.core.xla.fusion import cond_fused, without_fusion
 from jaxbandit.environment.opportunities import share_bounds
+from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Index, Policy
 from jaxbandit.policies.indices import UCB1
@@ -29,6 +31,7 @@ from jaxbandit.policies.opportunity.phases import (
     confidence_intervals,
     confidence_radius,
     gap_bounds,
+    view_before_round_1,
 )
 from jaxbandit.policies.round_view import RoundView
 
@@ -87,6 +90,8 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     beta: Number = parameter(None, low=0, doc="accuracy of the gaps, above 0; default T^(-1/3) log(T)^(1/3)")
     entitlements: Entitlements = derived()
     reward_range: Array = derived()  # W
+    first_goal: Array = derived()
+    first_phase: Array = derived()
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         entitlements, rate = entitlements_of(problem, self.name, horizon), accuracy_rate(horizon)
@@ -105,11 +110,24 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         rates = requirements.penalties(problem, self.name, self.penalties)
         low, high = problem.reward_support()
         prepared = prepared.replace(entitlements=entitlements, penalties=rates, reward_range=np.asarray(high - low))
-        unknown = np.asarray(prepared._spare_width(np.zeros(1), np.ones(1))) > _ROUNDING
-        return prepared.replace(scheduled_at_first=bool(unknown.any(axis=0).all()))
+        if contracts.has_users_method(self, "next_schedule"):  # it is called where a simulation calls it
+            return prepared
+        goal, phase = prepared._first_goal_and_phase(problem.arms, problem.instances)
+        return prepared.replace(first_goal=goal, first_phase=phase)
 
-    def init_goal(self, shape: tuple[int, ...]) -> Array:
-        return jnp.full(shape, int(bool(self.scheduled_at_first)), jnp.int32)  # the first sweep
+    def _first_goal_and_phase(self, arms: int, instances: int) -> tuple[np.ndarray, np.ndarray]:
+        """The goal `[K, J or 1]` and the phase `[1, J or 1]` before round 1, int32."""
+        unknown = np.asarray(self._spare_width(np.zeros(1), np.ones(1))) > _ROUNDING
+        if unknown.any(axis=0).all():  # as almost always: a sweep
+            return np.ones((arms, 1), np.int32), np.zeros((1, 1), np.int32)
+        shape, none = (arms, instances), jnp.zeros((1, instances), jnp.int32)
+        state = PhaseState(jnp.zeros(shape, jnp.int32), none, none, None, None)
+        made = self.next_schedule(state, view_before_round_1(shape, self.horizon))
+        phase = jnp.where(_any(made.goal > 0), made.phase, len(self.phases) - 1)
+        return np.asarray(made.goal), np.asarray(phase)
+
+    def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, None]:
+        return jnp.broadcast_to(self.first_goal, shape), jnp.broadcast_to(self.first_phase, (1, *shape[1:])), None
 
     def next_schedule(self, state: PhaseState, after: RoundView) -> PhaseState:
         bounds = gap_bounds(after)

@@ -9,7 +9,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.environment.rewards import Reward
-from jaxbandit.policies.opportunity.phases import PhaseState, _view_before_round_1
+from jaxbandit.policies.opportunity.phases import PhaseState, view_before_round_1
 
 HORIZON, PENALTIES, BETA = 20_000, np.array([0.4, 0.1, 0.7]), 0.15
 
@@ -33,7 +33,7 @@ def following_sweeps(policy, plays, means):
     """The policy's number, `[states]`, after `plays` plays of each arm with mean rewards `[K, states]`."""
     shape = means.shape
     counts = jnp.full(shape, plays, jnp.int32)
-    start = _view_before_round_1(shape, HORIZON)
+    start = view_before_round_1(shape, HORIZON)
     view = dataclasses.replace(start, pulls=counts, received=counts, deviation=jnp.asarray(means * plays, jnp.float32))
     none = jnp.zeros((1, shape[1]), jnp.int32)
     return np.asarray(policy.following_sweeps(PhaseState(counts, none, none, None, None), view))[0]
