@@ -158,17 +158,17 @@ class Policy(Component):
     def committed_rounds(self, state: PolicyState, now: RoundView, arm: Array) -> Array:
         """In how many rounds, from this one on, each run plays `arm` whatever the rewards are, int32 `[1, *runs]`.
 
-        It may be fewer; `select` returns `arm` now. In all of these rounds but the last, `update` leaves the state as
-        it is, or the next call writes it anew. Asked of this package's policies, for one play and no sleeping arms.
+        `arm` is what `select` returns now. The number may be too small. One call of `update` after these rounds gives
+        the state that one call per round would. Asked of this package's policies, for one play and no sleeping arms.
         """
         raise TypeError(f"{type(self).__name__} has no committed_rounds")
 
     def is_sweeping(self, state: PolicyState, now: RoundView, arm: Array) -> Array | None:
-        """Whether runs play `arm`, `arm` + 1, ..., K - 1 once each, as for `committed_rounds`; None where none does."""
+        """Whether each run plays `arm`, `arm` + 1, ..., K - 1 next, once each; None if the policy never does."""
         return None
 
     def following_sweeps(self, state: PolicyState, after: RoundView) -> Array:
-        """How many sweeps of all arms follow for sure after one, int32 `[1, *runs]`; `state` is that before it."""
+        """How many sweeps of all arms are certain to follow, int32; `state` is that before the sweeps so far."""
         return jnp.zeros((), jnp.int32)
 
     def phase_rounds(self, state: PolicyState, rounds: Array) -> Array:

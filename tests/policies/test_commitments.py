@@ -32,6 +32,11 @@ CASES = {
         {"alpha": 0.6, "beta": 0.25, "black_box": "ucb-v"},
         "random",
     ),
+    "self-regulated, rewards received as 0 or 1": (
+        {"means": [0.9, 0.3, 0.2], "penalties": 0.3, "opportunity": "uniform", "reward": "constant"},
+        {"alpha": 0.6, "beta": 0.25, "black_box": "thompson"},
+        "lowest",
+    ),
     "self-regulated, changes": (
         {
             "means": {"changes": [[1, [0.9, 0.3, 0.2]], [77, [0.2, 0.9, 0.3]]]},

@@ -29,8 +29,8 @@ from jaxbandit.policies.selection.arm_indices import take_arms
 from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS
 
 _SUMS_OF_REWARDS = frozenset({"reward"})  # the `SUMS` that need no more than the rewards of the selected arms
-# Deficits whose largest value in rounds of one arm is that after the last one: the deficit of the played arm shrinks,
-# and those of the others, of which there is one at least, do not. A group may have all arms.
+# While one arm is played, its deficit shrinks and those of the other arms do not. So the largest deficit is that after
+# the last round. This does not hold for groups: one group can have all arms.
 _DEFICITS_THAT_GROW = frozenset({"max_deficit"})
 
 _MOST_RUNS = 128  # per tile: rounds are known until the first run changes its arm (measured with 64 to 512)
@@ -65,7 +65,7 @@ def play_committed(
     stop: Array,
     view: Callable[[State, Array], RoundView],
 ) -> tuple[Array, State]:
-    """The round after round `before`, and all rounds up to `stop` whose arms are known in every run.
+    """Play the round after round `before`, and further rounds up to `stop` whose arms are known in every run.
 
     Args:
         view: what the policy sees in a round, of (state, round).
@@ -80,7 +80,7 @@ def play_committed(
     (models, own), arm = without_fusion(lambda: (take_arms(of_all, arm, arms), arm), arm)
     here = arm < arms
 
-    def numbers() -> Array:  # of all arms; made where they are needed, else XLA writes them down
+    def numbers() -> Array:  # of all arms; computed at each use, else XLA would store them in memory
         return lax.broadcasted_iota(jnp.int32, state.pulls.shape, 0)
 
     def sent(models: Models, arm: Array) -> Sent:
@@ -126,8 +126,8 @@ def play_committed(
 def _known_rounds(policy: Policy, state: State, now: RoundView, most: Array) -> tuple[Array, Array, Sweep | None]:
     """The arm that each run plays now, int32 `[1, *runs]`, a number of rounds, int32 scalar, and the runs that sweep.
 
-    The number is that of rounds whose arms are known: those of runs that stay, in every such run; those of a run that
-    sweeps up to the end of the sweep.
+    The number of rounds is the least to which a run that stays is committed, and at most `most`. Runs that sweep do not
+    limit it; `play_sweeps` does.
 
     Args:
         most: the largest number of rounds, int32 scalar, at least 1.

@@ -65,7 +65,7 @@ class Sweep:
 
 
 class Draws(NamedTuple):
-    """What the rewards of some rounds depend on.
+    """The models and the functions that draw rewards and add them up.
 
     Attributes:
         of_all: the models of all arms.
@@ -86,7 +86,7 @@ class Received(NamedTuple):
     """The rewards received so far.
 
     Attributes:
-        every: those of all arms; where a run stays, without those of the rounds played here.
+        every: those of all arms; where a run stays, those of the rounds played here are in `own` instead.
         own: those of the arm that a run stays with; arbitrary where a run sweeps.
         totals: the sums per run.
     """
@@ -99,12 +99,14 @@ class Received(NamedTuple):
 def play_sweeps(
     sweep: Sweep, most: Array, draws: Draws, received: Received, following: Callable[[Rewards, Array], Array]
 ) -> tuple[Array, Received]:
-    """Sweeps, as long as they are known; no rounds if no run sweeps.
+    """Play the current sweep, and further sweeps while they are certain in all runs that sweep.
+
+    No round is played if no run sweeps.
 
     Args:
         most: the largest number of rounds, int32 scalar, at least 1.
-        following: how many further sweeps are sure to follow after some rounds, int32 `[1, *runs]`, of (the rewards of
-            all arms, the number of rounds).
+        following: how many sweeps are certain to follow after some rounds, int32 `[1, *runs]`, of (the rewards of all
+            arms, the number of rounds).
 
     Returns:
         The number of rounds, int32 scalar, and the rewards after them.
@@ -129,7 +131,7 @@ def play_sweeps(
         end = jnp.minimum(first + (most - before), arms)
         received = lax.fori_loop(first, end, one_round, received)
         rounds = before + (end - first)
-        # The policy's state knows the first sweep, but no other of which a part was played.
+        # Only the first sweep may be played in part: the policy's state describes no other.
         whole = (end == arms) & (most - rounds >= arms)
         sure = jnp.where(whole, sure - 1, 0)
 

@@ -32,6 +32,9 @@ from jaxbandit.policies.selection.top_arms import top_available_number
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
+# Methods that decide the state before round 1
+_BEFORE_ROUND_1 = ("next_schedule", "init_goal", "init_memory", "enter_last_phase")
+
 
 @struct
 class PhaseState:
@@ -80,9 +83,9 @@ class PhasedPolicy(Policy):
         return None
 
     def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, Any] | None:
-        """The goal, the phase and the memory that `next_schedule` makes before round 1, or None to call it.
+        """The goal, the phase and the memory in round 1 if they are known beforehand, else None.
 
-        Where they are known without it, it is not compiled twice.
+        If they are None, `next_schedule` is called before round 1, which is one more function to compile.
         """
         return None
 
@@ -120,7 +123,7 @@ class PhasedPolicy(Policy):
     def _begun(self, world: World, shape: tuple[int, ...]) -> PhaseState:
         none, last_phase_state = jnp.zeros((1, *shape[1:]), jnp.int32), self.init_last_phase(world, shape)
         ended = jnp.zeros((len(self.phases) - 1, *shape[1:]), jnp.int32)
-        changed = contracts.has_users_method(self, "next_schedule", "init_goal", "init_memory")
+        changed = contracts.has_users_method(self, *_BEFORE_ROUND_1)
         first = None if changed else self.first_schedule(world, shape)
         if first is not None:
             goal, phase, memory = first
@@ -302,7 +305,7 @@ def view_before_round_1(shape: tuple[int, ...], horizon: Array) -> RoundView:
 
 
 def gap_bounds(after: RoundView, radius: Array | None = None) -> tuple[Array, Array]:
-    """The ends of confidence intervals for the gap of each arm to the best mean, in [0, 1].
+    """The ends of confidence intervals for the gap of each arm to the best mean: at least 0, and at most 1.
 
     They are 0 and 1 for arms that were never selected. Source: opportunities paper, Alg. 4, lines 17-18.
 

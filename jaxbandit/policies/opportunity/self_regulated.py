@@ -38,7 +38,7 @@ from jaxbandit.policies.round_view import RoundView
 if TYPE_CHECKING:
     from jaxbandit.environment.problem import Problem
 
-_ROUNDING = 1e-5  # more than the rounding errors of a gap and its radius
+_ROUNDING = 1e-5  # more than the rounding errors of a gap and its radius, for rewards up to 1
 
 
 class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
@@ -89,7 +89,8 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
     )
     beta: Number = parameter(None, low=0, doc="accuracy of the gaps, above 0; default T^(-1/3) log(T)^(1/3)")
     entitlements: Entitlements = derived()
-    reward_range: Array = derived()  # W
+    reward_range: Array = derived()  # W, of rewards as the policy receives them
+    rounding: Array = derived()
     first_goal: Array = derived()
     first_phase: Array = derived()
 
@@ -109,7 +110,11 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         prepared: Any = super(SelfRegulated, filled).prepare(problem, horizon)
         rates = requirements.penalties(problem, self.name, self.penalties)
         low, high = problem.reward_support()
-        prepared = prepared.replace(entitlements=entitlements, penalties=rates, reward_range=np.asarray(high - low))
+        width = max(high - low, 1.0) if self.wants_binary_feedback else high - low  # received as 0 or 1
+        largest = max(abs(low), abs(high), 1.0)
+        rounding = _ROUNDING * largest if np.isfinite(largest) else _ROUNDING
+        numbers = {"reward_range": np.asarray(width), "rounding": np.asarray(rounding)}
+        prepared = prepared.replace(entitlements=entitlements, penalties=rates, **numbers)
         if contracts.has_users_method(self, "next_schedule"):  # it is called where a simulation calls it
             return prepared
         goal, phase = prepared._first_goal_and_phase(problem.arms, problem.instances)
@@ -117,7 +122,7 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
 
     def _first_goal_and_phase(self, arms: int, instances: int) -> tuple[np.ndarray, np.ndarray]:
         """The goal `[K, J or 1]` and the phase `[1, J or 1]` before round 1, int32."""
-        unknown = np.asarray(self._spare_width(np.zeros(1), np.ones(1))) > _ROUNDING
+        unknown = np.asarray(self._spare_width(np.zeros(1), np.ones(1))) > self.rounding
         if unknown.any(axis=0).all():  # as almost always: a sweep
             return np.ones((arms, 1), np.int32), np.zeros((1, 1), np.int32)
         shape, none = (arms, instances), jnp.zeros((1, instances), jnp.int32)
@@ -150,22 +155,22 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         return state.phase < self.tested_phases
 
     def following_sweeps(self, state: PhaseState, after: RoundView) -> Array:
-        """The sweeps up to the first one after which all gaps may be known; at least 1 where one is not known now.
+        """The number of sweeps that are certain to follow: in phase 0 at least 1 if a gap is unknown, else 0.
 
-        All arms have M plays. If rewards lie in an interval of length W, then n sweeps change a gap by at most
+        All arms have M plays. If received rewards lie in an interval of length W, then n sweeps change a gap by at most
         2 W n / M, and twice its radius r by at most r n / M.
         """
         plays = after.samples[:1]
         radius = without_fusion(lambda: confidence_radius(after, plays), after.t)
-        spare = jnp.max(self._spare_width(*gap_bounds(after, radius)), axis=0, keepdims=True)
-        sweeps = (spare - _ROUNDING) * plays / (2.0 * self.reward_range + radius)
+        spare = jnp.max(self._spare_width(*gap_bounds(after, radius)), axis=0, keepdims=True) - self.rounding
+        sweeps = spare * plays / (2.0 * self.reward_range + radius)
         known = jnp.clip(sweeps, 0.0, plays).astype(jnp.int32) + 1
         return jnp.where((state.phase == 0) & (spare > 0), known, 0)
 
     def _spare_width(self, least: Array | np.ndarray, most: Array | np.ndarray) -> Array:
-        """By how much the bounds of a gap are too wide to know on which side of the transfer cost it is; `[K, *runs]`.
+        """How much narrower the interval of a gap has to become before the gap is known, float `[K, *runs]`.
 
-        It is 0 or less for a gap that is known. Source: opportunities paper, Alg. 4, line 6.
+        0 or less if the gap is known. Source: opportunities paper, Alg. 4, line 6.
         """
         return jnp.minimum(most - (self.penalties + self.beta), (self.penalties - self.beta) - least)
 

@@ -2,8 +2,8 @@
 
 Where a number replaces another one in its place in memory, `x = where(condition, new, x)`, LLVM makes a masked store
 instead of a selection and an ordinary store. An AMD processor without AVX-512 (Zen 3) takes some 70 cycles for a masked
-store, 16 times as many as for another one. The rule of this module combines a selection that is stored with a zero that
-LLVM does not know. What is stored is then no selection.
+store, 16 times as many as for an ordinary one. The rule of this module combines a selection that is stored with a zero
+that LLVM does not know. The stored value is then the result of an exclusive or, not of a selection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jaxbandit.core.xla.rewriting.programs import Place, contains_programs
 class StoredSelections:
     """The rule (`programs.Rule`) for selections of which one number may lie where the result is stored.
 
-    Such a number is an argument of the program, or the result of a loop or a branch, or a part of one of them. This
+    Such a number is an argument of the program, or the result of a loop or a branch, or a `dynamic_slice` of one. This
     rule comes last: it applies all other operations itself, to know their results.
     """
 
