@@ -256,14 +256,14 @@ def for_cells(tree: Tree, cells: np.ndarray) -> Tree:
 
 def on_device(tree: Tree, cells: np.ndarray) -> Tree:
     """`for_cells`, as device arrays."""
-    return jax.tree.map(jnp.asarray, for_cells(tree, cells))
+    return jax.device_put(for_cells(tree, cells))  # `jnp.asarray` would compile a program per shape
 
 
 def quota_on_device(quota: Quota, places: np.ndarray) -> Quota:
     """Quotas `[n, K, rows or 1]` for the cells at `places`, as device arrays `[n, K, cells or 1, 1]`."""
     rest = rounded_down(quota.fraction, np.dtype(jnp.result_type(float)))
     parts = (quota.floor, rest, quota.fraction_rank)
-    return Quota(*(jnp.asarray((p[..., places] if p.shape[-1] > 1 else p)[..., None]) for p in parts))
+    return jax.device_put(Quota(*((p[..., places] if p.shape[-1] > 1 else p)[..., None] for p in parts)))
 
 
 def recorded_rounds(horizon: int, record: int | str | list[int]) -> np.ndarray:

@@ -84,9 +84,10 @@ def empty_chunk(stack: Stack, block: Block, calls: Calls, names: list[str], over
     """
     shape, most = (len(block.cells()), block.lanes().shape[1]), calls.stops
     stops = np.zeros(most, np.int64)
-    counts = jnp.asarray(np.zeros((most, stack.arms, *shape), np.int32))
+    counts = jax.device_put(np.zeros((most, stack.arms, *shape), np.int32))
     sums = {
-        name: jnp.asarray(np.zeros((most, *shape)), jnp.result_type(float)) for name in definitions.required_sums(names)
+        name: jax.device_put(np.zeros((most, *shape), jnp.result_type(float)))
+        for name in definitions.required_sums(names)
     }
     at_stops = sharding.spread(kept_programs.as_returned(AtStops(counts, sums)), block, over)
     guarantees, quota = stack.ground_truth.guarantees, None
