@@ -16,11 +16,9 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 
-import jax
 import numpy as np
-from jax import Array
 
 from jaxbandit.core.errors import InputError, short_repr, unknown_key, unknown_name
 from jaxbandit.core.input_values import (
@@ -36,8 +34,6 @@ from jaxbandit.core.input_values import (
 )
 from jaxbandit.core.rationals import exact_fraction, shortest_decimals
 from jaxbandit.core.struct import declare_new_defaults, register
-from jaxbandit.core.users_code.contracts import is_users_class
-from jaxbandit.core.users_code.failures import told_of
 
 
 def parameter(
@@ -291,38 +287,6 @@ def _default_in_words(value: object) -> str | None:
     if isinstance(value, float):
         return f"{value:g}"
     return short_repr(value, 40) if isinstance(value, bool | int | str | list | tuple | dict) else None
-
-
-# Users' code
-
-
-def has_user_code(component: Component) -> bool:
-    """Whether code of a component, or of a component in it, is defined outside this package, so that it may change."""
-    return any(is_users_class(type(part)) for part in component.components())
-
-
-class HasValue(Protocol):
-    """A component with a method `value`: a merit function or a fairness function."""
-
-    def value(self, mu: Array) -> Array: ...
-
-
-def evaluate(function: Any, at: Array) -> Array:
-    """`function.value(at)`, compiled where JAX can trace it: functions of one class share one program."""
-    if has_user_code(function):  # not compiled: helpers of user code may have been edited since
-        with told_of(function, "value"):
-            value: Array = function.value(at)
-        return value
-    try:
-        return _evaluate_compiled(function, at)
-    except jax.errors.JAXTypeError:  # the function branches on its parameters
-        untraced: Array = function.value(at)
-        return untraced
-
-
-@jax.jit
-def _evaluate_compiled(function: HasValue, at: Array) -> Array:
-    return function.value(at)
 
 
 @functools.cache

@@ -6,9 +6,9 @@ A round is `play`: the policy selects (`observe`, `choose`), rewards and delays 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
@@ -17,11 +17,10 @@ import numpy as np
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
-from jaxbandit.core.component import has_user_code
 from jaxbandit.core.prng import AVAILABILITY, POLICY, Stream
 from jaxbandit.core.rationals import Quota
-from jaxbandit.core.users_code.contracts import has_users_method
-from jaxbandit.core.xla import cpu_kernel, gpu_kernel
+from jaxbandit.core.users_code.contracts import has_user_code, has_users_method
+from jaxbandit.core.xla import cpu_kernel, gpu_kernel, small_programs
 from jaxbandit.core.xla.fusion import without_fusion
 from jaxbandit.core.xla.tiling import in_tiles
 from jaxbandit.engine.rounds.commitments import has_commitments, most_runs, play_committed
@@ -280,7 +279,7 @@ def _row(quotas: Quota, place: Array) -> Quota:
     return jax.tree.map(lambda rows: lax.dynamic_index_in_dim(rows, place, keepdims=False), quotas)
 
 
-start = jax.jit(begin, static_argnames=("shape", "deficits_ever", "asked", "traced", "calendar"))  # `begin`, compiled
+start = small_programs.SmallProgram(begin, static_argnames=("shape", "deficits_ever", "asked", "traced", "calendar"))
 
 
 def play_on(
@@ -318,8 +317,8 @@ def play_on(
         run so far, `FAULTS`, int32, 0 where nothing did.
     """
 
-    def precision() -> contextlib.AbstractContextManager[object]:
-        return contextlib.nullcontext() if recording is None else jax.enable_x64(recording.x64)
+    def precision() -> AbstractContextManager[object]:
+        return nullcontext() if recording is None else jax.enable_x64(recording.x64)
 
     def rounds_to(stop: Array, before: Array, state: State) -> State:
         now = world.in_round(stop)

@@ -15,10 +15,11 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import Component, evaluate, parameter
+from jaxbandit.core.component import Component, parameter
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import exact_fraction
 from jaxbandit.core.users_code import contracts
+from jaxbandit.core.users_code.evaluation import evaluate
 from jaxbandit.core.users_code.failures import told_of
 
 # A user's function is checked at random means: this many, or fewer for many arms, so that arms x points is limited.
@@ -200,7 +201,7 @@ class Opportunity(Component):
     def _evaluated(self, mu: np.ndarray) -> np.ndarray:
         """What `value` returns for means `[K, J]`, in float64."""
         with jax.enable_x64(True):
-            return np.asarray(evaluate(self, jnp.asarray(mu, jnp.float64)), np.float64)
+            return np.asarray(evaluate(self, mu.astype(np.float64)), np.float64)
 
 
 def share_bounds(f: Opportunity, slope: Any, low: Array, high: Array) -> tuple[Array, Array]:

@@ -52,7 +52,7 @@ def both_ways(problem, policy, monkeypatch, **settings):
     made, programs = [], []
     for limit in (1 << 62, 1):
         monkeypatch.setattr(plan, "_IN_ROUNDS", limit)
-        recorder._records_at.compiled.clear_cache()
+        recorder._compiled.compiled.clear_cache()
         made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, **settings).drop_attrs())
         programs.append(recorder._records_at.compiled._cache_size())
     return made, programs
@@ -114,9 +114,9 @@ def test_all_stops_at_once_give_what_one_after_the_other_gives(case, monkeypatch
     for at_once in (False, True):
         monkeypatch.setattr(recorder, "on_cpu", lambda at_once=at_once: not at_once)
         monkeypatch.setattr(plan, "_IN_ROUNDS", 1 << 62)
-        recorder._records_at.compiled.clear_cache()
+        recorder._compiled.compiled.clear_cache()
         made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, **settings).drop_attrs())
-    recorder._records_at.compiled.clear_cache()
+    recorder._compiled.compiled.clear_cache()
     xr.testing.assert_identical(*made)
 
 

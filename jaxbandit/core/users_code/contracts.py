@@ -6,7 +6,7 @@ axes behind it: `[K, *runs]`. An error shows the shape in the traced program, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
 
@@ -205,6 +205,18 @@ def is_users_class(cls: type) -> bool:
     """Whether a class, a parent of it, or a method that it was given is defined outside this package."""
     own = [kind for kind in cls.__mro__ if kind.__module__ not in ("builtins", "typing", "abc")]
     return any(is_user_defined(kind) or any(map(is_user_defined, _functions(kind))) for kind in own)
+
+
+def has_user_code(component: HasParts) -> bool:
+    """Whether code of a component, or of a component in it, is defined outside this package, so that it may change."""
+    return any(is_users_class(type(part)) for part in component.components())
+
+
+class HasParts(Protocol):
+    """A component."""
+
+    def components(self) -> Iterable[object]:
+        """The component and the components in it."""
 
 
 def _functions(cls: type) -> Iterator[FunctionType]:

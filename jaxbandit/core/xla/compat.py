@@ -6,6 +6,7 @@ A newer JAX may move or remove these names, or refuse the compiler options. Then
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
@@ -37,6 +38,12 @@ try:
 except ImportError:
     as_function = None
 
+_frames: Any
+try:
+    from jax._src.config import traceback_in_locations_limit as _frames
+except ImportError:
+    _frames = None
+
 _mark: Callable[..., Any] | None
 try:
     from jax.experimental.xla_metadata import set_xla_metadata as _mark
@@ -57,13 +64,18 @@ __all__ = [
     "one_per_thread",
     "places_of",
     "quick_options",
+    "small_options",
     "why_no_mosaic",
+    "without_lines",
 ]
 
 # Vectors of 512 bits where the processor has them; and no library calls for sums, which a kernel cannot make
 _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion_type": ""}
 # Loops as CUDA graphs: the host does not launch the kernels of each round (2 to 3 times as fast for few runs, measured)
 _GRAPHS = {"xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE"}
+# For programs of many small loops: the emitters make a module of MLIR per loop, and its code is no faster (measured)
+_SMALL = {"xla_cpu_use_fusion_emitters": False}
+_FRAMES = 100  # lines of Python per operation that JAX writes into a program, unless the user chooses another number
 # With them a program compiles in a third of the time, and runs slower
 _QUICK = {
     "xla_backend_optimization_level": 0,
@@ -102,6 +114,23 @@ def quick_options() -> dict[str, Any]:
     if jax.default_backend() != "cpu":
         return {}
     return {name: value for name, value in _QUICK.items() if _is_known(name, value)}
+
+
+@functools.cache
+def small_options() -> dict[str, Any]:
+    """The options for programs of many small loops, on CPU; empty on other devices, or where this JAX has none."""
+    if jax.default_backend() != "cpu":
+        return {}
+    tried = jax.__version__.startswith(_TRIED)
+    return {name: value for name, value in _SMALL.items() if tried or _is_known(name, value)}
+
+
+def without_lines() -> contextlib.AbstractContextManager[object]:
+    """A context in which programs do not say which lines of Python they come from: they are lowered in .7 of the time.
+
+    Where the user has chosen how many lines a program names, it names them.
+    """
+    return contextlib.nullcontext() if _frames is None or _frames.value != _FRAMES else _frames(0)
 
 
 def _is_known(option: str, value: Any) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import ReturnedError
+from jaxbandit.core.users_code.contracts import has_user_code
 from jaxbandit.engine.settings import SimulationSettings
 from jaxbandit.metrics.metric import METRICS, is_users
 from jaxbandit.policies.base import Policy

@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import InputError, ReturnedError, warn
 from jaxbandit.core.prng import DELAY, Stream
-from jaxbandit.core.users_code.contracts import owner_name
+from jaxbandit.core.users_code.contracts import has_user_code, owner_name
 from jaxbandit.core.xla import program_digest
 from jaxbandit.engine.advice.misspelt_methods import misspelt_method
 from jaxbandit.engine.advice.mixed_runs import in_words, lines_of

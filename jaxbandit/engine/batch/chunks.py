@@ -17,10 +17,9 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.core import prng
-from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
-from jaxbandit.core.users_code.contracts import has_users_method, latest_of, owner_name
+from jaxbandit.core.users_code.contracts import has_user_code, has_users_method, latest_of, owner_name
 from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import kept_programs, sharding

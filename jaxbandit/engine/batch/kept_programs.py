@@ -40,9 +40,10 @@ class Kept:
 
     Attributes:
         name: the first word of the names of its files.
-        compiled: the function, compiled by `jax.jit`; called where there is no folder, and for users' code.
+        compiled: the function, compiled; called where there is no folder, and for users' code.
         traced: returns the function to compile.
         result: returns a tree of the structure of the function's result, given its arguments.
+        jit: `jax.jit` with the options of the function.
         donated: the number of the last arguments whose memory the result reuses.
     """
 
@@ -50,6 +51,7 @@ class Kept:
     compiled: Callable[..., Any]
     traced: Callable[[], Callable[..., Any]]
     result: Callable[..., Any]
+    jit: Callable[..., Any] = cpu_kernel.compiled
     donated: int = 0
     _programs: dict[Hashable, _Program] = field(default_factory=dict)
 
@@ -95,7 +97,7 @@ class Kept:
         # A name that no other program has: what JAX's cache has loaded cannot be written again and still run.
         flat.__name__ = f"{self.name}_{os.urandom(8).hex()}"
         try:
-            made = cpu_kernel.compiled(flat, donate_argnums=donated).lower(*_shapes(types)).compile()
+            made = self.jit(flat, donate_argnums=donated).lower(*_shapes(types)).compile()
             content, *_ = serialize_executable.serialize(made)
         except Exception:  # of any kind: `compiled` works, or raises it
             return None

@@ -14,7 +14,9 @@ from jax import Array, lax
 
 from jaxbandit.core.errors import DeviceError
 from jaxbandit.core.rationals import Quota
+from jaxbandit.core.xla import small_programs
 from jaxbandit.core.xla.fusion import on_cpu
+from jaxbandit.core.xla.small_programs import SmallProgram
 from jaxbandit.engine.batch.blocks import Block, on_device
 from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.engine.batch.kept_programs import Kept
@@ -287,9 +289,11 @@ def _added(values: Array, counted: np.ndarray, parts: int) -> Array:
     return jnp.stack([counted_values.sum(axis=-1), jnp.abs(counted_values).sum(axis=-1)])
 
 
-@jax.jit
-def _spent(policy: Policy, state: Any, rounds: Array) -> Array:
+def _phase_rounds(policy: Policy, state: Any, rounds: Array) -> Array:
     return policy.phase_rounds(state, rounds)
+
+
+_spent = SmallProgram(_phase_rounds)
 
 
 def _records(
@@ -329,7 +333,8 @@ def _records(
 
 
 def _no_records(wanted: Wanted, counts: Array, places: np.ndarray, inputs: MetricInputs, *_: Any) -> Records:
-    return wanted.empty(wanted.prepared(inputs), *counts.shape[1:])
+    return wanted.empty(inputs, *counts.shape[1:])
 
 
-_records_at = Kept("records", jax.jit(_records), lambda: _records, _no_records)
+_compiled = SmallProgram(_records)
+_records_at = Kept("records", _compiled, lambda: _records, _no_records, small_programs.jit)

@@ -13,6 +13,7 @@ from jax import Array, lax
 
 from jaxbandit.core.rationals import Quota
 from jaxbandit.core.xla.fusion import without_fusion
+from jaxbandit.core.xla.small_programs import SmallProgram
 from jaxbandit.engine.batch.blocks import Block
 from jaxbandit.engine.batch.chunks import Chunk
 from jaxbandit.environment.ground_truth import GroundTruth
@@ -79,8 +80,7 @@ class SpanTotals:
         return Quota(floor[places], fraction[places], None)
 
 
-@functools.partial(jax.jit, static_argnames="names", donate_argnames="before")
-def _totals_at(
+def _at_recorded(
     names: tuple[str, ...],
     counts: Array,
     before: Array,
@@ -155,6 +155,9 @@ def cell_inputs(
     if len(ground_truth.means[0]) < len(places):
         inputs = jax.tree.map(lambda part: part[..., places, :] if part.shape[-2] > 1 else part, inputs)
     return inputs
+
+
+_totals_at = SmallProgram(_at_recorded, static_argnames="names", donate_argnames="before")
 
 
 def in_float64(values: Tree) -> Tree:

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core.component import has_user_code
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.rationals import Quota
+from jaxbandit.core.users_code.contracts import has_user_code
 from jaxbandit.core.xla import program_digest
 from jaxbandit.core.xla.compat import ClosedJaxpr
 from jaxbandit.engine import rollout

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
+from jaxbandit.core.xla import compat
 from jaxbandit.engine.batch.blocks import Block, cover
 from jaxbandit.engine.batch.chunks import chunks_of, empty_chunk
 from jaxbandit.engine.batch.recorder import Recorder
@@ -68,9 +69,10 @@ def compile_stack(plan: Plan, number: int) -> None:
     recorder, block = _one_round(plan, number)
     stack, rounds = plan.stacks[number], np.zeros(1, np.int64)
     how = plan.settings, plan.metrics, plan.mesh, recorder.recording
-    for chunk in chunks_of(stack, block, plan.calls(stack, block), rounds, *how):
-        recorder.take(chunk)
-    recorder.statistics(chunk)
+    with compat.without_lines():
+        for chunk in chunks_of(stack, block, plan.calls(stack, block), rounds, *how):
+            recorder.take(chunk)
+        recorder.statistics(chunk)
 
 
 def _compile_recorder(plan: Plan, number: int) -> None:
@@ -79,7 +81,8 @@ def _compile_recorder(plan: Plan, number: int) -> None:
     if recorder.recording is not None:
         return
     stack = plan.stacks[number]
-    recorder.take(empty_chunk(stack, block, plan.calls(stack, block), plan.metrics, plan.mesh))
+    with compat.without_lines():
+        recorder.take(empty_chunk(stack, block, plan.calls(stack, block), plan.metrics, plan.mesh))
 
 
 def _one_round(plan: Plan, number: int) -> tuple[Recorder, Block]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbandit.core import compensated_sums as sums
-from jaxbandit.core.component import has_user_code
+from jaxbandit.core.users_code.contracts import has_user_code
 from jaxbandit.core.xla.fusion import on_cpu, without_fusion
 from jaxbandit.engine.rounds.deficits import deficits_ever
 from jaxbandit.engine.rounds.feedback import Models, Sent, draw_for, models_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
@@ -122,7 +123,7 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
 
     def _first_goal_and_phase(self, arms: int, instances: int) -> tuple[np.ndarray, np.ndarray]:
         """The goal `[K, J or 1]` and the phase `[1, J or 1]` before round 1, int32."""
-        unknown = np.asarray(self._spare_width(np.zeros(1), np.ones(1))) > self.rounding
+        unknown = self._spare_width(np.zeros(1), np.ones(1), np.minimum) > self.rounding
         if unknown.any(axis=0).all():  # as almost always: a sweep
             return np.ones((arms, 1), np.int32), np.zeros((1, 1), np.int32)
         shape, none = (arms, instances), jnp.zeros((1, instances), jnp.int32)
@@ -167,12 +168,12 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         known = jnp.clip(sweeps, 0.0, plays).astype(jnp.int32) + 1
         return jnp.where((state.phase == 0) & (spare > 0), known, 0)
 
-    def _spare_width(self, least: Array | np.ndarray, most: Array | np.ndarray) -> Array:
+    def _spare_width(self, least: Any, most: Any, minimum: Callable[[Any, Any], Any] = jnp.minimum) -> Any:
         """How much narrower the interval of a gap has to become before the gap is known, float `[K, *runs]`.
 
         0 or less if the gap is known. Source: opportunities paper, Alg. 4, line 6.
         """
-        return jnp.minimum(most - (self.penalties + self.beta), (self.penalties - self.beta) - least)
+        return minimum(most - (self.penalties + self.beta), (self.penalties - self.beta) - least)
 
 
 def _any(mask: Array) -> Array:

@@ -72,7 +72,7 @@ def test_selections_are_the_same_without_the_options(tmp_path):
 import sys
 from jaxbandit.core.xla import compat
 
-compat._TRIED, compat._OPTIONS = (), {{"xla_no_such_option": 1}}
+compat._TRIED, compat._OPTIONS, compat._SMALL = (), {{"xla_no_such_option": 1}}, {{"xla_nor_this_one": 1}}
 sys.path[:0] = {path}
 from test_compat import selections
 
@@ -91,6 +91,52 @@ def test_quick_options_that_are_refused_are_left_out(monkeypatch):
     monkeypatch.setattr(compat, "_QUICK", {"xla_backend_optimization_level": 0, "xla_no_such_option": 1})
     assert compat.quick_options() == {"xla_backend_optimization_level": 0}
     compat.quick_options.cache_clear()
+
+
+@pytest.fixture
+def small_options():
+    """`compat.small_options`, which forgets what it found before and after the test."""
+    compat.small_options.cache_clear()
+    yield compat.small_options
+    compat.small_options.cache_clear()
+
+
+@pytest.mark.cpu
+def test_small_programs_are_compiled_with_options_that_jax_knows(small_options):
+    assert small_options()
+    assert all(compat._is_known(name, value) for name, value in small_options().items())
+
+
+@pytest.mark.cpu
+def test_options_of_small_programs_that_are_refused_are_left_out(unknown_version, small_options, monkeypatch):
+    known = dict(compat._SMALL)
+    monkeypatch.setattr(compat, "_SMALL", {**known, "xla_no_such_option": 1})
+    assert small_options() == known
+
+
+def test_other_devices_have_no_options_for_small_programs(small_options, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    assert small_options() == {}
+
+
+def lowered():
+    """A lowered program in words, with the places in Python that it names."""
+    return jax.jit(lambda x: x * 2.0).lower(1.0).as_text(debug_info=True)
+
+
+def test_programs_name_no_lines_of_python_unless_the_user_chose_how_many():
+    here = Path(__file__).name
+    assert here in lowered()
+    with compat.without_lines():
+        assert here not in lowered()
+    with compat._frames(2), compat.without_lines():
+        assert here in lowered()
+
+
+def test_programs_name_lines_where_jax_has_no_such_setting(monkeypatch):
+    monkeypatch.setattr(compat, "_frames", None)
+    with compat.without_lines():
+        assert Path(__file__).name in lowered()
 
 
 def test_loops_are_cuda_graphs_on_a_gpu_unless_the_user_chose(monkeypatch):

@@ -15,7 +15,7 @@ from jax import lax
 from sweeps import partly_fast
 
 import jaxbandit as jb
-from jaxbandit.core.component import has_user_code
+from jaxbandit.core.users_code.contracts import has_user_code
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import package_code
 from jaxbandit.engine.host import fingerprint

@@ -1,0 +1,36 @@
+"""Programs of many small loops, compiled with the options that suit them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from jaxbandit.core.xla import compat
+
+
+def jit(function: Callable[..., Any], **options: Any) -> Any:
+    """`jax.jit(function, **options)`. To be called once JAX knows its devices."""
+    return jax.jit(function, compiler_options=compat.small_options(), **options)
+
+
+class SmallProgram:
+    """A function that is compiled. It is not for use in other programs.
+
+    Args:
+        function: the function.
+        options: those of `jax.jit`.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any):
+        self._function, self._options = function, options
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """`jit` of the function, made at the first call, once JAX knows its devices."""
+        return jit(self._function, **self._options)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.compiled(*arguments, **keywords)
