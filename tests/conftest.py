@@ -22,8 +22,10 @@ settings.register_profile("explore", derandomize=False)
 settings.load_profile("same")
 
 
-# What one worker has compiled the others, and the programs that tests start, need not compile again.
-CACHE = {
+# What one worker has compiled the others, and the programs that tests start, need not compile again. Programs do not
+# name the lines of Python that they come from: they are lowered in less time.
+SETTINGS = {
+    "jax_traceback_in_locations_limit": 0,
     "jax_compilation_cache_dir": None,
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
@@ -38,14 +40,14 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # workers have it from here, by the environment
         given = os.environ.get("JAX_COMPILATION_CACHE_DIR")  # as `.ci/run` does, whose parts share programs
-        CACHE["jax_compilation_cache_dir"] = given or tempfile.mkdtemp(prefix=MADE_HERE)
-        for name, value in CACHE.items():
+        SETTINGS["jax_compilation_cache_dir"] = given or tempfile.mkdtemp(prefix=MADE_HERE)
+        for name, value in SETTINGS.items():
             os.environ[name.upper()] = str(value)
             jax.config.update(name, value)
 
 
 def pytest_unconfigure(config):
-    folder = CACHE["jax_compilation_cache_dir"]
+    folder = SETTINGS["jax_compilation_cache_dir"]
     if not hasattr(config, "workerinput") and Path(folder).name.startswith(MADE_HERE):
         shutil.rmtree(folder, ignore_errors=True)
 

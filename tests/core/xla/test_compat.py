@@ -1,6 +1,7 @@
 """Simulations are right, if slower, where JAX lacks what it does not promise."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -126,17 +127,25 @@ def lowered():
 
 def test_programs_name_no_lines_of_python_unless_the_user_chose_how_many():
     here = Path(__file__).name
-    assert here in lowered()
-    with compat.without_lines():
-        assert here not in lowered()
+    with compat._frames(compat._FRAMES):  # JAX's default
+        assert here in lowered()
+        with compat.without_lines():
+            assert here not in lowered()
     with compat._frames(2), compat.without_lines():
         assert here in lowered()
 
 
+def test_that_many_lines_is_the_default_of_jax():
+    words = "from jaxbandit.core.xla import compat; assert compat._frames is None or compat._frames.value == {}"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_TRACEBACK")}
+    subprocess.run([sys.executable, "-c", words.format(compat._FRAMES)], check=True, env=environment)
+
+
 def test_programs_name_lines_where_jax_has_no_such_setting(monkeypatch):
-    monkeypatch.setattr(compat, "_frames", None)
-    with compat.without_lines():
-        assert Path(__file__).name in lowered()
+    with compat._frames(2):
+        monkeypatch.setattr(compat, "_frames", None)
+        with compat.without_lines():
+            assert Path(__file__).name in lowered()
 
 
 def test_loops_are_cuda_graphs_on_a_gpu_unless_the_user_chose(monkeypatch):
