@@ -204,11 +204,11 @@ def test_recorders_compile_beside_engines_what_they_then_use():
         [Configuration("fucb", jb.policy("fucb"), "fucb")],
         SimulationSettings(40, 19, metrics=["regret", "unfairness", "reward_regret"]),
     )
-    recorder._records_at.compiled.clear_cache()
+    recorder._compiled.compiled.clear_cache()
     compilation._compile_recorder(plan, 0)
-    assert recorder._records_at.compiled._cache_size() == 1
+    assert recorder._compiled.compiled._cache_size() == 1
     result = simulation.run(plan)
-    assert recorder._records_at.compiled._cache_size() == 1
+    assert recorder._compiled.compiled._cache_size() == 1
     assert result.statistics[0].mean("regret", 19)[0, -1] > 0
 
 

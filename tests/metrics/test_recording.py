@@ -54,7 +54,7 @@ def both_ways(problem, policy, monkeypatch, **settings):
         monkeypatch.setattr(plan, "_IN_ROUNDS", limit)
         recorder._compiled.compiled.clear_cache()
         made.append(jb.simulate(problem, policy, horizon=150, seeds=72, record=100, **settings).drop_attrs())
-        programs.append(recorder._records_at.compiled._cache_size())
+        programs.append(recorder._compiled.compiled._cache_size())
     return made, programs
 
 
