@@ -19,7 +19,7 @@ from jax import Array, lax
 
 from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn
 from jaxbandit.core.xla.fusion import without_fusion
-from jaxbandit.core.xla.rewriting.programs import Place, as_function
+from jaxbandit.core.xla.rewriting.programs import Place, as_function, equations
 
 _ROWS_PER_STEP = 4  # rows that one step of a loop over the rows combines (measured)
 _UNROLLED = 32  # rows up to which the reduction is unrolled; a loop combines more rows
@@ -37,7 +37,11 @@ Combine = Callable[[Row, Row], Row]
 class RowReductions:
     """The rule (`programs.Rule`) for reductions over the first of several axes, and cumulative sums along it."""
 
+    def applies(self, program: ClosedJaxpr) -> bool:
+        return any(map(self.matches, equations(program)))
+
     def matches(self, equation: JaxprEqn) -> bool:
+        """Whether an operation is such a reduction."""
         name, params = equation.primitive.name, equation.params
         operand: Any = equation.invars[0].aval if equation.invars else None
         if name == "cumsum":

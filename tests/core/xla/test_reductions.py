@@ -8,7 +8,7 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 from jaxbandit.core.xla.reductions import RowReductions
-from jaxbandit.core.xla.rewriting.programs import _equations, rewrite
+from jaxbandit.core.xla.rewriting.programs import equations, rewrite
 
 QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # compiles in half the time
 
@@ -54,7 +54,7 @@ def by_numpy(x):
 
 
 def reduces(program):
-    return any(map(RowReductions().matches, _equations(program)))
+    return RowReductions().applies(program)
 
 
 def integers(*shape):
@@ -83,7 +83,7 @@ def test_one_entry_decides_the_reduction_to_a_number_wherever_it_is(runs):
 def test_the_reduction_to_a_number_is_a_small_program():
     """A reduction in 32 parts would be 32 slices and 31 combinations, each of which LLVM unrolls."""
     program = jax.make_jaxpr(jnp.any)(np.zeros((2, 1, 128), bool))
-    assert len(list(_equations(rewrite(program, (RowReductions,))))) < 32
+    assert len(list(equations(rewrite(program, (RowReductions,))))) < 32
 
 
 # One row; rows that are unrolled; a loop over rows whose number is and is not a multiple of its step. Of runs: an odd

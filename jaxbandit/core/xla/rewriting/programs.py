@@ -30,8 +30,8 @@ class Place(NamedTuple):
 class Rule(Protocol):
     """A replacement of some operations. One object is used for all operations of one trace, in their order."""
 
-    def matches(self, equation: JaxprEqn) -> bool:
-        """Whether a program with this operation needs to be rewritten."""
+    def applies(self, program: ClosedJaxpr) -> bool:
+        """Whether the rule may replace an operation of a program, or of a program in it."""
 
     def replacement(self, equation: JaxprEqn, operands: list[Any], place: Place) -> Sequence[Any] | None:
         """The results of an operation on its operands, or None to apply the operation itself."""
@@ -43,8 +43,8 @@ Rules = Sequence[Callable[[], Rule]]
 def rewrite(program: ClosedJaxpr, rules: Rules) -> ClosedJaxpr:
     """The program with some rules applied, or the program itself if they match none of its operations."""
     applied = [rule() for rule in rules]
-    if not any(rule.matches(equation) for equation in _equations(program) for rule in applied):
-        return program
+    if not any(rule.applies(program) for rule in applied):
+        return program  # to trace it once more takes time
 
     def run(*arguments: Any) -> list[Any]:
         return _evaluated(program, arguments, rules, applied)
@@ -77,7 +77,7 @@ def _evaluated(
     values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
     values.update(zip(program.jaxpr.invars, arguments, strict=True))
     inputs = arguments if call is None else call.inputs
-    stored = _stored(program, [True] * len(program.jaxpr.outvars) if call is None else stored_results)
+    stored = stored_variables(program, [True] * len(program.jaxpr.outvars) if call is None else stored_results)
 
     def read(atom: Any) -> Any:
         return atom.val if isinstance(atom, Literal) else values[atom]
@@ -90,11 +90,11 @@ def _evaluated(
     return [read(atom) for atom in program.jaxpr.outvars]
 
 
-def _stored(program: ClosedJaxpr, results: Sequence[bool]) -> set[Any]:
+def stored_variables(program: ClosedJaxpr, results: Sequence[bool]) -> set[Any]:
     """The variables of a program that are written to memory, given which of its results are."""
     stored = {var for var, kept in zip(program.jaxpr.outvars, results, strict=True) if kept and _is_variable(var)}
     for equation in reversed(program.jaxpr.eqns):
-        if equation.primitive.name not in _CALLS and contains_programs(equation):
+        if called_program(equation) is None and contains_programs(equation):
             stored.update(var for var in equation.invars if _is_variable(var))
         elif equation.primitive.name == "dynamic_update_slice" and equation.outvars[0] in stored:
             stored.update(filter(_is_variable, equation.invars[1:2]))  # the part of an array that is written
@@ -119,8 +119,8 @@ def _results(
         if replaced is not None:
             return replaced
     params = equation.params
-    if equation.primitive.name in _CALLS:  # inlined; a custom derivative is lost, which compiled programs do not need
-        called = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
+    called = called_program(equation)
+    if called is not None:  # inlined; a custom derivative is lost, which compiled programs do not need
         return _evaluated(called, operands, rules, applied, place, stored_results)
     inner = {key: _inner(value, rules) for key, value in params.items()}
     results = equation.primitive.bind(*operands, **inner)
@@ -130,9 +130,22 @@ def _results(
 _CALLS = frozenset(("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"))
 
 
+def called_program(equation: JaxprEqn) -> ClosedJaxpr | None:
+    """The program that an operation calls; None if it is no call."""
+    if equation.primitive.name not in _CALLS:
+        return None
+    called: ClosedJaxpr = equation.params["call_jaxpr" if "call_jaxpr" in equation.params else "jaxpr"]
+    return called
+
+
 def contains_programs(equation: JaxprEqn) -> bool:
     """Whether an operation is a call, a loop or a branch."""
     return any(map(_programs, equation.params.values()))
+
+
+def programs_in(equation: JaxprEqn) -> list[ClosedJaxpr]:
+    """The programs of a call, a loop or a branch."""
+    return [program for parameter in equation.params.values() for program in _programs(parameter)]
 
 
 def _programs(parameter: Any) -> list[ClosedJaxpr]:
@@ -150,10 +163,9 @@ def _inner(value: Any, rules: Rules) -> Any:
     return value
 
 
-def _equations(program: ClosedJaxpr) -> Iterator[JaxprEqn]:
+def equations(program: ClosedJaxpr) -> Iterator[JaxprEqn]:
     """The operations of a program and of the programs in it."""
     for equation in program.jaxpr.eqns:
         yield equation
-        for value in equation.params.values():
-            for part in _programs(value):
-                yield from _equations(part)
+        for part in programs_in(equation):
+            yield from equations(part)

@@ -13,8 +13,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core.xla.compat import JaxprEqn
-from jaxbandit.core.xla.rewriting.programs import Place
+from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn
+from jaxbandit.core.xla.rewriting.programs import Place, equations
 
 _SHAPING = frozenset(("broadcast_in_dim", "copy", "expand_dims", "reshape", "slice", "squeeze", "transpose"))
 
@@ -25,8 +25,8 @@ class SquareRoots:
     def __init__(self) -> None:
         self._roots: dict[int, Array] = {}  # by `id`; kept alive, so that no other array gets the same id
 
-    def matches(self, equation: JaxprEqn) -> bool:
-        return equation.primitive.name in ("sqrt", "rsqrt")
+    def applies(self, program: ClosedJaxpr) -> bool:
+        return any(equation.primitive.name in ("sqrt", "rsqrt") for equation in equations(program))
 
     def replacement(self, equation: JaxprEqn, operands: list[Any], place: Place) -> Sequence[Any] | None:
         name = equation.primitive.name

@@ -15,8 +15,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbandit.core.xla.compat import JaxprEqn
-from jaxbandit.core.xla.rewriting.programs import Place, contains_programs
+from jaxbandit.core.xla.compat import ClosedJaxpr, JaxprEqn, Literal
+from jaxbandit.core.xla.rewriting.programs import (
+    Place,
+    called_program,
+    contains_programs,
+    programs_in,
+    stored_variables,
+)
 
 
 class StoredSelections:
@@ -29,18 +35,15 @@ class StoredSelections:
     def __init__(self) -> None:
         self._computed: dict[int, Any] = {}  # results of operations, by `id`; kept alive, so that no other gets the id
 
-    def matches(self, equation: JaxprEqn) -> bool:
-        if equation.primitive.name != "select_n":
-            return False
-        result: Any = equation.outvars[0].aval
-        return result.ndim > 0 and result.dtype.itemsize >= 4
+    def applies(self, program: ClosedJaxpr) -> bool:
+        return _selects_what_lies_there(program, set(program.jaxpr.invars), [True] * len(program.jaxpr.outvars))
 
     def replacement(self, equation: JaxprEqn, operands: list[Any], place: Place) -> Sequence[Any] | None:
         if contains_programs(equation):
             return None
         made = equation.primitive.bind(*operands, **equation.params)
         results = list(made) if equation.primitive.multiple_results else [made]
-        if self.matches(equation) and place.stored and any(map(self._in_memory, operands[1:])):
+        if _selects_arrays(equation) and place.stored and any(map(self._in_memory, operands[1:])):
             counter = next((x for x in place.inputs if x.shape == () and x.dtype in (jnp.int32, jnp.int64)), None)
             if counter is not None:
                 results = [_combined_with_zero(results[0], counter)]
@@ -50,6 +53,43 @@ class StoredSelections:
 
     def _in_memory(self, value: Any) -> bool:
         return isinstance(value, jax.core.Tracer) and id(value) not in self._computed
+
+
+def _selects_arrays(equation: JaxprEqn) -> bool:
+    """Whether an operation selects between arrays of numbers that are not short."""
+    if equation.primitive.name != "select_n":
+        return False
+    result: Any = equation.outvars[0].aval
+    return result.ndim > 0 and result.dtype.itemsize >= 4
+
+
+def _selects_what_lies_there(program: ClosedJaxpr, in_memory: set[Any], results: Sequence[bool]) -> bool:
+    """Whether a program, or a program in it, stores a selection of which one number may lie where it is stored.
+
+    Args:
+        in_memory: the variables of the program that lie in memory; those that it computes are added.
+        results: which results of the program are stored.
+    """
+    stored = stored_variables(program, results)
+    for equation in program.jaxpr.eqns:
+        given = [not isinstance(atom, Literal) and atom in in_memory for atom in equation.invars]
+        called = called_program(equation)
+        if called is not None:
+            inside = {var for var, lies in zip(called.jaxpr.invars, given, strict=True) if lies}
+            if _selects_what_lies_there(called, inside, [var in stored for var in equation.outvars]):
+                return True
+            results_inside = zip(equation.outvars, called.jaxpr.outvars, strict=True)
+            in_memory.update(var for var, inner in results_inside if not isinstance(inner, Literal) and inner in inside)
+        elif contains_programs(equation):
+            for part in programs_in(equation):
+                if _selects_what_lies_there(part, set(part.jaxpr.invars), [True] * len(part.jaxpr.outvars)):
+                    return True
+            in_memory.update(equation.outvars)
+        elif _selects_arrays(equation) and equation.outvars[0] in stored and any(given[1:]):
+            return True
+        elif equation.primitive.name == "dynamic_slice" and given[0]:
+            in_memory.update(equation.outvars)
+    return False
 
 
 def _combined_with_zero(selected: Array, counter: Array) -> Array:
