@@ -76,4 +76,4 @@ if __name__ == "__main__":
     assert programs == sum(len(one) if isinstance(one, list) else 1 for one in policies)
     for name in names[:1]:
         assert not sent(name, sharding, "compiled", sharding.compiled(), lambda program: lambda: program)
-        assert not sent(name, recorder, "_records_at", recorder._records_at.compiled, lambda program: program)
+        assert not sent(name, recorder, "_records_at", recorder._compiled.compiled, lambda program: program)
