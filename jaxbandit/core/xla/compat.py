@@ -75,6 +75,7 @@ _OPTIONS = {"xla_cpu_prefer_vector_width": 512, "xla_cpu_experimental_ynn_fusion
 _GRAPHS = {"xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE"}
 # For programs of many small loops: the emitters make a module of MLIR per loop, and its code is no faster (measured)
 _SMALL = {"xla_cpu_use_fusion_emitters": False}
+_KNOW_SMALL = "0.10."  # the versions of JAX that are known to have these options; others are asked (0.12 has none)
 _FRAMES = 100  # lines of Python per operation that JAX writes into a program, unless the user chooses another number
 # With them a program compiles in a third of the time, and runs slower
 _QUICK = {
@@ -121,8 +122,8 @@ def small_options() -> dict[str, Any]:
     """The options for programs of many small loops, on CPU; empty on other devices, or where this JAX has none."""
     if jax.default_backend() != "cpu":
         return {}
-    tried = jax.__version__.startswith(_TRIED)
-    return {name: value for name, value in _SMALL.items() if tried or _is_known(name, value)}
+    known = jax.__version__.startswith(_KNOW_SMALL)
+    return {name: value for name, value in _SMALL.items() if known or _is_known(name, value)}
 
 
 def without_lines() -> contextlib.AbstractContextManager[object]:
