@@ -29,7 +29,8 @@ from jaxbandit.tuning.objective import MetricObjective
 from jaxbandit.tuning.parameters import Tunable, Values, in_words, tuned_policy
 
 Arrays = dict[str, np.ndarray]
-_MANY_POINTS, _FEW_POINTS = Size(4, 256), Size(1, 1024)  # of blocks on CPU: large enough to pay for a call
+_BLOCK = 1024  # runs per block on CPU: enough to pay for a call
+_FEW_POINTS = 4
 
 
 @dataclass(frozen=True)
@@ -206,11 +207,12 @@ class Evaluator:
 
 
 def _with_shared_blocks(plan: Plan, points: int, seeds: int) -> Plan:
-    """The plan with blocks of one of two shapes, so that all simulations of a search share two programs."""
-    size = _MANY_POINTS if points > _MANY_POINTS.tall else _FEW_POINTS
-    if jax.default_backend() != "cpu" or plan.shards > 1 or seeds < size.wide:
+    """The plan with blocks of few shapes, so that simulations of a search share programs."""
+    if jax.default_backend() != "cpu" or plan.shards > 1:
         return plan
-    return plan.with_sizes([size] * len(plan.stacks))
+    together = 1 if points <= _FEW_POINTS and _FEW_POINTS * seeds >= _BLOCK else _FEW_POINTS
+    wide = min(_BLOCK // together, seeds)
+    return plan.with_sizes([Size(_BLOCK // wide, wide)] * len(plan.stacks))
 
 
 def _finals(part: BlockStatistics, name: str) -> np.ndarray:
