@@ -92,7 +92,9 @@ def test_calls_are_long_where_they_stay_small_and_quick():
     assert calls(8192, 20000, 200, keeps_counts=False) == blocks.Calls(rounds=8192, stops=256)
     assert calls(8192, 4000, 20, costly=True) == blocks.Calls(rounds=2048, stops=16)
     assert calls(16, 70000, 200) == calls(16, 70000, 300) == blocks.Calls(rounds=65536, stops=256)
-    assert calls(16, 70000, 2) == blocks.Calls(rounds=65536, stops=16)
+    assert calls(16, 70000, 2) == calls(16, 70000, 300)  # few counts: one program, whatever is recorded
+    assert calls(73, 2000, 2) == whole(256)
+    assert calls(74, 2000, 2) == whole(16)
     assert calls(560, 2000, 257) == blocks.Calls(rounds=2048, stops=256)
     assert calls(1200, 2000, 200) == blocks.Calls(rounds=2048, stops=64)
     assert calls(50000, 2000, 20) == blocks.Calls(rounds=2048, stops=16)

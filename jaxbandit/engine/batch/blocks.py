@@ -27,6 +27,7 @@ STOPS = 16  # recorded rounds per call, at most, where many counts are kept at t
 PLACES = 4, STOPS, 64, 256  # for recorded rounds of a call; more than `STOPS` where few counts are kept or none
 _MANY_COUNTS = 1 << 16  # arms times runs from which places that are not needed take time (measured)
 _FEW_COUNTS = 1 << 13  # arms times runs: 2 MiB at 64 rounds
+_FEW_KEPT = 1 << 17  # recorded rounds times arms times runs that take no time that can be measured: 512 KiB
 _MOST_COUNTS = 1 << 21  # recorded rounds times arms times runs of a call: 8 MiB
 TRACED = 64  # rounds per call where every selection is kept: some MiB per block
 _TABLE = 1 << 22  # entries of the quota table that one call reads
@@ -223,8 +224,8 @@ def long_calls(
     most = min((_COSTLY_PLAYED if costly else _PLAYED) // counts, _LONG_TABLE // (arms * cells))
     rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), enough_rounds))
     places = [n for n in PLACES if n <= STOPS or not keeps_counts or n * counts <= _MOST_COUNTS]
-    if counts < _MANY_COUNTS:
-        places.remove(PLACES[0])  # so that small simulations share programs
+    if counts < _MANY_COUNTS:  # small simulations share programs, whatever they record
+        places = places[1:] if PLACES[-1] * counts > _FEW_KEPT else places[-1:]
     enough_places = next((n for n in places if recorded <= n), None)
     if horizon <= rounds and enough_places is not None:
         return Calls(rounds, enough_places, whole=True)
