@@ -14,6 +14,7 @@ from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number, PerArm
 from jaxbandit.core.users_code import contracts
 from jaxbandit.core.xla.fusion import cond_fused, without_fusion
+from jaxbandit.core.xla.small_programs import SmallProgram
 from jaxbandit.environment.opportunities import share_bounds
 from jaxbandit.environment.world import World
 from jaxbandit.policies import requirements
@@ -126,11 +127,9 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         unknown = self._spare_width(np.zeros(1), np.ones(1), np.minimum) > self.rounding
         if unknown.any(axis=0).all():  # as almost always: a sweep
             return np.ones((arms, 1), np.int32), np.zeros((1, 1), np.int32)
-        shape, none = (arms, instances), jnp.zeros((1, instances), jnp.int32)
-        state = PhaseState(jnp.zeros(shape, jnp.int32), none, none, None, None)
-        made = self.next_schedule(state, view_before_round_1(shape, self.horizon))
-        phase = jnp.where(_any(made.goal > 0), made.phase, len(self.phases) - 1)
-        return np.asarray(made.goal), np.asarray(phase)
+        scheduled = _scheduled if contracts.has_user_code(self) else _scheduled_compiled  # f may be a user's
+        goal, phase = scheduled(self, shape=(arms, instances))
+        return np.asarray(goal), np.asarray(phase)
 
     def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, None]:
         return jnp.broadcast_to(self.first_goal, shape), jnp.broadcast_to(self.first_phase, (1, *shape[1:])), None
@@ -174,6 +173,17 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         0 or less if the gap is known. Source: opportunities paper, Alg. 4, line 6.
         """
         return minimum(most - (self.penalties + self.beta), (self.penalties - self.beta) - least)
+
+
+def _scheduled(policy: SelfRegulated, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """The goal and the phase that the test of a prepared policy gives before round 1, for `[K, J]`."""
+    none = jnp.zeros((1, *shape[1:]), jnp.int32)
+    state = PhaseState(jnp.zeros(shape, jnp.int32), none, none, None, None)
+    made = policy.next_schedule(state, view_before_round_1(shape, policy.horizon))
+    return made.goal, jnp.where(_any(made.goal > 0), made.phase, len(policy.phases) - 1)
+
+
+_scheduled_compiled = SmallProgram(_scheduled, static_argnames="shape")
 
 
 def _any(mask: Array) -> Array:
