@@ -30,7 +30,8 @@ from jaxbandit.tuning.parameters import Tunable, Values, in_words, tuned_policy
 
 Arrays = dict[str, np.ndarray]
 _BLOCK = 1024  # runs per block on CPU: enough to pay for a call
-_FEW_POINTS = 4
+_FEW_POINTS, _FEW_SEEDS = 4, 64
+_SHORT = 1 << 15  # rounds times arms up to which runs that are not needed take less time than another program (measured)
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,11 @@ def _with_shared_blocks(plan: Plan, points: int, seeds: int) -> Plan:
     """The plan with blocks of few shapes, so that simulations of a search share programs."""
     if jax.default_backend() != "cpu" or plan.shards > 1:
         return plan
-    together = 1 if points <= _FEW_POINTS and _FEW_POINTS * seeds >= _BLOCK else _FEW_POINTS
-    wide = min(_BLOCK // together, seeds)
+    enough = _FEW_POINTS * seeds >= _BLOCK
+    if not enough and plan.settings.horizon * plan.problem.arms > _SHORT:
+        return plan
+    together = 1 if enough and points <= _FEW_POINTS else _FEW_POINTS
+    wide = min(_BLOCK // together, max(seeds, _FEW_SEEDS))
     return plan.with_sizes([Size(_BLOCK // wide, wide)] * len(plan.stacks))
 
 
