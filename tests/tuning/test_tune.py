@@ -16,9 +16,12 @@ from sweeps import swept
 import jaxbandit as jb
 from jaxbandit import tuning
 from jaxbandit.core.rationals import QuotaTable
+from jaxbandit.engine.batch.blocks import Size
+from jaxbandit.engine.simulation import run
 from jaxbandit.environment.ground_truth import ground_truth_of
 from jaxbandit.metrics import definitions, formulas
 from jaxbandit.tuning import Goal, Limit
+from jaxbandit.tuning.search import evaluation
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 BUDGET = {"kind": "budget", "most": 4.0}
@@ -104,6 +107,20 @@ def test_the_trajectory_begins_with_the_start_and_the_best_common_value():
     runs = finals(jb.policy("hard-threshold-ucb", **START), "unfairness", seeds=SEEDS)[0]
     np.testing.assert_allclose(path.unfairness_stderr[0], runs.std(ddof=1) / np.sqrt(SEEDS), rtol=1e-5)
     assert tuned().rounds > 41 * SEEDS // 2 * HORIZON
+
+
+@pytest.mark.cpu
+def test_its_simulations_share_few_programs(monkeypatch):
+    """Of 16, 32, 64, 256 and 1024 seeds, and of 1 to 41 points."""
+    sizes = set()
+
+    def watched(plan):
+        sizes.update(plan.sizes)
+        return run(plan)
+
+    monkeypatch.setattr(evaluation, "run", watched)
+    tune()
+    assert sizes == {Size(16, 64), Size(4, 256), Size(1, 1024)}
 
 
 def test_tuning_again_gives_the_same():

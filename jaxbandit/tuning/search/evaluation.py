@@ -31,7 +31,7 @@ from jaxbandit.tuning.parameters import Tunable, Values, in_words, tuned_policy
 Arrays = dict[str, np.ndarray]
 _BLOCK = 1024  # runs per block on CPU: enough to pay for a call
 _FEW_POINTS, _FEW_SEEDS = 4, 64
-_SHORT = 1 << 15  # rounds times arms up to which runs that are not needed take less time than another program (measured)
+_SHORT = 1 << 15  # rounds times arms up to which runs that nobody needs take less time than a program (measured)
 
 
 @dataclass(frozen=True)
