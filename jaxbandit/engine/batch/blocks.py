@@ -224,7 +224,7 @@ def long_calls(
     most = min((_COSTLY_PLAYED if costly else _PLAYED) // counts, _LONG_TABLE // (arms * cells))
     rounds = max(rounds_per_call(arms, cells), min(_power_of_two(most), enough_rounds))
     places = [n for n in PLACES if n <= STOPS or not keeps_counts or n * counts <= _MOST_COUNTS]
-    if counts < _MANY_COUNTS:  # small simulations share programs, whatever they record
+    if counts < _MANY_COUNTS:  # small simulations share programs, whatever the number of recorded rounds
         places = places[1:] if PLACES[-1] * counts > _FEW_KEPT else places[-1:]
     enough_places = next((n for n in places if recorded <= n), None)
     if horizon <= rounds and enough_places is not None:

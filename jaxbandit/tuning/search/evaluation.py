@@ -30,7 +30,7 @@ from jaxbandit.tuning.parameters import Tunable, Values, in_words, tuned_policy
 
 Arrays = dict[str, np.ndarray]
 _BLOCK = 1024  # runs per block on CPU: enough to pay for a call
-_FEW_POINTS, _FEW_SEEDS = 4, 64
+_FEW_POINTS, _FEW_SEEDS = 4, 64  # points that have blocks of their own where seeds suffice; least seeds per block
 _SHORT = 1 << 15  # rounds times arms up to which runs that nobody needs take less time than a program (measured)
 
 
