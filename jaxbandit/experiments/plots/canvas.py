@@ -121,14 +121,23 @@ def save_all(figure: Figure, paths: Iterable[Path]) -> None:
 def _small_fonts() -> Iterator[None]:
     """Within this context, the fonts in PDF files lack the tables that place glyphs: matplotlib has placed all of them.
 
-    Reducing these tables to the glyphs of a figure takes more than half of the time of its fonts, and as much time as
-    all else of a small PDF file. matplotlib has no setting for it.
+    Reading these tables and reducing them to the glyphs of a figure takes more than half of the time of its fonts, and
+    as much time as all else of a small PDF file. matplotlib has no setting for it.
     """
     from fontTools import subset  # late: figures that are not saved do not need it
 
-    tables = subset.Options._drop_tables_default
-    subset.Options._drop_tables_default = [*tables, *_PLACING]
+    load = subset.load_font
+
+    @functools.wraps(load)
+    def load_small(*arguments: Any, **keywords: Any) -> Any:
+        font = load(*arguments, **keywords)
+        for table in _PLACING:
+            if table in font:
+                del font[table]
+        return font
+
+    subset.load_font = load_small
     try:
         yield
     finally:
-        subset.Options._drop_tables_default = tables
+        subset.load_font = load
