@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 import jaxbandit as jb
 
@@ -62,13 +64,38 @@ jb.policies.LFG(etta=1.0)  # wrong: etta
 """
 
 
-@pytest.mark.slow  # 12 s: the checker reads JAX's annotations
+ROOT = Path(jb.__file__).parents[1]
+# `--strict`, which a configuration file cannot set for one module
+STRICT = dict.fromkeys(
+    (
+        "check_untyped_defs",
+        "disallow_any_generics",
+        "disallow_incomplete_defs",
+        "disallow_subclassing_any",
+        "disallow_untyped_calls",
+        "disallow_untyped_decorators",
+        "disallow_untyped_defs",
+        "extra_checks",
+        "strict_equality",
+        "warn_return_any",
+        "warn_unused_ignores",
+    ),
+    True,
+)
+
+
+@pytest.mark.slow  # half a minute where mypy has not checked the package before: it reads JAX's annotations
 def test_mypy_reports_misspelt_parameters_and_nothing_else(tmp_path):
+    """The user's program is checked strictly, the package as in its repository, whose cache is used."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    del settings["files"]
+    settings["overrides"].append({"module": "program", "implicit_reexport": False, **STRICT})
+    (tmp_path / "pyproject.toml").write_text(tomli_w.dumps({"tool": {"mypy": settings}}))
     (tmp_path / "program.py").write_text(PROGRAM)
     ended = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--cache-dir", str(tmp_path), "program.py"],
+        [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"), "program.py"],
         cwd=tmp_path,
-        env={"MYPYPATH": str(Path(jb.__file__).parents[1]), "PATH": ""},
+        env={"MYPYPATH": str(ROOT), "PATH": ""},
         capture_output=True,
         text=True,
         check=False,
