@@ -24,7 +24,7 @@ from jaxbandit.engine.rollout import FAULTS
 from jaxbandit.engine.settings import TIES
 from jaxbandit.engine.stepping import agent_rewards
 from jaxbandit.engine.stepping.horizon_use import check_horizon_is_not_used, uses_horizon
-from jaxbandit.engine.stepping.placement import is_traced, on_device, own_buffers, run_keys
+from jaxbandit.engine.stepping.placement import is_traced, key_columns, key_of_run, on_device, own_buffers
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.engine.stepping.state_owner import check_single, differences, identity
 from jaxbandit.environment.problem import Problem
@@ -177,7 +177,11 @@ class Agent:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the compiled functions, which are made again when they are needed."""
-        return {name: value for name, value in vars(self).items() if name not in ("_select", "_observe")}
+        return {name: value for name, value in vars(self).items() if name not in ("_begin", "_select", "_observe")}
+
+    @functools.cached_property
+    def _begin(self) -> Any:
+        return jax.jit(self._begun)
 
     @functools.cached_property
     def _select(self) -> Any:
@@ -201,13 +205,18 @@ class Agent:
         Raises:
             InputError: another key.
         """
-        zero, shape = jnp.zeros((), jnp.int32), (self.arms, 1)
+        words = key_of_run(key, 0, 0)
+        return self._begun(words) if is_traced(words) else self._begin(words)
+
+    def _begun(self, words: Array) -> AgentState:
+        """The state before round 1 of the agent whose key has these words."""
+        shape = self.arms, 1
         counts, sums = jnp.zeros(shape, jnp.int32), compensated_sums.zeros(shape)
         everywhere = jnp.ones(shape, bool)
         weighted = sums.value if self._policy.wants_losses else None
         state = AgentState(
-            t=zero,
-            key=jnp.stack(run_keys(key, zero, zero)),
+            t=jnp.zeros((), jnp.int32),
+            key=words,
             counts=counts,
             received_counts=counts,
             sums=sums,
@@ -318,7 +327,7 @@ class Agent:
         before = now = None
         if self._quotas is not None:
             before, now = self._quotas.at(t - 1), self._quotas.at(t)
-        random = Stream(_words(state), t.astype(jnp.uint32), POLICY)
+        random = Stream(key_columns(state.key), t.astype(jnp.uint32), POLICY)
         return RoundView(
             t=t,
             horizon=jnp.asarray(self._rounds),
@@ -364,7 +373,7 @@ class Agent:
         if self._world.binarised:  # Agrawal & Goyal 2012, Alg. 2
             earlier = jnp.tril(arm[:, None] == arm[None, :], -1).sum(axis=1, dtype=jnp.int32)
             number = state.received_counts[arm, 0] + earlier
-            numbers = Stream(_words(state), number[:, None].astype(jnp.uint32), POLICY)
+            numbers = Stream(key_columns(state.key), number[:, None].astype(jnp.uint32), POLICY)
             coins = numbers.for_play(number[:, None], arm[:, None], self.arms).for_purpose(BINARISE)
             reward = (coins.uniform(len(arm))[:, 0] < reward).astype(real)
         place = jnp.where(arm < 0, self.arms, arm)
@@ -385,8 +394,3 @@ class Agent:
             squares=state.squares and compensated_sums.add_in_turn(state.squares, place, reward**2),
             arrived=arrived,
         )
-
-
-def _words(state: AgentState) -> tuple[Array, Array]:
-    """The words of the key, uint32 `[1, 1]`."""
-    return state.key[0].reshape(1, 1), state.key[1].reshape(1, 1)

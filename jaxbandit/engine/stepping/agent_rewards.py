@@ -85,7 +85,7 @@ def chances_of_rewards(given: Any, last: Array | None, arms: Any, count: int) ->
     """
     if given is not None and np.shape(given) != (count,):
         raise InputError("chances", given, f"{count} numbers, one per arm")
-    default = jnp.ones(count) if last is None else last[:, 0]
+    default = np.ones(count) if last is None else last[:, 0]
     chances = default if given is None else given
     if is_traced((arms, chances)):
         return jnp.asarray(chances)

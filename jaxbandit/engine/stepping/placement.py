@@ -25,7 +25,7 @@ def on_device(tree: Tree) -> Tree:
 
     def place(leaf: Any) -> Array:
         array = np.asarray(leaf)
-        return jnp.asarray(array.astype(np.int32 if array.dtype.kind in "iu" else jnp.result_type(float)))
+        return jax.device_put(array.astype(np.int32 if array.dtype.kind in "iu" else jnp.result_type(float)))
 
     return jax.tree.map(place, tree)
 
@@ -46,9 +46,24 @@ def own_buffers(state: Tree) -> Tree:
     return jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), state)
 
 
-def run_keys(key: Any, instance: Array, seed: Array) -> tuple[Array, Array]:
-    """`prng.traced_run_keys`, whose errors name the argument `key`."""
+def key_columns(words: Array) -> tuple[Array, Array]:
+    """The two words of a run's key, uint32 `[2]`, as arrays `[1, 1]`."""
+    return words[0].reshape(1, 1), words[1].reshape(1, 1)
+
+
+def key_of_run(key: Any, instance: Any, seed: Any) -> Any:
+    """The two words of the key of a run, uint32 `[2]`; on the host if no argument is traced.
+
+    Args:
+        key, instance, seed: those of `Simulator.init`, which has checked the last two.
+
+    Raises:
+        InputError: about `key`.
+    """
     try:
-        return prng.traced_run_keys(key, instance, seed)
+        if is_traced((key, instance, seed)):
+            numbers = (jnp.asarray(index, jnp.int32) for index in (instance, seed))
+            return jnp.stack(prng.traced_run_keys(key, *numbers))
+        return np.concatenate(prng.run_keys(key, np.asarray(instance), np.asarray(seed)))
     except InputError as error:
         raise error.with_key("key") from None

@@ -80,6 +80,6 @@ def quota_schedule(fractions: np.ndarray, horizon: int | None) -> QuotaSchedule:
     quota = QuotaTable(fractions, rows).rows(0, rows)
     per_period = np.zeros(fractions.shape) if whole else (fractions * period)
     fraction = rounded_down(quota.fraction, np.dtype(jnp.result_type(float)))
-    table = Quota(*(jnp.asarray(part) for part in (quota.floor, fraction, quota.fraction_rank)))
+    table = Quota(*jax.device_put((quota.floor, fraction, quota.fraction_rank)))
     short = not whole and rows * (int(per_period.max()) + 1) < 2**31
-    return QuotaSchedule(table, jnp.asarray(per_period.astype(np.int32)), rows, short)
+    return QuotaSchedule(table, jax.device_put(per_period.astype(np.int32)), rows, short)

@@ -24,7 +24,7 @@ from jaxbandit.engine.stepping.all_runs import (
     raise_faults,
     raise_if_not_shares,
 )
-from jaxbandit.engine.stepping.placement import columns_of, is_traced, on_device, own_buffers, run_keys
+from jaxbandit.engine.stepping.placement import columns_of, is_traced, key_columns, key_of_run, on_device, own_buffers
 from jaxbandit.engine.stepping.quota_schedule import quota_schedule
 from jaxbandit.engine.stepping.relaxed import relaxed_round
 from jaxbandit.engine.stepping.relaxed.relaxable import check_relaxable
@@ -104,7 +104,8 @@ class RelaxedStepInfo:
     rewards: Array
 
 
-_MADE_LATER = "_arrays", "_compiled_next"  # the attributes that a `Simulator` makes when it needs them
+# The attributes that a `Simulator` makes when it needs them
+_MADE_LATER = "_arrays", "_compiled_begun", "_compiled_next"
 
 
 class Simulator:
@@ -215,15 +216,24 @@ class Simulator:
         """
         self._check_index("instance", instance, self.problem.instances)
         self._check_index("seed", seed, 1 << 31)
-        which = jnp.asarray(instance, jnp.int32)
-        words = jnp.stack(run_keys(key, which, jnp.asarray(seed, jnp.int32)))
+        words = key_of_run(key, instance, seed)
+        if is_traced((words, instance, self._policy, self._world, self._softness)):
+            return self._begun(words, jnp.asarray(instance, jnp.int32))
+        return self._compiled_begun(words, np.asarray(instance, np.int32))
+
+    @functools.cached_property
+    def _compiled_begun(self) -> Callable[..., SimulatorState]:
+        return jax.jit(self._begun)
+
+    def _begun(self, words: Array, which: Array) -> SimulatorState:
+        """The state before round 1 of the run of an instance whose key has these words."""
         policy, world = columns_of((self._policy, self._world), which)
         shape = self.problem.arms, 1
         run: rollout.State | ShareState
         if self._softness is None:
             run = rollout.begin(policy, world, shape, False)
         else:
-            run = relaxed_round.begin(policy, world, shape, _key_columns(words))
+            run = relaxed_round.begin(policy, world, shape, key_columns(words))
         return own_buffers(SimulatorState(jnp.zeros((), jnp.int32), which, words, run))
 
     def step(self, state: SimulatorState) -> tuple[SimulatorState, Any]:  # with a union, users would have to narrow it
@@ -283,7 +293,7 @@ class Simulator:
             quotas = self._quotas.at(state.t), self._quotas.at(t)
             quota_before, quota_now = columns_of(quotas, state.instance)
         horizon = jnp.asarray(self.horizon, jnp.int32)
-        round_inputs = t, horizon, quota_before, quota_now, _key_columns(state.key)
+        round_inputs = t, horizon, quota_before, quota_now, key_columns(state.key)
         run: rollout.State | ShareState
         info: StepInfo | RelaxedStepInfo
         if isinstance(state.run, ShareState) and self._softness is not None:
@@ -371,11 +381,6 @@ class Simulator:
         held = np.asarray(index)
         if held.ndim or held.dtype.kind not in "iu" or not 0 <= held < count:
             raise InputError(name, index, f"a whole number from 0 to {count - 1}")
-
-
-def _key_columns(words: Array) -> rollout.Keys:
-    """The two words of a run's key, uint32 `[2]`, as arrays `[1, 1]`."""
-    return words[0].reshape(1, 1), words[1].reshape(1, 1)
 
 
 def _info(world: World, events: rollout.RoundEvents) -> StepInfo:
