@@ -45,7 +45,8 @@ def key_as_integer(key: object) -> int:
     """
     allowed = "an integer from 0 to 2^64 - 1, or one key of jax.random"
     if is_key(key) or _is_raw_key(key):
-        data = np.asarray(jax.random.key_data(key) if is_key(key) else key)
+        with jax.ensure_compile_time_eval():  # where a function is traced, the key is a constant of it
+            data = np.asarray(jax.random.key_data(key) if is_key(key) else key)
         if data.ndim != 1 or len(data) % 2 or not len(data):
             raise InputError("simulation.key", key, f"{allowed}; this is an array of keys: take one, as key[0]")
         (high, low), *more = data.astype(np.uint32).reshape(-1, 2, 1)
