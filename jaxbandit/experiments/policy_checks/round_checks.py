@@ -15,6 +15,7 @@ from jaxbandit.experiments.policy_checks.subject import (
     Subject,
     arms_in_words,
     engine_rounds,
+    planned,
 )
 from jaxbandit.policies.base import Policy
 
@@ -77,7 +78,7 @@ def ties(subject: Subject) -> None:
     if any(part.own_order for part in subject.policy.nested_policies()):
         raise NotApplicableError("equal arms are played in an order of the policy's own (`own_order` is True)")
     problem, runs = cases.equal_arms(subject.table), 256
-    times = engine_rounds(subject.policy, problem, horizon=1, runs=runs, ties="random")[0, :, 0].sum(axis=1)
+    times = engine_rounds(planned(subject.policy, problem, horizon=1, runs=runs, ties="random"))[0, :, 0].sum(axis=1)
     spread = np.sqrt(runs * (problem.arms - 1)) / problem.arms
     if np.abs(times - runs / problem.arms).max() > _DEVIATIONS * spread:
         raise DoesNotHoldError(

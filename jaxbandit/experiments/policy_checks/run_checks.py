@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jaxbandit.core.errors import InputError
 from jaxbandit.core.xla import gpu_kernel
 from jaxbandit.core.xla.tiling import LANES
+from jaxbandit.engine.plan import Plan
 from jaxbandit.engine.stepping.agent import Agent
 from jaxbandit.experiments import simulate as public
 from jaxbandit.experiments.policy_checks.cases import HORIZON
@@ -23,6 +26,7 @@ from jaxbandit.experiments.policy_checks.subject import (
     arms_in_words,
     engine_program,
     engine_rounds,
+    planned,
 )
 from jaxbandit.policies.base import Policy
 
@@ -31,11 +35,11 @@ def batch(subject: Subject) -> None:
     """A run does not depend on the runs beside it: those of the same axis, and those of the last axis."""
     words = ": reduce over axis 0 only, the arms, and take random numbers from `now.random` only"
     for run in subject_runs(subject):
-        alone = engine_rounds(subject.policy, subject.instances, run)[:, :, 0, 0]
+        alone = engine_rounds(subject.plan, run)[:, :, 0, 0]
         together = subject.engine_batch[:, :, run[0], run[1]]
         _compare(together, alone, run, "run {run}: beside other runs {one}, and alone {other}" + words)
     # Few runs lie along one axis, and the last one has length 1; from `LANES` runs on, seeds are the last axis
-    wide = engine_rounds(subject.policy, subject.instances, runs=LANES)
+    wide = engine_rounds(planned(subject.policy, subject.instances, runs=LANES))
     for run in subject_runs(subject):
         few, many = (rounds[:, :, run[0], run[1]] for rounds in (subject.engine_batch, wide))
         seeds = f"run {{run}}: beside {RUNS} seeds {{one}}, and beside {LANES} seeds {{other}}"
@@ -88,13 +92,9 @@ def _pulls(subject: Subject, gpu_kernel: bool | None = None) -> np.ndarray:
 
 def compilations(subject: Subject) -> None:
     """Other numbers do not compile another program."""
-    program = engine_program(subject.policy, subject.instances)
-    for what, program_of in _changes(subject):
-        try:
-            other = program_of()
-        except InputError:  # the policy does not take the other number
-            continue
-        if other != program:
+    program = engine_program(subject.plan)
+    for what, changed in _changes(subject, program):
+        if _program(changed) not in (None, program):
             raise DoesNotHoldError(
                 f"another value of {what} compiled the policy again: numbers that do not set shapes are parameters "
                 "without `static=True`, and `prepare` does not turn them into Python values"
@@ -130,16 +130,39 @@ def subject_runs(subject: Subject) -> list[tuple[int, int]]:
     return [(0, 0), (1, 1), (subject.instances.instances - 1, RUNS - 1)]
 
 
-def _changes(subject: Subject) -> Iterator[tuple[str, Callable[[], Hashable]]]:
-    """What is another number in some simulations, and what returns their program."""
+def _changes(subject: Subject, program: Hashable) -> Iterator[tuple[str, Callable[[], Plan]]]:
+    """What is another number in some simulations, and what plans them; without numbers that change no program at once.
+
+    Args:
+        program: that of the subject's own plan.
+    """
     policy, problem = subject.policy, subject.instances
-    other = problem.replace(means=(problem.means.T * 0.5 + 0.1).tolist())
-    yield "the means", lambda: engine_program(policy, other)
-    yield "the horizon", lambda: engine_program(policy, problem, horizon=HORIZON + 16)
-    yield "the key", lambda: engine_program(policy, problem, key=1)
-    yield "the number of seeds", lambda: engine_program(policy, problem, runs=RUNS + 1)
-    for name, changed in _other_parameters(policy):
-        yield f"the parameter `{name}`", lambda changed=changed: engine_program(changed, problem)  # type: ignore[misc]
+    changes: dict[str, dict[str, Any]] = {
+        "the means": {"problem": problem.replace(means=(problem.means.T * 0.5 + 0.1).tolist())},
+        "the horizon": {"horizon": HORIZON + 16},
+        "the key": {"key": 1},
+        "the number of seeds": {"runs": RUNS + 1},
+    }
+
+    def plan(*changed: str) -> Plan:
+        arguments: dict[str, Any] = {"problem": problem}
+        for what in changed:
+            arguments |= changes[what]
+        return planned(policy, **arguments)
+
+    if _program(lambda: plan(*changes)) != program:
+        for what in changes:
+            yield what, functools.partial(plan, what)
+    for name, other in _other_parameters(policy):
+        yield f"the parameter `{name}`", functools.partial(planned, other, problem)
+
+
+def _program(changed: Callable[[], Plan]) -> Hashable | None:
+    """The program of a plan; None where the policy does not take the other number."""
+    try:
+        return engine_program(changed())
+    except InputError:
+        return None
 
 
 def _other_parameters(policy: Policy) -> Iterator[tuple[str, Policy]]:

@@ -99,9 +99,14 @@ class Subject:
         return cases.several_instances(self.table)
 
     @functools.cached_property
+    def plan(self) -> Plan:
+        """A plan of the simulation of these instances."""
+        return planned(self.policy, self.instances)
+
+    @functools.cached_property
     def engine_batch(self) -> np.ndarray:
         """The selections of all runs, played together by the engine, bool `[T, K, J, RUNS]`."""
-        return engine_rounds(self.policy, self.instances)
+        return engine_rounds(self.plan)
 
     @functools.cached_property
     def simulator(self) -> Simulator:
@@ -154,25 +159,33 @@ def _stepped(template: _Template, arrays: tuple[Any, Any, Any], instance: Array,
     return jax.vmap(play)(instance, seed) if instance.ndim else play(instance, seed)
 
 
-def engine_rounds(
-    policy: Policy,
-    problem: Problem,
-    run: tuple[int, int] | None = None,
-    *,
-    horizon: int = HORIZON,
-    runs: int = RUNS,
-    key: int = 0,
-    ties: str = "lowest",
-) -> np.ndarray:
+def planned(
+    policy: Policy, problem: Problem, *, horizon: int = HORIZON, runs: int = RUNS, key: int = 0, ties: str = "lowest"
+) -> Plan:
+    """The plan of a simulation that records every round.
+
+    Args:
+        runs: the number of runs per instance.
+    """
+    # Without a kernel of a GPU, which computes each run by itself: there no run could depend on others
+    given = {**SETTINGS, "record": "all", "gpu_kernel": False}
+    settings = SimulationSettings(horizon, runs, key=key, ties=ties, **given)
+    return make_plan(problem, [Configuration(policy.name, policy, policy.name)], settings)
+
+
+def engine_rounds(plan: Plan, run: tuple[int, int] | None = None) -> np.ndarray:
     """The selections of runs that the engine plays in one block, bool `[T, K, J, runs]`.
 
     Args:
+        plan: a plan of one policy.
         run: an instance and a seed, to play only this run, `[T, K, 1, 1]`. A block of one run has the shape of a block
             of all runs: the engine repeats the run.
-        runs: the number of runs per instance.
     """
-    plan, block = _planned(policy, problem, run, horizon, runs, key, ties)
     (stack,) = plan.stacks
+    block = _block(plan)
+    if run is not None:
+        rows, seeds = (slice(index, index + 1) for index in run)
+        block = Block(rows, seeds, 1, 1)
     calls = plan.calls(stack, block)
     counts = [
         np.asarray(chunk.at_stops.counts)[: len(chunk.rounds)]
@@ -183,35 +196,20 @@ def engine_rounds(
     return selected
 
 
-def engine_program(
-    policy: Policy, problem: Problem, *, horizon: int = HORIZON, runs: int = RUNS, key: int = 0
-) -> Hashable:
-    """What decides with which compiled program the engine plays runs, whatever is compiled in this process so far."""
-    plan, block = _planned(policy, problem, None, horizon, runs, key)
+def engine_program(plan: Plan) -> Hashable:
+    """What decides with which compiled program the engine plays a plan, whatever is compiled in this process so far."""
     (stack,) = plan.stacks
+    block = _block(plan)
     cells, lanes = block.cells(), block.lanes()
     leaves, structure = jax.tree.flatten(for_cells((stack.policy, stack.world), cells))
     return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves), len(cells), lanes.shape, stack.program
 
 
-def _planned(
-    policy: Policy,
-    problem: Problem,
-    run: tuple[int, int] | None,
-    horizon: int,
-    runs: int,
-    key: int,
-    ties: str = "lowest",
-) -> tuple[Plan, Block]:
-    # Without a kernel of a GPU, which computes each run by itself: there no run could depend on others
-    given = {**SETTINGS, "record": "all", "gpu_kernel": False}
-    settings = SimulationSettings(horizon, runs, key=key, ties=ties, **given)
-    plan = make_plan(problem, [Configuration(policy.name, policy, policy.name)], settings)
+def _block(plan: Plan) -> Block:
+    """All runs of a plan of one policy."""
     (stack,) = plan.stacks
-    rows, seeds = slice(0, stack.rows), slice(0, runs)
-    if run is not None:
-        rows, seeds = (slice(index, index + 1) for index in run)
-    return plan, Block(rows, seeds, rows.stop - rows.start, seeds.stop - seeds.start)
+    seeds = plan.settings.seeds
+    return Block(slice(0, stack.rows), slice(0, seeds), stack.rows, seeds)
 
 
 def arms_in_words(mask: np.ndarray) -> str:
