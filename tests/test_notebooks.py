@@ -102,6 +102,7 @@ def test_the_first_cell_installs_where_there_is_no_clone(tmp_path):
     assert cell != refresh.INSTALL
     (tmp_path / "cell.ipy").write_text(cell + "\nassert '.venv' not in jb.__file__, jb.__file__\n")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    clean["PIP_COMPILE"] = "0"  # modules are compiled when they are imported: half of the time of the installation
     words = [python, "-m", "IPython", "--no-banner", "cell.ipy"]
     ended = subprocess.run(words, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:] + ended.stdout[-2000:]
