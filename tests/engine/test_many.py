@@ -92,7 +92,7 @@ def test_points_of_a_grid_are_as_alone():
 
 @pytest.mark.parametrize(  # seeds as lanes, and a run a cell
     ("kind", "seeds"),
-    every([*((kind, 20) for kind in NUMERIC), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)], 12),
+    every([*((kind, 20) for kind in NUMERIC), ("hard-threshold-ucb", 5), ("fcts-d", 5), ("lfg", 5)], 17),
 )
 def test_points_of_many_policies_are_as_alone(kind, seeds):
     problem = EVERYTHING
@@ -172,7 +172,7 @@ def test_a_grid_over_fractions_and_means_is_as_alone():
     assert_grid("fractions", [0.05, [0.1, 0.05, 0.2, 0.15]], FAIR, "fair-learn", 1)
 
 
-@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), every(OVER_PROBLEMS, 5))
+@pytest.mark.parametrize(("key", "values", "problem", "kind", "stacks"), every(OVER_PROBLEMS, 7))
 def test_a_grid_over_the_problem_is_as_alone(key, values, problem, kind, stacks):
     assert_grid(key, values, problem, kind, stacks)
 

@@ -10,7 +10,7 @@ import reference_merit
 from harness import MERIT, MERIT_ALIASES, PROPORTIONAL, plain_merit, reference_rounds, trajectory_and_sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweeps import every
+from sweeps import every, swept
 
 import jaxbandit as jb
 from jaxbandit.environment.merit import Merit, Power, box_optimum, proportional_chances
@@ -119,14 +119,13 @@ def test_fairx_is_another_name(kind):
     assert jb.policy(kind) == jb.policy(MERIT_ALIASES[kind])
 
 
-@pytest.mark.parametrize("kind", every([kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES], 2))
+@pytest.mark.parametrize("kind", every([kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES], 3))
 @pytest.mark.parametrize("merit", [Bumpy(turns=2.0), Falling(rate=1.2), Power(scale=0.7, exponent=2.0)], ids=str)
 def test_a_users_merit_function(kind, merit):
     assert_same(problem(merit=merit), kind, 30 if kind in SLOW else 250)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d"])
+@pytest.mark.parametrize("kind", swept(["fcts-d", "op-fcts-d", "fgreedy-d", "cucb-d"], ["fcts-d", "cucb-d"]))
 def test_other_rewards_in_the_unit_interval(kind):
     for reward in ("uniform", "beta"):
         assert_same(problem(reward=reward), kind, 200)
