@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.core import prng
+from jaxbandit.core.rationals import Quota
+from jaxbandit.core.xla.small_programs import SmallProgram
 from jaxbandit.core.xla.tiling import LANES
 from jaxbandit.engine import rollout
 from jaxbandit.engine.advice.faults import about_policy
 from jaxbandit.engine.batch.chunks import failure
 from jaxbandit.engine.batch.traced_programs import PROGRAM, kept_by
-from jaxbandit.engine.stepping.placement import is_traced
+from jaxbandit.engine.stepping.placement import keys_of_runs, within_other_program
 from jaxbandit.engine.stepping.quota_schedule import QuotaSchedule
 from jaxbandit.engine.stepping.relaxed import relaxed_runs
 from jaxbandit.engine.stepping.relaxed.relaxed_round import ShareState
@@ -44,21 +45,19 @@ def final_states(
     """
     arms, instances, seeds = shape
     lanes = seeds + -seeds % LANES  # whole vectors, as blocks have: the same code, and so the same bits
-    words = prng.traced_run_keys(key, jnp.arange(instances)[:, None], jnp.arange(lanes))
-    own, played, quotas = _per_cell((policy, world, None if schedule is None else schedule.up_to(horizon)))
-    zero, last = jnp.zeros((), jnp.int32), jnp.asarray(horizon, jnp.int32)
-    stops = last[None] if world.changes is None else jnp.append(world.changes.first_rounds[1:] - 1, last)
-    key_words, numbers = (words[0][None], words[1][None]), (zero, last, zero, stops)
-    block = arms, instances, lanes
-    if is_traced((own, played, words)):  # within other programs XLA cannot always make one kernel of it
+    words, block = keys_of_runs(key, instances, lanes), (arms, instances, lanes)
+    if within_other_program((policy, world, schedule, words)):
+        # where XLA cannot always make one kernel of it
+        own, played, quotas, numbers = _inputs(policy, world, schedule, horizon)
         state = jax.tree.map(jnp.asarray, rollout.begin(own, played, block, False))
-        final = rollout.play_on(own, played, key_words, quotas, *numbers, None, state)[0]
-    else:
-        with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
-            state = rollout.start(own, played, block, False)
-            final, _, faults = rollout.advance(own, played, key_words, quotas, *numbers, None, state)
-        raise_faults(faults, policy, world, horizon)
-    return jnp.stack(words, axis=-1)[:, :seeds], _per_run(final, instances, lanes, seeds)
+        final = rollout.play_on(own, played, words, quotas, *numbers, None, state)[0]
+        return _per_run(words, final, shape)
+    own, played, quotas, numbers = _compiled_inputs(policy, world, schedule, horizon)
+    with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
+        state = rollout.start(own, played, block, False)
+        final, _, faults = rollout.advance(own, played, words, quotas, *numbers, None, state)
+    raise_faults(faults, policy, world, horizon)
+    return _compiled_per_run(words, final, shape)
 
 
 def final_relaxed_states(
@@ -76,16 +75,16 @@ def final_relaxed_states(
         FloatingPointError: a share is not a number; only where nothing is traced.
     """
     arms, instances, seeds = shape
-    words = prng.traced_run_keys(key, jnp.arange(instances)[:, None], jnp.arange(seeds))
-    own, played, quotas = _per_cell((policy, world, None if schedule is None else schedule.up_to(horizon)))
-    inputs = RunInputs(played, (words[0][None], words[1][None]), quotas, softness)
-    if is_traced((own, inputs)):
-        final = relaxed_runs.final_state(own, inputs, shape, horizon)
-    else:
-        with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
-            final = _relaxed(own, inputs, shape, horizon)
-        raise_if_not_shares(final, policy, horizon)
-    return jnp.stack(words, axis=-1), _per_run(final, instances, seeds, seeds)
+    words = keys_of_runs(key, instances, seeds)
+    if within_other_program((policy, world, schedule, words, softness)):
+        own, played, quotas, _ = _inputs(policy, world, schedule, horizon)
+        final = relaxed_runs.final_state(own, RunInputs(played, words, quotas, softness), shape, horizon)
+        return _per_run(words, final, shape)
+    own, played, quotas, _ = _compiled_inputs(policy, world, schedule, horizon)
+    with PROGRAM(kept_by(policy, world, arms, _columns(schedule))):
+        final = _relaxed(own, RunInputs(played, words, quotas, softness), shape, horizon)
+    raise_if_not_shares(final, policy, horizon)
+    return _compiled_per_run(words, final, shape)
 
 
 def raise_faults(faults: Array, policy: Policy, world: World, last: int) -> None:
@@ -117,16 +116,31 @@ def _columns(schedule: QuotaSchedule | None) -> int | None:
     return None if schedule is None else schedule.per_period.shape[1]
 
 
-def _per_cell(tree: Tree) -> Tree:
-    """Arrays `[..., K or 1, J or 1]` become `[..., K or 1, J or 1, 1]`; scalars and tables stay as they are."""
-    return jax.tree.map(lambda leaf: leaf[..., None] if leaf.ndim >= 2 else leaf, tree)
+def _inputs(
+    policy: Policy, world: World, schedule: QuotaSchedule | None, horizon: int
+) -> tuple[Policy, World, Quota | None, tuple[Array, Array, Array, Array]]:
+    """The policy, the world and the quotas as the rounds of blocks take them, and the numbers of the rounds.
 
-
-def _per_run(tree: Tree, instances: int, lanes: int, seeds: int) -> Tree:
-    """The first runs of each instance: arrays `[..., K or 1, J or 1, lanes or 1]` become `[J, seeds, ..., K or 1, 1]`.
-
-    Arrays without these axes are repeated.
+    Arrays `[..., K or 1, J or 1]` become `[..., K or 1, J or 1, 1]`; scalars and tables stay as they are.
     """
+    zero, last = jnp.zeros((), jnp.int32), jnp.asarray(horizon, jnp.int32)
+    stops = last[None] if world.changes is None else jnp.append(world.changes.first_rounds[1:] - 1, last)
+    given = policy, world, None if schedule is None else schedule.up_to(horizon)
+    own, played, quotas = jax.tree.map(lambda leaf: leaf[..., None] if leaf.ndim >= 2 else leaf, given)
+    return own, played, quotas, (zero, last, zero, stops)
+
+
+def _per_run(words: tuple[Array, Array], tree: Tree, shape: tuple[int, int, int]) -> tuple[Array, Tree]:
+    """The keys and the states of the first runs of each instance.
+
+    Args:
+        words: the words of the keys, `[1, J, lanes]`.
+        tree: arrays `[..., K or 1, J or 1, lanes or 1]`, which become `[J, seeds, ..., K or 1, 1]`. Arrays without
+            these axes are repeated.
+        shape: (K, J, seeds).
+    """
+    _, instances, seeds = shape
+    lanes = words[0].shape[-1]
 
     def per_run(leaf: Array) -> Array:
         if leaf.ndim < 2:
@@ -134,4 +148,8 @@ def _per_run(tree: Tree, instances: int, lanes: int, seeds: int) -> Tree:
         spread = jnp.broadcast_to(leaf, (*leaf.shape[:-2], instances, lanes))
         return jnp.moveaxis(spread, (-2, -1), (0, 1))[:, :seeds, ..., None]
 
-    return jax.tree.map(per_run, tree)
+    return jnp.concatenate(words).transpose(1, 2, 0)[:, :seeds], jax.tree.map(per_run, tree)
+
+
+_compiled_inputs = SmallProgram(_inputs, static_argnums=3)
+_compiled_per_run = SmallProgram(_per_run, static_argnums=2)

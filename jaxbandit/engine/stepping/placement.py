@@ -20,6 +20,11 @@ def is_traced(tree: object) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
 
+def within_other_program(tree: object) -> bool:
+    """Whether a function that JAX traces uses a tree, which may be a constant of it."""
+    return is_traced((tree, jnp.zeros((), jnp.int32)))
+
+
 def on_device(tree: Tree) -> Tree:
     """A prepared policy or world as device arrays: scalars, tables `[n]`, and arrays `[K or 1, J or 1]`."""
 
@@ -60,10 +65,29 @@ def key_of_run(key: Any, instance: Any, seed: Any) -> Any:
     Raises:
         InputError: about `key`.
     """
+    k0, k1 = _keys(key, instance, seed)
+    return jnp.concatenate((k0, k1)) if is_traced((k0, k1)) else np.concatenate((k0, k1))
+
+
+def keys_of_runs(key: Any, instances: int, seeds: int) -> Any:
+    """The two words of the keys of all runs, two uint32 arrays `[1, J, seeds]`; on the host unless `key` is traced.
+
+    Raises:
+        InputError: about `key`.
+    """
+    return _keys(key, np.arange(instances, dtype=np.int32)[:, None], np.arange(seeds, dtype=np.int32))
+
+
+def _keys(key: Any, instances: Any, seeds: Any) -> Any:
+    """The two words of the keys of runs, two uint32 arrays `[1, *runs]`.
+
+    Raises:
+        InputError: about `key`.
+    """
     try:
-        if is_traced((key, instance, seed)):
-            numbers = (jnp.asarray(index, jnp.int32) for index in (instance, seed))
-            return jnp.stack(prng.traced_run_keys(key, *numbers))
-        return np.concatenate(prng.run_keys(key, np.asarray(instance), np.asarray(seed)))
+        if is_traced((key, instances, seeds)):
+            words = prng.traced_run_keys(key, *(jnp.asarray(index, jnp.int32) for index in (instances, seeds)))
+            return tuple(word[None] for word in words)
+        return prng.run_keys(key, np.asarray(instances), np.asarray(seeds))
     except InputError as error:
         raise error.with_key("key") from None

@@ -329,8 +329,10 @@ class Simulator:
         words, runs = (
             final_states(*prepared) if self._softness is None else final_relaxed_states(*prepared, self._softness)
         )
-        which = jnp.broadcast_to(jnp.arange(shape[1], dtype=jnp.int32)[:, None], shape[1:])
-        return SimulatorState(jnp.full(shape[1:], self.horizon, jnp.int32), which, words, runs)
+        which, t = np.broadcast_arrays(
+            np.arange(shape[1], dtype=np.int32)[:, None], np.full(shape[1:], self.horizon, np.int32)
+        )
+        return SimulatorState(jnp.asarray(t), jnp.asarray(which), words, runs)
 
     def replace(self, **values: Any) -> Self:
         """A simulator with other numbers. They may be traced, so that many numbers share one compilation.

@@ -163,6 +163,7 @@ def test_numbers_that_are_traced_stay_when_others_are_replaced():
         (lambda s: s.init(0, seed=-1), r"^seed = -1: must be a whole number from 0 to"),
         (lambda s: s.init(-1), r"^key = -1: must be an integer from 0 to 2\^64 - 1"),
         (lambda s: s.rollout(0, 0), r"^seeds = 0: must be a whole number >= 1$"),
+        (lambda s: s.rollout(-1, 3), r"^key = -1: must be an integer from 0 to 2\^64 - 1, or one key of jax.random$"),
         (lambda s: s.replace(fractions=0.2), r"^fractions = 0.2: must be left out: .* make another `jb.Simulator`"),
         (lambda s: s.replace(horizon=9), r"^horizon = 9: must be left out"),
         (lambda s: s.replace(base="moss"), r"^base = 'moss': must be left out"),
