@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, TypeVar
 
 import jax
@@ -43,9 +44,11 @@ def deficits_ever(
 
     def most(name: str, largest: Array) -> Array:
         if name == "max_deficit" and equal and len(number) == 1:
-            grown = deficit(_row(now.quota_before, 0), number)
-            counts_now = here & (now.t > 1) if world.sleeping else now.t > 1
-            return larger(largest, jnp.where(counts_now, grown, -jnp.inf))
+            quota = _row(now.quota_before, 0)
+            # Round 1 has none before it: said by the fraction, one number for all runs of a cell
+            quota = dataclasses.replace(quota, fraction=jnp.where(now.t > 1, quota.fraction, -jnp.inf))
+            grown = deficit(quota, number)
+            return larger(largest, jnp.where(here, grown, -jnp.inf) if world.sleeping else grown)
         quota, counts = (
             (after.quota_now, after.pulls) if name == "max_deficit" else (after.groups.quota_now, after.groups.pulls)
         )
