@@ -45,7 +45,7 @@ def deficits_ever(
     def most(name: str, largest: Array) -> Array:
         if name == "max_deficit" and equal and len(number) == 1:
             quota = _row(now.quota_before, 0)
-            # Round 1 has none before it: said by the fraction, one number for all runs of a cell
+            # No round is before round 1. Its fraction says so: one number per cell, not one per run
             quota = dataclasses.replace(quota, fraction=jnp.where(now.t > 1, quota.fraction, -jnp.inf))
             grown = deficit(quota, number)
             return larger(largest, jnp.where(here, grown, -jnp.inf) if world.sleeping else grown)

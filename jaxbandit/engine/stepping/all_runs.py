@@ -47,7 +47,7 @@ def final_states(
     lanes = seeds + -seeds % LANES  # whole vectors, as blocks have: the same code, and so the same bits
     words, block = keys_of_runs(key, instances, lanes), (arms, instances, lanes)
     if within_other_program((policy, world, schedule, words)):
-        # where XLA cannot always make one kernel of it
+        # The rounds as they are: within another program XLA cannot always make one kernel of them
         own, played, quotas, numbers = _inputs(policy, world, schedule, horizon)
         state = jax.tree.map(jnp.asarray, rollout.begin(own, played, block, False))
         final = rollout.play_on(own, played, words, quotas, *numbers, None, state)[0]
