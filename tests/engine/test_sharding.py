@@ -13,7 +13,7 @@ from sweeps import FULL, swept
 
 from jaxbandit.engine.batch import sharding, span_totals
 
-SOME = ["lanes", "cells", "late", "sums", "draws"]
+SOME = ["lanes", "cells", "late", "sums"]
 
 
 def on_eight(folder, names):

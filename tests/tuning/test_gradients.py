@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import reference_tuning
 from small_problem import HORIZON, SEEDS, SMALL
+from sweeps import FULL
 
 import jaxbandit as jb
 from jaxbandit import tuning
@@ -132,7 +133,7 @@ RELAXED, SCORE = ("relaxed",), ("score",)
     ("kind", "parameters", "problem", "estimators"),
     [
         *(
-            pytest.param(*case, marks=pytest.mark.slow, id=case[0])
+            pytest.param(*case, marks=FULL if case[0] in ("eta-fucb", "ucb-v") else pytest.mark.slow, id=case[0])
             for case in [
                 ("ucb1", ["exploration"], {}, RELAXED),
                 ("hard-threshold-ucb", ["exploration"], {"delay": {"kind": "fixed", "d": 2}}, SCORE),

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from stepping import problem_for, scanned
+from sweeps import FULL
 
 import jaxbandit as jb
 from jaxbandit.tuning.estimators.gradient_program import GradientProgram
@@ -14,7 +15,7 @@ QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes
 SOFT = {"temperature": 0.07, "width": 0.4}
 NOISY = {"reward": {"kind": "gaussian", "sd": 0.2}}
 CASES = [
-    pytest.param(*case, marks=pytest.mark.slow, id=case[0])
+    pytest.param(*case, marks=FULL if case[0] == "ucb-v" else pytest.mark.slow, id=case[0])
     for case in [
         ("hard-threshold-ucb", "penalties", {**NOISY, "means": [[0.9, 0.8, 0.7, 0.4], [0.2, 0.5, 0.6, 0.1]]}),
         ("lfg", "eta", {"plays": 2, "availability": 0.7}),
