@@ -21,7 +21,7 @@ def is_traced(tree: object) -> bool:
 
 
 def within_other_program(tree: object) -> bool:
-    """Whether a function that JAX traces uses a tree, which may be a constant of it."""
+    """Whether JAX traces a value of a tree, or the function that this is called in."""
     return is_traced((tree, jnp.zeros((), jnp.int32)))
 
 
