@@ -79,6 +79,7 @@ class Policy(Component):
     phases: ClassVar[tuple[str, ...]] = ()
     needs_arrived: ClassVar[bool] = False  # `update` reads `after.arrived`, which that of a user always gets
     base_is_any_policy: ClassVar[bool] = False  # the parameter `base` is any policy, not an index
+    long_commitments: ClassVar[bool] = False  # `committed_rounds` are many in most rounds, with any number of arms
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         """The policy for a problem and a horizon: parameters checked and spread over arms, constants computed.
@@ -255,8 +256,7 @@ class Index(Policy):
         initial_pass: an arm that was never selected has index +infinity, so that each arm is played once first.
             Default True.
         costly: the index takes longer to compute than the rest of a round, as random draws do. With one play per
-            round, on CPU, `fair-learn` then leaves it out in rounds in which every run owes a guaranteed play. Default
-            False.
+            round, on CPU, `fair-learn` skips it in rounds in which every run owes a guaranteed play. Default False.
 
     Example:
         >>> class Optimist(jb.Index):

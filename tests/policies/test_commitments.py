@@ -11,6 +11,7 @@ from jaxbandit.engine.rounds.commitments import has_commitments
 from jaxbandit.environment.world import world_of
 
 OPPORTUNITIES = {"means": 0.2 + 0.15 * np.arange(6), "penalties": 0.4, "opportunity": "softmax"}
+MANY = {"means": np.linspace(0.1, 0.9, 70), "penalties": 0.6, "opportunity": "softmax"}
 GAUSSIAN = {"kind": "gaussian", "sd": 0.3}
 GUARANTEES = {"means": {"random": "uniform", "arms": 4, "instances": 5}, "fractions": [0.1, 0.3, 0.0, 0.2]}
 CASES = {
@@ -21,6 +22,13 @@ CASES = {
         {"rounds_per_arm": 50},
         "random",
     ),
+    "explore-then-commit, many arms": (
+        {"means": {"random": "uniform", "arms": 70, "instances": 2}, "reward": GAUSSIAN},
+        {"rounds_per_arm": 3},
+        "random",
+    ),
+    "fairness-aware-etc, many arms": (MANY, {"rounds_per_arm": 4}, "lowest"),
+    "self-regulated, many arms": (MANY | {"penalties": 0.3}, {"alpha": 0.6, "beta": 0.25}, "random"),
     "self-regulated": (OPPORTUNITIES, {"alpha": 0.5, "beta": 0.5, "black_box": "ucb-v"}, "lowest"),
     "self-regulated, whose runs sweep for long": (
         {"means": [0.9, 0.3, 0.2], "penalties": 0.3, "opportunity": "softmax"},
@@ -80,13 +88,21 @@ def test_results_are_those_of_rounds_one_by_one(case):
         {"availability": 0.5},
         {"plays": 2},
         {"means": [0.5], "fractions": None},
-        {"means": np.full(65, 0.5), "fractions": None},
     ],
     ids=lambda other: " ".join(other),
 )
 def test_where_more_happens_rounds_are_played_one_by_one(other):
     problem = jb.Problem(**{"means": [0.9, 0.5, 0.1], "fractions": 0.1, **other})
     assert not has_commitments(*prepared(jb.policy("explore-then-commit"), problem))
+
+
+@pytest.mark.cpu
+def test_with_many_arms_rounds_are_played_together_where_commitments_are_long():
+    problem = jb.Problem(np.full(65, 0.5), fractions=0.01)
+    assert has_commitments(*prepared(jb.policy("explore-then-commit"), problem))
+    assert not has_commitments(*prepared(jb.policy("explore-then-commit"), problem, deficits_ever=True))
+    assert not has_commitments(*prepared(jb.policy("successive-elimination"), problem))
+    assert not has_commitments(*prepared(jb.policy("t-fucb"), problem))
 
 
 @pytest.mark.cpu

@@ -40,7 +40,8 @@ def has_commitments(policy: Policy, world: World, state: State) -> bool:
     """Whether rounds may be played by `play_committed`, instead of one by one.
 
     The policy has to know committed rounds, and nothing but rewards may happen in them: no delays, no sleeping arms,
-    and no sum that needs every selection. On a GPU the host would wait for the number of rounds.
+    and no sum that needs every selection. With many arms, commitments of one round would take longer than the round
+    (measured), so they have to be long. On a GPU the host would wait for the number of rounds.
     """
     if type(policy).committed_rounds is Policy.committed_rounds or has_user_code(policy) or not on_cpu():
         return False
@@ -48,7 +49,8 @@ def has_commitments(policy: Policy, world: World, state: State) -> bool:
     only_rewards = all(part is None for part in in_every_round)
     only_rewards = only_rewards and not policy.wants_losses and not policy.wants_arrived
     enough = state.sums.keys() <= _SUMS_OF_REWARDS and state.deficits_ever.keys() <= _DEFICITS_THAT_GROW
-    one_arm = world.plays == 1 and 1 < len(state.pulls) <= MAX_UNROLLED_ARMS
+    arms, are_long = len(state.pulls), policy.long_commitments and not state.deficits_ever
+    one_arm = world.plays == 1 and arms > 1 and (are_long or arms <= MAX_UNROLLED_ARMS)
     return only_rewards and enough and one_arm and world.delay.immediate and not world.sleeping
 
 

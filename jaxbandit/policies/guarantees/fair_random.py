@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.core.component import derived
+from jaxbandit.core.users_code import contracts
+from jaxbandit.core.xla.fusion import cond_fused, without_fusion
+from jaxbandit.core.xla.small_programs import SmallProgram
 from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy, PolicyState
 from jaxbandit.policies.round_view import RoundView
-from jaxbandit.policies.selection.sampling import sample_number
+from jaxbandit.policies.selection.sampling import Intervals, intervals, sample_number
 from jaxbandit.policies.selection.top_arm import one_hot
 
 if TYPE_CHECKING:
@@ -37,14 +41,29 @@ class FairRandom(Policy, name="fair-random"):
     source: ClassVar[str] = "guarantees paper, sec. 3.1"
     many_plays: ClassVar[bool] = False
     chances: Array = derived()
+    intervals: Intervals = derived()  # of the chances, for rounds in which all arms are available
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:
         tau = requirements.fractions(problem, self.name)
-        chances = tau + (1 - tau.sum(axis=0)) / problem.arms
-        return super().prepare(problem, horizon).replace(chances=chances.astype(float))
+        chances = (tau + (1 - tau.sum(axis=0)) / problem.arms).astype(float)
+        return super().prepare(problem, horizon).replace(chances=chances, intervals=_intervals(chances))
 
     def select(self, state: PolicyState, now: RoundView) -> Array:
         return one_hot(self._select_one(state, now), now.available)
 
     def _select_one(self, state: PolicyState, now: RoundView) -> Array:
-        return sample_number(self.chances, now.random.uniform(), now.available)
+        uniform = now.random.uniform()
+
+        def of_some() -> Array:
+            return sample_number(self.chances, uniform, now.available)
+
+        if contracts.has_users_method(self, "prepare"):  # it may have replaced the chances
+            return of_some()
+
+        def of_all() -> Array:
+            return without_fusion(lambda: self.intervals.arm(uniform), now.pulls)
+
+        return cond_fused(jnp.all(now.available), of_all, of_some)  # XLA knows where all arms are always available
+
+
+_intervals = SmallProgram(intervals)

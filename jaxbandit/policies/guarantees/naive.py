@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from jaxbandit.core.component import derived, parameter
 from jaxbandit.core.input_values import Number
@@ -22,7 +22,7 @@ from jaxbandit.policies import requirements
 from jaxbandit.policies.base import Policy
 from jaxbandit.policies.round_view import RoundView
 from jaxbandit.policies.selection.sampling import Intervals, intervals, sample_number
-from jaxbandit.policies.selection.top_arm import MAX_UNROLLED_ARMS, lowest_arm, one_hot, top_number
+from jaxbandit.policies.selection.top_arm import one_hot, top_number
 from jaxbandit.policies.selection.top_arms import best_arm
 
 if TYPE_CHECKING:
@@ -91,11 +91,10 @@ class Naive(Policy, name="naive"):
         )
 
     def init(self, world: World, shape: tuple[int, ...]) -> Leader:
-        steady = not world.sleeping and shape[0] <= MAX_UNROLLED_ARMS
-
         def begun(shape: tuple[int, ...]) -> Leader:
-            arm = lowest_arm(jnp.ones(shape, bool))  # without any reward every mean is 0: the lowest arm is the best
-            return Leader(arm, intervals(self._chances(arm)) if steady else None)
+            # Without any reward every mean is 0: the lowest arm is the best.
+            arm = lax.broadcasted_iota(jnp.int32, shape, 0) == 0
+            return Leader(arm, None if world.sleeping else intervals(self._chances(arm)))
 
         return once_per_cell(begun, shape)
 

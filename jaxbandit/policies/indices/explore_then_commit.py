@@ -52,6 +52,7 @@ class ExploreThenCommit(Index, name="explore-then-commit"):
     source: ClassVar[str] = "Slivkins 2019, Alg. 1.1"
     own_order: ClassVar[bool] = True  # arms are played in turn
     initial_pass: ClassVar[bool] = False
+    long_commitments: ClassVar[bool] = True
     rounds_per_arm: Number = parameter(None, low=1, doc="N; default (T/K)^(2/3) log(T)^(1/3), rounded up")
 
     def prepare(self, problem: Problem, horizon: int) -> Policy:

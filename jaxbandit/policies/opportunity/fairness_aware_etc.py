@@ -58,6 +58,7 @@ class FairnessAwareETC(PhasedPolicy, name="fairness-aware-etc"):
 
     source: ClassVar[str] = "opportunities paper, Alg. 1"
     own_order: ClassVar[bool] = True  # arms are played in turn
+    long_commitments: ClassVar[bool] = True
     phases: ClassVar[tuple[str, ...]] = ("exploration", "opportunities", "commitment")
     penalties: PerArm = parameter(
         None, low=0, doc="lambda, a number or one number per arm; default: the problem's penalties"

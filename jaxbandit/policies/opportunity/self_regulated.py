@@ -77,6 +77,7 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
 
     source: ClassVar[str] = "opportunities paper, Alg. 4"
     own_order: ClassVar[bool] = True  # arms are played in turn
+    long_commitments: ClassVar[bool] = True
     phases: ClassVar[tuple[str, ...]] = ("gaps", "fairness function", "opportunities", "black box")
     tested_phases: ClassVar[int] = 2
     black_box: Index = parameter(UCB1(), doc="any index, for the last phase; its parameters are given beside")

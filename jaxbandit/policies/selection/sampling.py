@@ -103,6 +103,8 @@ class Intervals:
             uniform: a uniform number in [0, 1), float `[1, *runs]`.
         """
         point = uniform * self.mass
+        if len(self.ends) > MAX_UNROLLED_ARMS:
+            return jnp.sum(self.ends <= point, axis=0, keepdims=True, dtype=jnp.int32)
         before = ((self.ends[k : k + 1] <= point).astype(jnp.int32) for k in range(len(self.ends)))
         return functools.reduce(jnp.add, before)
 

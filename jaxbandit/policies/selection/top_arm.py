@@ -46,11 +46,6 @@ def top_arm(keys: Keys, candidates: Array) -> Array:
     return one_hot(top_number(lambda: keys, candidates, keys[0]), candidates)
 
 
-def lowest_arm(mask: Array) -> Array:
-    """The arm of lowest number in a mask, as a mask, bool `[K, *runs]`; no arm where the mask is empty."""
-    return top_arm((mask.astype(jnp.int32),), mask)
-
-
 def has_arm(mask: Array) -> Array:
     """Whether a mask, bool `[K, *runs]`, has an arm; bool `[1, *runs]`."""
     if len(mask) > MAX_UNROLLED_ARMS:
