@@ -46,7 +46,7 @@ _EMITTED = frozenset((
 _ADDED_AT_ONCE = 4  # runs per step of `add_at`: the counter of its loop goes through memory
 # Rows of values up to which they are added in one unrolled loop, and rows per loop of more; the time to compile a loop
 # grows faster than its rows do
-_MOST_ROWS, _ROWS_AT_ONCE = 32, 8
+_MOST_ROWS, _ROWS_AT_ONCE = 8, 4
 
 _within: ContextVar[bool] = ContextVar("_within", default=False)
 
