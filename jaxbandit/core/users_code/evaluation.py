@@ -20,16 +20,20 @@ class HasValue(Protocol):
 
 
 def evaluate(function: Any, at: np.ndarray) -> Array:
-    """`function.value(at)`, compiled where JAX can trace it: functions of one class share one program."""
-    if has_user_code(function):  # not compiled: helpers of user code may have been edited since
-        with told_of(function, "value"):
-            value: Array = function.value(jax.device_put(at))
-        return value
-    try:
-        return _compiled(function, at)
-    except jax.errors.JAXTypeError:  # the function branches on its parameters
-        untraced: Array = function.value(jax.device_put(at))
-        return untraced
+    """`function.value(at)`, compiled where JAX can trace it: functions of one class share one program.
+
+    Where a function is traced, the value is a constant of it.
+    """
+    with jax.ensure_compile_time_eval():
+        if has_user_code(function):  # not compiled: helpers of user code may have been edited since
+            with told_of(function, "value"):
+                value: Array = function.value(jax.device_put(at))
+            return value
+        try:
+            return _compiled(function, at)
+        except jax.errors.JAXTypeError:  # the function branches on its parameters
+            untraced: Array = function.value(jax.device_put(at))
+            return untraced
 
 
 def _value(function: HasValue, at: Array) -> Array:

@@ -17,7 +17,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class SmallProgram:
-    """A function that is compiled. It is not for use in other programs.
+    """A function that is compiled. Where another function is traced, the results are constants of it.
 
     Args:
         function: the function.
@@ -33,4 +33,5 @@ class SmallProgram:
         return jit(self._function, **self._options)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self.compiled(*arguments, **keywords)
+        with jax.ensure_compile_time_eval():  # the options of a program within another one are refused
+            return self.compiled(*arguments, **keywords)

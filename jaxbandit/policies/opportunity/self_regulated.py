@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -129,7 +130,8 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         if unknown.any(axis=0).all():  # as almost always: a sweep
             return np.ones((arms, 1), np.int32), np.zeros((1, 1), np.int32)
         scheduled = _scheduled if contracts.has_user_code(self) else _scheduled_compiled  # f may be a user's
-        goal, phase = scheduled(self, shape=(arms, instances))
+        with jax.ensure_compile_time_eval():  # where a function is traced, the schedule is a constant of it
+            goal, phase = scheduled(self, shape=(arms, instances))
         return np.asarray(goal), np.asarray(phase)
 
     def first_schedule(self, world: World, shape: tuple[int, ...]) -> tuple[Array, Array, None]:

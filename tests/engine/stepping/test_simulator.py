@@ -97,6 +97,42 @@ def test_a_key_gives_the_runs_that_it_gives_in_a_simulation(key):
 
 
 @pytest.mark.slow
+class Cube(jb.Merit):
+    def value(self, mu):
+        return 1 + mu**3
+
+
+class Even(jb.Opportunity):
+    def value(self, mu):
+        return jax.nn.softmax(mu, axis=0) / 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("fair-random", {"fractions": 0.1}),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                ("fcucb-d", {"merit": "power"}),
+                ("fcucb-d", {"plays": 2, "merit": Cube()}),
+                ("self-regulated", {"penalties": 0.3, "opportunity": "softmax"}),
+                ("self-regulated", {"penalties": 0.3, "opportunity": Even()}),
+            ]
+        ),
+    ],
+)
+def test_a_simulator_may_be_made_where_a_function_is_traced(kind, problem):
+    """Numbers that a policy computes before round 1 are constants of the program that is traced."""
+
+    def pulls(seed):
+        parameters = {"lipschitz": 1.0} if kind == "self-regulated" else {}
+        simulator = jb.Simulator(jb.Problem([0.2, 0.5, 0.9], **problem), jb.policy(kind, **parameters), horizon=9)
+        return jax.lax.fori_loop(0, 9, lambda _, state: simulator.step(state)[0], simulator.init(0, seed=seed)).pulls
+
+    np.testing.assert_array_equal(jax.jit(pulls)(3), pulls(3))
+
+
 def test_rates_that_are_traced_share_a_compilation():
     simulator = jb.Simulator(problem_for(), "hard-threshold-ucb", horizon=T)
     traced = []
