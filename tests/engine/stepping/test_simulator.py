@@ -96,7 +96,6 @@ def test_a_key_gives_the_runs_that_it_gives_in_a_simulation(key):
 # Other numbers
 
 
-@pytest.mark.slow
 class Cube(jb.Merit):
     def value(self, mu):
         return 1 + mu**3
@@ -133,6 +132,7 @@ def test_a_simulator_may_be_made_where_a_function_is_traced(kind, problem):
     np.testing.assert_array_equal(jax.jit(pulls)(3), pulls(3))
 
 
+@pytest.mark.slow
 def test_rates_that_are_traced_share_a_compilation():
     simulator = jb.Simulator(problem_for(), "hard-threshold-ucb", horizon=T)
     traced = []
