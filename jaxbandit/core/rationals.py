@@ -160,12 +160,13 @@ class QuotaTable:
     """
 
     def __init__(self, fractions: np.ndarray, rounds: int):
-        self._fractions = fractions
+        self._arms = len(fractions)
+        self._equal = all(len(set(column)) == 1 for column in fractions.T)
+        self._fractions = fractions = fractions[:1] if self._equal else fractions  # arms with equal ones share a row
         self._common = [math.lcm(*(f.denominator for f in column)) for column in fractions.T]
         # Beyond 18 decimals: Python's integers, which do not overflow.
         dtype = np.uint64 if max(self._common) < _LARGEST_MODULUS else object
         self._modulus = np.array(self._common, dtype=dtype)
-        self._equal = all(len(set(column)) == 1 for column in fractions.T)
         one = self._at(1)
         floor, numerator = np.zeros((1, *fractions.shape), np.int64), np.zeros((1, *fractions.shape), dtype)
         while len(floor) < rounds:  # each pass doubles the table: row i + n is row i plus n tau
@@ -189,7 +190,10 @@ class QuotaTable:
         """
         floor, numerator = _add(self._floor[:count], self._numerator[:count], *self._at(first), self._modulus)
         fraction = np.minimum((numerator / self._modulus).astype(np.float64), np.nextafter(1.0, 0.0))
-        return Quota(floor.astype(np.int32), fraction, self._rank(numerator))
+        parts = floor.astype(np.int32), fraction, self._rank(numerator)
+        if self._equal:
+            return Quota(*(np.broadcast_to(part, (len(part), self._arms, part.shape[2])) for part in parts))
+        return Quota(*parts)
 
     def _rank(self, numerator: np.ndarray) -> np.ndarray:
         """The rank of each numerator among those of the arms, from 0; equal numerators have equal ranks."""

@@ -39,7 +39,10 @@ def test_values_that_are_no_finite_numbers_are_refused(bad):
         exact_fraction(bad, "tau")
 
 
-@given(st.lists(st.lists(tau, min_size=3, max_size=3), min_size=1, max_size=3), st.integers(0, 2**24))
+alike = tau.map(lambda fraction: [fraction] * 3)
+
+
+@given(st.lists(st.lists(tau, min_size=3, max_size=3) | alike, min_size=1, max_size=3), st.integers(0, 2**24))
 @settings(deadline=None, max_examples=60)
 def test_quotas_are_exact(rows, first):
     fractions = exact_fractions(rows, "tau").T

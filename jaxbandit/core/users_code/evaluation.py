@@ -24,7 +24,7 @@ def evaluate(function: Any, at: np.ndarray) -> Array:
 
     Where a function is traced, the value is a constant of it.
     """
-    with jax.ensure_compile_time_eval():
+    with jax.core.eval_context():
         if has_user_code(function):  # not compiled: helpers of user code may have been edited since
             with told_of(function, "value"):
                 value: Array = function.value(jax.device_put(at))

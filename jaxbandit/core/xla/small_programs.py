@@ -33,5 +33,5 @@ class SmallProgram:
         return jit(self._function, **self._options)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        with jax.ensure_compile_time_eval():  # the options of a program within another one are refused
+        with jax.core.eval_context():  # the options of a program within another one are refused
             return self.compiled(*arguments, **keywords)

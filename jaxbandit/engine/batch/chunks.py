@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import sys
+import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from jaxbandit.core import prng
 from jaxbandit.core.errors import ReturnedError
 from jaxbandit.core.rationals import Quota, QuotaTable
 from jaxbandit.core.users_code.contracts import has_user_code, has_users_method, latest_of, owner_name
-from jaxbandit.core.xla import gpu_kernel
+from jaxbandit.core.xla import gpu_kernel, small_programs
 from jaxbandit.engine import rollout
 from jaxbandit.engine.batch import kept_programs, sharding
 from jaxbandit.engine.batch.blocks import (
@@ -125,8 +126,8 @@ def chunks_of(
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
-        kept = bool(kept_ever(names)), definitions.required_sums(names)
-        state = rollout.start(policy, world, shape, *kept, traced, calendar=not calls.whole)
+        asked = {"deficits_ever": bool(kept_ever(names)), "asked": definitions.required_sums(names), "traced": traced}
+        state = _start(policy, world, shape=shape, **asked, calendar=not calls.whole)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most, at_most = min(calls.rounds, traced or sys.maxsize), calls.stops
     guarantees = stack.ground_truth.guarantees
@@ -195,7 +196,10 @@ def failure(labels: str, faults: Mapping[str, int], last: int, world: World, pol
     return FloatingPointError(f"{labels}: {what}, {when}")
 
 
+_start = kept_programs.Kept("start", rollout.start, lambda: rollout.begin, rollout.begin, small_programs.jit)
+
 _Quotas = tuple[Quota | None, Quota | None]
+_SHARED = threading.Lock()
 
 
 def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[[int], _Quotas]:
@@ -205,7 +209,12 @@ def _quotas(fractions: np.ndarray | None, count: int, block: Block) -> Callable[
     config: Any = jax.config
     if fractions.shape[1] == 1:
         place = config.jax_enable_x64, config.jax_default_device
-        return functools.partial(_shared_quotas, tuple(fractions[:, 0]), count, place)
+
+        def shared(first: int) -> _Quotas:
+            with _SHARED:  # of several threads, one computes them
+                return _shared_quotas(tuple(fractions[:, 0]), count, place, first)
+
+        return shared
     table = QuotaTable(fractions, count)
 
     def own(first: int) -> _Quotas:

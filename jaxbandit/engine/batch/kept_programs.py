@@ -8,6 +8,7 @@ the classes and static values in the arguments, and their shapes. Programs with 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import threading
@@ -55,19 +56,23 @@ class Kept:
     donated: int = 0
     _programs: dict[Hashable, _Program] = field(default_factory=dict)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **static: Hashable) -> Any:
+        """The function of arrays, and of values that decide the program."""
         folder = _folder()
         if folder is None or PROGRAM.value is not None or gpu_kernel.WANTED.value:
-            return self.compiled(*arguments)
+            return self.compiled(*arguments, **static)
         leaves, structure = jax.tree.flatten(arguments)
-        key = structure, tuple(map(jax.typeof, leaves)), _settings()
+        key = structure, tuple(map(jax.typeof, leaves)), tuple(static.items()), _settings()
         program = self._programs.setdefault(key, _Program())
         with program.lock:  # of several threads, one loads it
             if program.call is None:
-                program.call = self._loaded(folder, arguments) or self.compiled
+                compiled = functools.partial(self.compiled, **static)
+                program.call = self._loaded(folder, arguments, static) or compiled
         return program.call(*arguments)
 
-    def _loaded(self, folder: Path, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+    def _loaded(
+        self, folder: Path, arguments: tuple[Any, ...], static: dict[str, Hashable]
+    ) -> Callable[..., Any] | None:
         """The compiled function for arguments like these; None where it cannot be kept."""
         leaves, structure = jax.tree.flatten(arguments)
         types = list(map(jax.typeof, leaves))
@@ -75,19 +80,21 @@ class Kept:
         if words is None or any(one.weak_type for one in types):
             return None
         versions = jax.__version__, jaxlib.__version__, package_code.source_digest()
-        decided_by = repr((versions, words, list(map(str, types)), _settings()))
+        decided_by = repr((versions, words, list(map(str, types)), static, _settings()))
         file = folder / f"{self.name}-{hashlib.sha256(decided_by.encode()).hexdigest()}.bin"
-        result: Any = jax.tree.structure(jax.eval_shape(self.result, *arguments))
-        call = _read(file, len(leaves), result.num_leaves) or self._compiled(arguments, structure, types, file)
+        result: Any = jax.tree.structure(jax.eval_shape(functools.partial(self.result, **static), *arguments))
+        call = _read(file, len(leaves), result.num_leaves) or self._compiled(arguments, static, file)
         return (
             None if call is None else lambda *arguments: jax.tree.unflatten(result, call(*jax.tree.leaves(arguments)))
         )
 
     def _compiled(
-        self, arguments: tuple[Any, ...], structure: Any, types: list[Any], file: Path
+        self, arguments: tuple[Any, ...], static: dict[str, Hashable], file: Path
     ) -> Callable[..., Any] | None:
         """The compiled function, which is written to a file; None where this JAX cannot, or tracing fails."""
-        function = self.traced()
+        function = functools.partial(self.traced(), **static)
+        leaves, structure = jax.tree.flatten(arguments)
+        types = list(map(jax.typeof, leaves))
         last = len(jax.tree.leaves(arguments[len(arguments) - self.donated :]))
         donated = tuple(range(len(types) - last, len(types)))
 

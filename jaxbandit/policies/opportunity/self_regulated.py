@@ -130,7 +130,7 @@ class SelfRegulated(BlackBoxPolicy, name="self-regulated"):
         if unknown.any(axis=0).all():  # as almost always: a sweep
             return np.ones((arms, 1), np.int32), np.zeros((1, 1), np.int32)
         scheduled = _scheduled if contracts.has_user_code(self) else _scheduled_compiled  # f may be a user's
-        with jax.ensure_compile_time_eval():  # where a function is traced, the schedule is a constant of it
+        with jax.core.eval_context():  # where a function is traced, the schedule is a constant of it
             goal, phase = scheduled(self, shape=(arms, instances))
         return np.asarray(goal), np.asarray(phase)
 

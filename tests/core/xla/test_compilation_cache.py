@@ -12,7 +12,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit.core.xla import compilation_cache
 from jaxbandit.engine import rollout
-from jaxbandit.engine.batch import kept_programs, recorder, sharding
+from jaxbandit.engine.batch import chunks, kept_programs, recorder, sharding
 
 PROGRAM = """
 import sys
@@ -146,7 +146,7 @@ def kept(no_settings, monkeypatch):
 
 
 def forget(monkeypatch):
-    for program in (sharding._ROUNDS, recorder._records_at):
+    for program in (chunks._start, sharding._ROUNDS, recorder._records_at):
         monkeypatch.setitem(program.__dict__, "_programs", {})
 
 
@@ -165,7 +165,7 @@ def test_a_program_from_the_folder_gives_the_same_results(kept, monkeypatch):
     monkeypatch.setattr(rollout, "play_on", lambda *arguments: traced.append(1) or play_on(*arguments))
     xr.testing.assert_identical(drop_times(simulated()), drop_times(without))
     assert traced
-    assert {path.name.partition("-")[0] for path in kept.glob("*.bin")} == {"rounds", "records"}
+    assert {path.name.partition("-")[0] for path in kept.glob("*.bin")} == {"start", "rounds", "records"}
     forget(monkeypatch)
     traced.clear()
     xr.testing.assert_identical(drop_times(simulated()), drop_times(without))
@@ -184,7 +184,7 @@ def drop_times(results):
 def test_a_damaged_file_is_made_again(kept, monkeypatch):
     first = simulated()
     files = sorted(kept.glob("*.bin"))
-    for file, damage in zip(files, (lambda _: b"not a program", flipped), strict=True):
+    for file, damage in zip(files, (lambda _: b"not a program", flipped, flipped), strict=True):
         file.write_bytes(damage(file.read_bytes()))
     damaged = [file.read_bytes() for file in files]
     forget(monkeypatch)
