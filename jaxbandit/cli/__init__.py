@@ -42,6 +42,12 @@ def _main(arguments: Sequence[str] | None) -> int:
     if given == ["--version"]:  # before the parser, which imports JAX for its lists of names
         print(f"jaxbandit {version()}")
         return 0
+    with _views_beside(given) if arguments is None else contextlib.nullcontext():
+        return _carried_out(given)
+
+
+def _carried_out(given: list[str]) -> int:
+    """The exit status of a command, after it is carried out."""
     try:
         with garbage_collection.paused(), interruptions.postponed():  # modules stay
             from jaxbandit.cli.parser import parse
@@ -61,6 +67,27 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (FloatingPointError, DeviceError, WriteError, ConnectionError) as error:
         print_error(str(error))
         return 1
+
+
+@contextlib.contextmanager
+def _views_beside(given: Sequence[str]) -> Iterator[None]:
+    """Within this context, another process imports matplotlib, beside this one and JAX, if the command may draw.
+
+    Args:
+        given: the words of the command, which are not parsed yet: the parser imports JAX.
+    """
+    elsewhere = any(word.startswith(("-h", "--help", "--import", "--coordinator")) for word in given)
+    if given[:1] not in (["run"], ["resume"]) or elsewhere:
+        yield
+        return
+    from jaxbandit.experiments.output import view_process
+    from jaxbandit.experiments.output.views import Outputs
+
+    with contextlib.ExitStack() as stack:
+        with streams.quiet_streams("--quiet" in given), _notes():  # the other process stays in these
+            outputs = Outputs(figures="--no-figures" not in given, page="--no-html" not in given)
+            stack.enter_context(view_process.begun_early(outputs))
+        yield
 
 
 def _import_hint(error: InputError, parsed: object) -> str:

@@ -52,6 +52,7 @@ def views_beside(parsed: argparse.Namespace, outputs: Outputs, imports: Sequence
     from jaxbandit.experiments.output import view_process, views
 
     if imports or getattr(parsed, "coordinator", None) is not None:
+        view_process.end_early()
         yield partial(views.begin, outputs)
         return
     with view_process.views_beside(outputs) as begin:

@@ -18,6 +18,7 @@ import xarray as xr
 import jaxbandit as jb
 from jaxbandit import cli
 from jaxbandit.engine import simulation
+from jaxbandit.experiments.output import view_process, views
 from jaxbandit.experiments.plots import figures
 from jaxbandit.policies.base import Policy
 
@@ -336,3 +337,36 @@ def test_an_unknown_kind_hints_at_import(kind, hinted, capsys):
     line = capsys.readouterr().err
     assert f"policies[0].kind = '{kind}': must be one of" in line
     assert ("--import FILE.py makes classes of your own known" in line) == hinted
+
+
+@pytest.mark.parametrize(
+    ("words", "outputs"),
+    [
+        (["run", "config.toml"], views.Outputs()),
+        (["resume", "folder", "--quiet"], views.Outputs()),
+        (["run", "config.toml", "--no-figures"], views.Outputs(figures=False)),
+        (["run", "--no-html", "config.toml"], views.Outputs(page=False)),
+        (["run", "config.toml", "--import", "own.py"], None),
+        (["run", "config.toml", "--import=own.py"], None),
+        (["run", "config.toml", "--coordinator", "host:1"], None),
+        (["run", "-h"], None),
+        (["policies"], None),
+        ([], None),
+    ],
+)
+def test_commands_that_may_draw_begin_a_process_for_it(monkeypatch, words, outputs):
+    """Before their words are parsed, which imports JAX."""
+    begun = []
+
+    @contextlib.contextmanager
+    def begin(outputs):
+        begun.append(outputs)
+        yield
+
+    monkeypatch.setattr(view_process, "begun_early", begin)
+    monkeypatch.setattr(cli, "_carried_out", lambda words: 0)
+    monkeypatch.setattr(sys, "argv", ["jaxbandit", *words])
+    assert cli._main(None) == 0
+    assert begun == ([] if outputs is None else [outputs])
+    assert cli._main(words) == 0  # called by a program, which may have threads
+    assert len(begun) == (outputs is not None)

@@ -1,7 +1,8 @@
 """A process that makes the page and the figures of a run, beside the process that simulates.
 
 Half the time of a short command is matplotlib's, which computes with one core. This process is forked before JAX starts
-its threads. It imports matplotlib while the other one compiles and simulates, and then draws one figure per core.
+its threads, and for a command of its own before JAX is imported. It imports matplotlib while the other one imports JAX,
+compiles and simulates, and then draws one figure per core.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbandit.core.xla import compat
 from jaxbandit.engine.host import garbage_collection
 from jaxbandit.experiments.output import views
 from jaxbandit.experiments.output.views import Begin, BegunViews, Outputs, View
@@ -34,27 +34,69 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1 << 26  # of results; the process would hold larger ones a second time
 
 
+_EARLY: list[_ViewProcess] = []  # the process of `begun_early`
+
+
+@contextlib.contextmanager
+def begun_early(outputs: Outputs) -> Iterator[None]:
+    """Within this context, the process of `views_beside` is there already, if it can be forked.
+
+    Args:
+        outputs: what it will make, as far as is known.
+    """
+    process = _forked(outputs)
+    if process is None:
+        yield
+        return
+    _EARLY.append(process)
+    try:
+        yield
+    finally:
+        end_early()
+
+
+def end_early() -> None:
+    """End the process of `begun_early`, if there is one: nothing will be asked of it."""
+    while _EARLY:
+        _EARLY.pop().end()
+
+
 @contextlib.contextmanager
 def views_beside(outputs: Outputs) -> Iterator[Begin]:
     """Within this context, `views.begin` for some outputs; another process makes the views, where it can be forked."""
-    process = None
-    if (outputs.figures or outputs.page) and _can_fork() and _cores() > 1:
-        with contextlib.suppress(OSError):  # as where there is no memory for it
-            process = _ViewProcess(outputs)
+    process = _EARLY.pop() if _EARLY else _forked(outputs)
     if process is None:
         yield partial(views.begin, outputs)
         return
     try:
-        yield process.begin
+        yield partial(process.begin, outputs)
     finally:
         process.end()
+
+
+def _forked(outputs: Outputs) -> _ViewProcess | None:
+    """A process for some outputs; None where they are none, or it cannot be forked."""
+    if not (outputs.figures or outputs.page) or not _can_fork() or _cores() < 2:
+        return None
+    try:
+        return _ViewProcess(outputs)
+    except OSError:  # as where there is no memory for it
+        return None
 
 
 def _can_fork() -> bool:
     """Whether this process has no threads of Python or JAX, and matplotlib opens no windows."""
     backend = os.environ.get("MPLBACKEND", "agg").lower()
-    alone = threading.active_count() == 1 and not compat.devices_started()
+    alone = threading.active_count() == 1 and not _devices_started()
     return sys.platform == "linux" and alone and backend == "agg" and "matplotlib.pyplot" not in sys.modules
+
+
+def _devices_started() -> bool:
+    if "jax" not in sys.modules:
+        return False
+    from jaxbandit.core.xla import compat
+
+    return compat.devices_started()
 
 
 def _cores() -> int:
@@ -65,7 +107,6 @@ class _ViewProcess:
     """The other process, as this one sees it."""
 
     def __init__(self, outputs: Outputs) -> None:
-        self._outputs = outputs
         forking = multiprocessing.get_context("fork")
         self._connection, other = forking.Pipe()
         self._process = forking.Process(target=_serve, args=(outputs, other, self._connection), name="views")
@@ -82,10 +123,10 @@ class _ViewProcess:
         assert pid is not None  # the process has been started
         return pid
 
-    def begin(self, results: xr.Dataset, folder: Path, title: str) -> BegunViews:
+    def begin(self, outputs: Outputs, results: xr.Dataset, folder: Path, title: str) -> BegunViews:
         """Let the process make the views of results; where it is gone, this one makes them."""
-        asked = (results, folder, title)
-        here = partial(views.begin, self._outputs, *asked)
+        asked = (outputs, results, folder, title)
+        here = partial(views.begin, *asked)
         if results.nbytes > _MOST_BYTES:
             return here()
         try:
@@ -139,22 +180,28 @@ def _serve(outputs: Outputs, connection: Connection, other: Connection) -> None:
     os.environ["MPLBACKEND"] = "agg"
     with contextlib.suppress(Exception), garbage_collection.paused():  # what fails here is raised when views are made
         _load(outputs)
+        if outputs.figures and not connection.poll():  # nobody waits
+            _draw_once()
     gc.freeze()  # a search for garbage would write to all memory that forked processes share
     with contextlib.suppress(EOFError, OSError):
         while True:
-            results, folder, title = connection.recv()
-            for answer in _answers(outputs, results, folder, title):
+            asked = connection.recv()
+            for answer in _answers(*asked):
                 connection.send(answer)
 
 
 def _load(outputs: Outputs) -> None:
-    """Load what the views need, which the forked processes then share: modules, fonts and the parser of mathematics."""
+    """Load the modules that the views need, which the forked processes then share."""
     if outputs.page:
         import scipy.special  # noqa: F401  the page ranks policies with it
 
         from jaxbandit.experiments.dashboard import page  # noqa: F401
-    if not outputs.figures:
-        return
+    if outputs.figures:
+        from jaxbandit.experiments.plots import figures  # noqa: F401
+
+
+def _draw_once() -> None:
+    """Load fonts and the parser of mathematics, by drawing a figure that nobody sees."""
     from jaxbandit.experiments.plots import figures
     from jaxbandit.experiments.plots.canvas import new_figure
 

@@ -28,7 +28,7 @@ folder = Path(sys.argv[1])
 results = xr.load_dataset(folder / "results.nc")
 
 def process(begin):
-    return begin.__self__._process
+    return begin.func.__self__._process
 
 def gone(pid):
     try:
@@ -108,6 +108,38 @@ with view_process.views_beside(Outputs()) as begin:
     assert sorted(path.name for path in (folder / "made").iterdir()) == sorted(begun.names)
 """
 
+# A command of its own: the process is there before JAX is imported, and is asked for other outputs than were known
+EARLY = """
+import os, sys
+from pathlib import Path
+
+from jaxbandit.experiments.output import view_process
+from jaxbandit.experiments.output.views import Outputs
+
+view_process._cores = lambda: 2
+folder = Path(sys.argv[1])
+assert "jax" not in sys.modules
+with view_process.begun_early(Outputs()):
+    (early,) = view_process._EARLY
+    assert "jax" not in sys.modules
+    import xarray as xr
+
+    results = xr.load_dataset(folder / "results.nc")
+    with view_process.views_beside(Outputs(page=False)) as begin:
+        assert begin.func.__self__ is early
+        (folder / "made").mkdir()
+        begun = begin(results, folder / "made", "title")
+        assert begun.finish() == begun.names
+    assert sorted(path.name for path in (folder / "made").iterdir()) == sorted(begun.names)
+    assert not early._process.is_alive()
+assert "matplotlib" not in sys.modules
+with view_process.begun_early(Outputs()):
+    (unasked,) = view_process._EARLY
+assert not unasked._process.is_alive()
+with view_process.begun_early(Outputs(figures=False, page=False)):
+    assert not view_process._EARLY
+"""
+
 WAITS = """
 with view_process.views_beside(Outputs()) as begin:
     print(process(begin).pid, flush=True)
@@ -126,8 +158,8 @@ def script(results, tmp_path):
     """Runs a script in a new process of Python, with a folder that holds the results."""
     dataset.write(results, tmp_path / "results.nc")
 
-    def start(text):
-        words = [sys.executable, "-W", "error", "-c", START + text, str(tmp_path)]
+    def start(text, begin=START):
+        words = [sys.executable, "-W", "error", "-c", begin + text, str(tmp_path)]
         return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     return start
@@ -151,6 +183,13 @@ def test_the_files_are_those_of_one_process(script, results, tmp_path):
 @pytest.mark.parametrize("text", [FAILS, STRANGE, KILLED], ids=["fails", "an error", "killed"])
 def test_what_the_process_cannot_do_is_raised_or_done_here(script, text):
     ended = script(text)
+    out, err = ended.communicate()
+    assert (ended.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_a_process_may_be_begun_before_jax_is_imported(script):
+    ended = script(EARLY, begin="")
     out, err = ended.communicate()
     assert (ended.returncode, out, err) == (0, "", "")
 
