@@ -76,15 +76,15 @@ def _views_beside(given: Sequence[str]) -> Iterator[None]:
     Args:
         given: the words of the command, which are not parsed yet: the parser imports JAX.
     """
-    elsewhere = any(word.startswith(("-h", "--help", "--import", "--coordinator")) for word in given)
-    if given[:1] not in (["run"], ["resume"]) or elsewhere:
+    alone = any(word.startswith(("-h", "--help", "--import", "--coordinator")) for word in given)
+    if given[:1] not in (["run"], ["resume"]) or alone:
         yield
         return
     from jaxbandit.experiments.output import view_process
     from jaxbandit.experiments.output.views import Outputs
 
     with contextlib.ExitStack() as stack:
-        with streams.quiet_streams("--quiet" in given), _notes():  # the other process stays in these
+        with streams.quiet_streams("--quiet" in given), _notes():  # the other process prints notes as this one does
             outputs = Outputs(figures="--no-figures" not in given, page="--no-html" not in given)
             stack.enter_context(view_process.begun_early(outputs))
         yield

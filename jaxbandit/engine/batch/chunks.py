@@ -126,8 +126,8 @@ def chunks_of(
     shape = (stack.arms, len(cells), lanes.shape[1])
     traced = TRACED if settings.trace else 0
     with PROGRAM(stack.program):
-        asked = {"deficits_ever": bool(kept_ever(names)), "asked": definitions.required_sums(names), "traced": traced}
-        state = _start(policy, world, shape=shape, **asked, calendar=not calls.whole)
+        kept = {"deficits_ever": bool(kept_ever(names)), "asked": definitions.required_sums(names), "traced": traced}
+        state = _start(policy, world, shape=shape, **kept, calendar=not calls.whole)
     policy, world, key, state = sharding.spread((policy, world, key, state), block, over)
     most, at_most = min(calls.rounds, traced or sys.maxsize), calls.stops
     guarantees = stack.ground_truth.guarantees

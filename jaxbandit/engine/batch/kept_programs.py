@@ -57,7 +57,7 @@ class Kept:
     _programs: dict[Hashable, _Program] = field(default_factory=dict)
 
     def __call__(self, *arguments: Any, **static: Hashable) -> Any:
-        """The function of arrays, and of values that decide the program."""
+        """The function's result. `static`: arguments by keyword that are compiled in, of plain values."""
         folder = _folder()
         if folder is None or PROGRAM.value is not None or gpu_kernel.WANTED.value:
             return self.compiled(*arguments, **static)

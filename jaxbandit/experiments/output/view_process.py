@@ -1,8 +1,8 @@
 """A process that makes the page and the figures of a run, beside the process that simulates.
 
 Half the time of a short command is matplotlib's, which computes with one core. This process is forked before JAX starts
-its threads, and for a command of its own before JAX is imported. It imports matplotlib while the other one imports JAX,
-compiles and simulates, and then draws one figure per core.
+its threads; the command line forks it even before JAX is imported. It imports matplotlib while the other process
+imports JAX, compiles and simulates, and then draws one figure per core.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ def end_early() -> None:
 @contextlib.contextmanager
 def views_beside(outputs: Outputs) -> Iterator[Begin]:
     """Within this context, `views.begin` for some outputs; another process makes the views, where it can be forked."""
+    if not (outputs.figures or outputs.page):  # as a resumed run may say, whose words do not
+        end_early()
     process = _EARLY.pop() if _EARLY else _forked(outputs)
     if process is None:
         yield partial(views.begin, outputs)

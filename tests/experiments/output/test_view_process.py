@@ -136,8 +136,14 @@ assert "matplotlib" not in sys.modules
 with view_process.begun_early(Outputs()):
     (unasked,) = view_process._EARLY
 assert not unasked._process.is_alive()
-with view_process.begun_early(Outputs(figures=False, page=False)):
+nothing = Outputs(figures=False, page=False)
+with view_process.begun_early(nothing):
     assert not view_process._EARLY
+with view_process.begun_early(Outputs()):
+    (unasked,) = view_process._EARLY
+    with view_process.views_beside(nothing) as begin:
+        assert not unasked._process.is_alive()
+        assert begin(results, folder, "").finish() == []
 """
 
 WAITS = """
