@@ -131,6 +131,7 @@ class Plan:
         """Whether the program of the rounds computes what is recorded, which decides times, not results."""
         return (
             stack.rows * self.settings.seeds * len(self.rounds) * max(stack.arms, _FEW_ARMS) >= _IN_ROUNDS
+            and bool(self.metrics)  # XLA ends the process where arrays without entries are arguments of the kernel
             and jax.default_backend() == "cpu"
             and compat.kernels_work()
             and self.mesh is None

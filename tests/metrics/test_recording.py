@@ -122,6 +122,16 @@ def test_all_stops_at_once_give_what_one_after_the_other_gives(case, monkeypatch
 
 @pytest.mark.cpu
 @pytest.mark.slow
+@pytest.mark.parametrize("pulls_mean", [False, True])
+def test_many_runs_without_metrics_have_counts(pulls_mean, monkeypatch):
+    monkeypatch.setattr(plan, "_IN_ROUNDS", 1)
+    results = jb.simulate(jb.Problem(MEANS), "ucb1", horizon=150, seeds=72, metrics=[], pulls_mean=pulls_mean)
+    assert (results.pulls.sum("arm") == 150).all()
+    assert ("pulls_mean" in results) == pulls_mean
+
+
+@pytest.mark.cpu
+@pytest.mark.slow
 @pytest.mark.parametrize("x64", [False, True])
 def test_the_rounds_keep_their_types(x64, monkeypatch):
     """64-bit types, which metrics need, do not reach the policy."""
