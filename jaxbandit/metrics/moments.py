@@ -41,14 +41,16 @@ def integer_parts(
         values that are not finite or not below `below`. The sums mean nothing where this number is not 0.
     """
     count = values[0].shape[-1] // segments
-    short = below == SHORT and count <= _MOST_SHORT
-    of_values = _short_parts if short else _narrow_parts if below < LARGEST else _wide_parts
+    bits: int | None
+    of_values, bits = _wide_parts, None
+    if below < LARGEST:
+        of_values, bits = _narrow_parts, _LOWER
+    if below <= SHORT and count <= _MOST_SHORT:
+        of_values, bits = _short_parts, _SHORTER
     summed = [_sums(of_values, of_one, counted, segments, below) for of_one in values]
     *sums, outside = map(jnp.stack, zip(*summed, strict=True))  # the code from here on is there once for all metrics
-    if short:
-        sums = _sums_of_short(count, sums)
-    elif below < LARGEST:
-        sums = _sums_of_narrow(sums)
+    if bits is not None:
+        sums = _sums_of_wide(sums, count, bits)
     return jnp.stack([*sums, outside])
 
 
@@ -63,7 +65,7 @@ def _sums(
     values = jnp.where(counted[(None,) * (values.ndim - 1)], values, 0.0)
     values = values.reshape(*values.shape[:-1], segments, -1)
     outside = ~(jnp.abs(values) < below)  # True for NaN
-    if of_values is not _short_parts:
+    if of_values is _wide_parts:
         values = jnp.where(outside, 0.0, values)
     # One pass over the values for all sums, which a compiler can vectorise because they are integers (9 times faster)
     terms = (*of_values(values), outside.astype(jnp.int64))
@@ -81,69 +83,65 @@ def _wide_parts(values: Array) -> tuple[Array, ...]:
     return high, low, *_square_parts(jnp.abs(high), jnp.abs(low))
 
 
-_WORD = 32  # bits of the two halves of a narrow value
-_WORD_MASK = (1 << _WORD) - 1
-NARROW = 2.0 ** (2 * _WORD - 2 - _BITS)  # 2^22: in units of 2^-40, values below have 62 bits
+_WORD = 32
+_LOWER = 31  # bits of the lower half of a narrow value
+NARROW = 2.0 ** (2 * _LOWER - _BITS)  # 2^22: values below have 62 bits, in units of 2^-40
 
 
 def _narrow_parts(values: Array) -> tuple[Array, ...]:
-    """The halves of values below `NARROW`, in units of 2^-40, and those of the three products of their square.
-
-    Products of two numbers of 32 bits are one fast instruction, unlike those of longer ones.
-    """
-    whole = jnp.round(values * 2.0**_BITS).astype(jnp.int64)
-    size = jnp.abs(whole)
-    high, low = (size >> _WORD) & (_WORD_MASK >> 1), size & _WORD_MASK
-    products = high * high, high * low, low * low
-    # Logical shifts: the bits of low^2 are those of an unsigned number
-    halves = [half for x in products for half in (lax.shift_right_logical(x, jnp.int64(_WORD)), x & _WORD_MASK)]
-    return whole >> _WORD, whole & _WORD_MASK, *halves
+    """The halves of values below `NARROW`, and the halves of the three products of their square."""
+    whole = jnp.round(values * 2.0**_BITS)
+    upper = jnp.trunc(whole * 2.0**-_LOWER)  # toward 0, so that both halves are below 2^31
+    high, low, *products = _halves_and_products(upper, whole - upper * 2.0**_LOWER)
+    return high, low, *(half for product in products for half in (product >> _WORD, product & _WORD_MASK))
 
 
-_HALF = 27  # bits of the lower half of a short value
-SHORT = 2.0 ** (2 * _HALF - 1 - _BITS)  # 2^13: a float64 holds the number of units of 2^-40 of any value below
-_MOST_SHORT = 1 << 64 - 2 * _HALF  # 2^10 values of which int64 holds the sums of products
+_WORD_MASK = (1 << _WORD) - 1
+_SHORTER = 27  # bits of the lower half of a short value
+SHORT = 2.0 ** (2 * _SHORTER - 1 - _BITS)  # 2^13: a float64 holds the number of units of 2^-40 of any value below
+_MOST_SHORT = 1 << 64 - 2 * _SHORTER  # 2^10 values of which int64 holds the sums of products
+
+
+def _short_parts(values: Array) -> tuple[Array, ...]:
+    """The halves of values below `SHORT`, and the three products of their square, of which int64 holds some sums."""
+    whole = jnp.round(values * 2.0**_BITS)
+    upper = jnp.round(whole * 2.0**-_SHORTER)  # to the nearest, so that both halves are up to 2^26
+    return _halves_and_products(upper, whole - upper * 2.0**_SHORTER)
+
+
 _SHIFTED = 1.5 * 2.0**52  # added to a whole number below 2^51, it leaves the number in the lower bits of the float64
 _SHIFTED_BITS = int(np.float64(_SHIFTED).view(np.int64))
 
 
-def _short_parts(values: Array) -> tuple[Array, ...]:
-    """The halves of values below `SHORT`, in units of 2^-40, and the three products of their square.
+def _halves_and_products(upper: Array, lower: Array) -> tuple[Array, ...]:
+    """Two whole numbers below 2^31 as integers that are `_SHIFTED_BITS` too large, and the products of their square.
 
-    Each half has a sign and 26 bits, so that int64 holds sums of their products. A half becomes an integer by adding
-    `_SHIFTED` and taking the bits, because XLA's conversion, which is defined for all numbers, is slow. So both halves
-    that are returned are `_SHIFTED_BITS` too large.
+    A number becomes an integer by adding `_SHIFTED` and taking the bits, because XLA's conversion, which is defined for
+    all numbers, is slow. Products of two numbers of 32 bits are one fast instruction, unlike those of longer ones.
     """
-    whole = jnp.round(values * 2.0**_BITS)
-    upper = jnp.round(whole * 2.0**-_HALF)
-    halves = [lax.bitcast_convert_type(half + _SHIFTED, jnp.int64) for half in (upper, whole - upper * 2.0**_HALF)]
+    halves = [lax.bitcast_convert_type(half + _SHIFTED, jnp.int64) for half in (upper, lower)]
     high, low = ((half << _WORD) >> _WORD for half in halves)
     return *halves, high * high, high * low, low * low
 
 
-def _sums_of_short(count: int, sums: Sequence[Array]) -> list[Array]:
-    """The sums of the parts of `_wide_parts` from those of `_short_parts` of that many values."""
+def _sums_of_wide(sums: Sequence[Array], count: int, bits: int) -> list[Array]:
+    """The sums of the parts of `_wide_parts` from those of halves, of which the lower has that many bits.
+
+    Args:
+        sums: over `count` values, of their halves and of their products, or of the halves of these.
+    """
+    upper, lower, *products = sums
     with np.errstate(over="ignore"):  # sums of int64 wrap around, and differences wrap back
         shifted = jnp.asarray(np.int64(count) * np.int64(_SHIFTED_BITS))
-    upper, lower, *products = sums
     value, square = [jnp.zeros_like(upper)] * 2, [jnp.zeros_like(upper)] * 4
-    _add_shifted(value, upper - shifted, _HALF)
+    _add_shifted(value, upper - shifted, bits)
     _add_shifted(value, lower - shifted, 0)
-    # (high 2^27 + low)^2 = high^2 2^54 + high low 2^28 + low^2
-    for product, shift in zip(products, (2 * _HALF, _HALF + 1, 0), strict=True):
+    # (high 2^b + low)^2 = high^2 2^2b + high low 2^(b + 1) + low^2
+    shifts = [2 * bits, bits + 1, 0]
+    if len(products) > len(shifts):  # a product is its upper half times 2^32 plus its lower half
+        shifts = [shift + more for shift in shifts for more in (_WORD, 0)]
+    for product, shift in zip(products, shifts, strict=True):
         _add_shifted(square, product, shift)
-    return [*value[::-1], *square[::-1]]
-
-
-def _sums_of_narrow(sums: Sequence[Array]) -> list[Array]:
-    """The sums of the parts of `_wide_parts` from those of `_narrow_parts`."""
-    upper, lower, *halves = sums
-    value, square = [jnp.zeros_like(upper)] * 2, [jnp.zeros_like(upper)] * 4
-    # (high 2^32 + low)^2 = high^2 2^64 + high low 2^33 + low^2; a product is its upper half times 2^32 plus its lower
-    _add_shifted(value, upper, _WORD)
-    _add_shifted(value, lower, 0)
-    for half, shift in zip(halves, (96, 64, 65, 33, 32, 0), strict=True):
-        _add_shifted(square, half, shift)
     return [*value[::-1], *square[::-1]]
 
 

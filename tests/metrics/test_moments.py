@@ -166,8 +166,9 @@ def assert_same_totals(values, below):
 
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("runs", [1024, 1025])  # the most short values whose sums int64 holds, and one more
-def test_sums_of_the_largest_short_values_do_not_overflow(runs, sign):
-    assert_same_totals(np.full((1, runs), sign * np.nextafter(SHORT, 0.0)), SHORT)
+@pytest.mark.parametrize("below", [NARROW, SHORT])
+def test_sums_of_the_largest_values_do_not_overflow(below, runs, sign):
+    assert_same_totals(np.full((1, runs), sign * np.nextafter(below, 0.0)), below)
 
 
 @pytest.mark.parametrize("below", [NARROW, SHORT])
