@@ -110,14 +110,19 @@ class Component:
     name: ClassVar[str] = ""
     registry: ClassVar[dict[str, Any]]
     _own_docstring: ClassVar[str] = ""
+    _unwritten: ClassVar[Any] = None  # the method of the family that a class has to define
 
-    def __init_subclass__(cls, name: str | None = None, override: bool = False, **kwargs: Any):
+    def __init_subclass__(
+        cls, name: str | None = None, override: bool = False, unwritten: str | None = None, **kwargs: Any
+    ):
         if name is not None:
             _check_name(cls, name, override)
         super().__init_subclass__(**kwargs)
         declare_new_defaults(cls)
         dataclasses.dataclass(frozen=True)(cls)
         register(cls)
+        if unwritten is not None:
+            cls._unwritten = cls.__dict__[unwritten]
         cls._own_docstring = inspect.cleandoc(cls.__doc__ or "")
         cls.__doc__ = _with_parameters(cls._own_docstring, cls.parameters())
         if name is not None:
@@ -145,8 +150,16 @@ class Component:
             key: the config key of the value, for errors.
 
         Raises:
-            InputError: anything else, an unknown name or an unknown parameter.
+            InputError: anything else, an unknown name or an unknown parameter, or a class that lacks the method of the
+                family.
         """
+        made = cls._described(spec, key)
+        if cls._unwritten is not None and getattr(type(made), cls._unwritten.__name__) is cls._unwritten:
+            raise InputError(key, spec, f"a class with a method `{cls._unwritten.__name__}`, or an object of one")
+        return made
+
+    @classmethod
+    def _described(cls, spec: Any, key: str) -> Self:
         if isinstance(spec, type) and issubclass(spec, cls):
             return spec()
         if isinstance(spec, cls):

@@ -16,7 +16,7 @@ from jaxbandit.metrics import formulas
 from jaxbandit.metrics.definitions import METRICS, MetricInputs
 
 
-class Objective(Component):
+class Objective(Component, unwritten="value"):
     """A function of a run that `tune` minimises or maximises in expectation.
 
     To write your own objective, define `value` and, if it needs metrics, `metrics`. The fields of the class are its
@@ -206,7 +206,7 @@ def make_objective(spec: object, problem: Problem, key: str = "objective") -> Ob
 
 def _described(spec: object, key: str) -> Objective:
     if isinstance(spec, Objective):
-        return spec
+        return Objective.from_spec(spec, key)
     if isinstance(spec, str):
         spec = {"kind": spec}
     if not isinstance(spec, Mapping):

@@ -101,6 +101,23 @@ def test_every_component_explains_every_parameter():
                 assert all(f"\n    {name}" in entry.__doc__ for name in entry.parameters()), entry
 
 
+FAMILIES = {"reward": jb.Reward, "delay": jb.Delay, "merit": jb.Merit, "opportunity": jb.Opportunity}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_class_without_the_method_of_its_family_is_refused(family):
+    base = FAMILIES[family]
+    method = "draw" if family in ("reward", "delay") else "value"
+    unfinished = type("Unfinished", (base,), {})
+    for given in (base, base(), unfinished, unfinished()):
+        with pytest.raises(
+            jb.InputError, match=rf"^problem\.{family} = .*: must be a class with a method `{method}`, or"
+        ):
+            jb.Problem([0.9, 0.5], **{family: given})
+    finished = type("Finished", (base,), {method: lambda self, *_: None})
+    assert isinstance(base.from_spec(finished, family), finished)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
