@@ -100,6 +100,8 @@ class Component:
     `override=True`, beside `name`, gives it to another class. A class that is defined again, as when a notebook's cell
     is run again, keeps its name. The docstring of a class gets a section that lists its parameters.
 
+    `class Delay(Component, required="draw")` begins a family whose classes have to define that method.
+
     Attributes:
         family: the kind of component, for errors: "policy", "reward", ...
         name: the registered name, or the name of the class.
@@ -110,10 +112,10 @@ class Component:
     name: ClassVar[str] = ""
     registry: ClassVar[dict[str, Any]]
     _own_docstring: ClassVar[str] = ""
-    _unwritten: ClassVar[Any] = None  # the method of the family that a class has to define
+    _required: ClassVar[tuple[type, str] | None] = None  # the base class of the family, and the method to define
 
     def __init_subclass__(
-        cls, name: str | None = None, override: bool = False, unwritten: str | None = None, **kwargs: Any
+        cls, name: str | None = None, override: bool = False, required: str | None = None, **kwargs: Any
     ):
         if name is not None:
             _check_name(cls, name, override)
@@ -121,8 +123,8 @@ class Component:
         declare_new_defaults(cls)
         dataclasses.dataclass(frozen=True)(cls)
         register(cls)
-        if unwritten is not None:
-            cls._unwritten = cls.__dict__[unwritten]
+        if required is not None:
+            cls._required = cls, required
         cls._own_docstring = inspect.cleandoc(cls.__doc__ or "")
         cls.__doc__ = _with_parameters(cls._own_docstring, cls.parameters())
         if name is not None:
@@ -150,12 +152,15 @@ class Component:
             key: the config key of the value, for errors.
 
         Raises:
-            InputError: anything else, an unknown name or an unknown parameter, or a class that lacks the method of the
-                family.
+            InputError: anything else, an unknown name or an unknown parameter, or a class without the method that the
+                family requires.
         """
         made = cls._described(spec, key)
-        if cls._unwritten is not None and getattr(type(made), cls._unwritten.__name__) is cls._unwritten:
-            raise InputError(key, spec, f"a class with a method `{cls._unwritten.__name__}`, or an object of one")
+        if cls._required is not None:
+            base, method = cls._required
+            # `prepare` may return an object of another class
+            if all(getattr(type(made), name, None) is getattr(base, name, None) for name in (method, "prepare")):
+                raise InputError(key, spec, f"a class with a method `{method}`, or an object of one")
         return made
 
     @classmethod

@@ -39,7 +39,7 @@ NEVER = 1 << 30  # `jb.NEVER`: the delay of a reward that does not arrive, in ro
 _MOST_RECORDED = 10**8  # delays in the tables of all arms, so that they fit into memory
 
 
-class Delay(Component, unwritten="draw"):
+class Delay(Component, required="draw"):
     """The base class of delay models.
 
     A subclass defines `draw`. It defines `longest` if its delays are bounded, which saves memory, and `cdf` if

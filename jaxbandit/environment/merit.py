@@ -22,7 +22,7 @@ _CHECKED_ALONE = 5  # of them that are also evaluated alone
 _ROUNDING = 1e-5  # relative, of values that are computed in float32 in two ways
 
 
-class Merit(Component, unwritten="value"):
+class Merit(Component, required="value"):
     """The base class of merit functions f > 0 on [0, 1]. A subclass defines `value`.
 
     The fields of a subclass are its parameters, which are numbers. `class Mine(jb.Merit, name="mine")` makes the

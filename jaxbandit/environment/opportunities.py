@@ -30,7 +30,7 @@ _ROUNDING = 1e-6  # users' functions may compute in float32
 _CHECKED_ALONE = 5  # points at which the values alone are compared with those beside other points
 
 
-class Opportunity(Component, unwritten="value"):
+class Opportunity(Component, required="value"):
     """The base class of fairness functions f: [0, 1]^K -> [0, 1]^K, whose values sum to at most 1.
 
     Arm k is entitled to a share f(mu)_k of the rounds. A subclass defines `value`. The policy "self-regulated" needs

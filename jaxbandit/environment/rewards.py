@@ -31,7 +31,7 @@ _ROUNDING = 1e-6  # of rewards, which may be float32
 _FROM_RANDOM = "a distribution whose `draw` takes its random numbers from its argument `random`"
 
 
-class Reward(Component, unwritten="draw"):
+class Reward(Component, required="draw"):
     """The base class of reward distributions. A subclass defines `draw`, and `support` if its rewards are bounded.
 
     The fields of a subclass are its parameters: numbers, or one number per arm. `class Mine(jb.Reward, name="mine")`

@@ -33,8 +33,8 @@ def integer_parts(
         values: the values of each of n metrics, float64 `[..., runs]`; 64-bit types must be enabled.
         counted: whether a run counts (others are padding), bool `[runs]`.
         segments: how many equal segments of the runs to sum separately.
-        below: `LARGEST`, `NARROW` or `SHORT`: values must be smaller in magnitude. Code for `NARROW` is three times as
-            fast as that for `LARGEST`, and code for `SHORT` is faster again.
+        below: `LARGEST`, `NARROW` or `SHORT`: values must be smaller in magnitude. Code for `NARROW` is twice as fast
+            as that for `LARGEST`, and code for `SHORT` is faster again.
 
     Returns:
         int64 `[7, n, ..., segments]`: the two parts of the sum, the four parts of the sum of squares, and the number of
@@ -44,13 +44,13 @@ def integer_parts(
     bits: int | None
     of_values, bits = _wide_parts, None
     if below < LARGEST:
-        of_values, bits = _narrow_parts, _LOWER
+        of_values, bits = _narrow_parts, _NARROW_HALF
     if below <= SHORT and count <= _MOST_SHORT:
-        of_values, bits = _short_parts, _SHORTER
+        of_values, bits = _short_parts, _SHORT_HALF
     summed = [_sums(of_values, of_one, counted, segments, below) for of_one in values]
     *sums, outside = map(jnp.stack, zip(*summed, strict=True))  # the code from here on is there once for all metrics
     if bits is not None:
-        sums = _sums_of_wide(sums, count, bits)
+        sums = _sums_of_wide_parts(sums, count, bits)
     return jnp.stack([*sums, outside])
 
 
@@ -83,30 +83,30 @@ def _wide_parts(values: Array) -> tuple[Array, ...]:
     return high, low, *_square_parts(jnp.abs(high), jnp.abs(low))
 
 
-_WORD = 32
-_LOWER = 31  # bits of the lower half of a narrow value
-NARROW = 2.0 ** (2 * _LOWER - _BITS)  # 2^22: values below have 62 bits, in units of 2^-40
+_WORD = 32  # bits of a factor of a fast product
+_WORD_MASK = (1 << _WORD) - 1
+_NARROW_HALF = 31  # bits of the lower half of a narrow value
+NARROW = 2.0 ** (2 * _NARROW_HALF - _BITS)  # 2^22: values below have 62 bits, in units of 2^-40
 
 
 def _narrow_parts(values: Array) -> tuple[Array, ...]:
     """The halves of values below `NARROW`, and the halves of the three products of their square."""
     whole = jnp.round(values * 2.0**_BITS)
-    upper = jnp.trunc(whole * 2.0**-_LOWER)  # toward 0, so that both halves are below 2^31
-    high, low, *products = _halves_and_products(upper, whole - upper * 2.0**_LOWER)
+    upper = jnp.trunc(whole * 2.0**-_NARROW_HALF)  # toward 0, so that both halves are below 2^31
+    high, low, *products = _halves_and_products(upper, whole - upper * 2.0**_NARROW_HALF)
     return high, low, *(half for product in products for half in (product >> _WORD, product & _WORD_MASK))
 
 
-_WORD_MASK = (1 << _WORD) - 1
-_SHORTER = 27  # bits of the lower half of a short value
-SHORT = 2.0 ** (2 * _SHORTER - 1 - _BITS)  # 2^13: a float64 holds the number of units of 2^-40 of any value below
-_MOST_SHORT = 1 << 64 - 2 * _SHORTER  # 2^10 values of which int64 holds the sums of products
+_SHORT_HALF = 27  # bits of the lower half of a short value
+SHORT = 2.0 ** (2 * _SHORT_HALF - 1 - _BITS)  # 2^13: a float64 holds the number of units of 2^-40 of any value below
+_MOST_SHORT = 1 << 64 - 2 * _SHORT_HALF  # 2^10 values of which int64 holds the sums of products
 
 
 def _short_parts(values: Array) -> tuple[Array, ...]:
-    """The halves of values below `SHORT`, and the three products of their square, of which int64 holds some sums."""
+    """The halves of values below `SHORT`, and the three products of their square."""
     whole = jnp.round(values * 2.0**_BITS)
-    upper = jnp.round(whole * 2.0**-_SHORTER)  # to the nearest, so that both halves are up to 2^26
-    return _halves_and_products(upper, whole - upper * 2.0**_SHORTER)
+    upper = jnp.round(whole * 2.0**-_SHORT_HALF)  # to the nearest, so that both halves are up to 2^26
+    return _halves_and_products(upper, whole - upper * 2.0**_SHORT_HALF)
 
 
 _SHIFTED = 1.5 * 2.0**52  # added to a whole number below 2^51, it leaves the number in the lower bits of the float64
@@ -124,7 +124,7 @@ def _halves_and_products(upper: Array, lower: Array) -> tuple[Array, ...]:
     return *halves, high * high, high * low, low * low
 
 
-def _sums_of_wide(sums: Sequence[Array], count: int, bits: int) -> list[Array]:
+def _sums_of_wide_parts(sums: Sequence[Array], count: int, bits: int) -> list[Array]:
     """The sums of the parts of `_wide_parts` from those of halves, of which the lower has that many bits.
 
     Args:

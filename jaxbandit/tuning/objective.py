@@ -16,7 +16,7 @@ from jaxbandit.metrics import formulas
 from jaxbandit.metrics.definitions import METRICS, MetricInputs
 
 
-class Objective(Component, unwritten="value"):
+class Objective(Component, required="value"):
     """A function of a run that `tune` minimises or maximises in expectation.
 
     To write your own objective, define `value` and, if it needs metrics, `metrics`. The fields of the class are its

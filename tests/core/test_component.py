@@ -116,6 +116,8 @@ def test_a_class_without_the_method_of_its_family_is_refused(family):
             jb.Problem([0.9, 0.5], **{family: given})
     finished = type("Finished", (base,), {method: lambda self, *_: None})
     assert isinstance(base.from_spec(finished, family), finished)
+    prepared = type("Prepared", (base,), {"prepare": lambda self, *_: finished()})
+    assert isinstance(base.from_spec(prepared, family), prepared)
 
 
 @pytest.mark.parametrize(
