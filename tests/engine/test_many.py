@@ -177,6 +177,33 @@ def test_a_grid_over_the_problem_is_as_alone(key, values, problem, kind, stacks)
     assert_grid(key, values, problem, kind, stacks)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("problem", "kind"), [(FAIR, "fair-learn"), (GAUSSIAN, "ucb-v")])
+def test_a_grid_over_delays_is_as_alone(problem, kind):
+    """Late rewards are summed in the same order, whatever the length of the calendar."""
+    assert_grid("delay.d", [3, 20, 100], {**problem, "delay": "fixed"}, kind, 1, seeds=20)
+
+
+def test_short_calendars_are_shared():
+    """One program serves all delays whose calendar takes at most 4096 numbers, here 1024 rounds of four arms."""
+    problem = {"means": MEANS, "delay": "fixed"}
+    config = {
+        "simulation": {"horizon": 5000, "seeds": 2},
+        "problem": problem,
+        "policies": [{"kind": "ucb1"}, {"kind": "thompson"}],
+        "grid": {"problem": {"delay": {"d": [20, 0, 3, 1000, 1500, 3000, 1600]}}},
+    }
+    stacks = configs.make_plan(config).stacks
+    found = [(type(one.policy).__name__, len(one.configurations), one.world.calendar_rounds) for one in stacks]
+    assert sorted(found) == [
+        (name, *part) for name in ("Thompson", "UCB1") for part in [(1, 1), (1, 4096), (2, 2048), (3, 1024)]
+    ]
+    del config["grid"]
+    assert [one.world.calendar_rounds for one in configs.make_plan(config).stacks] == [1, 1]
+    other = {**config, "problem": {**problem, "delay": {"kind": "fixed", "d": 20}}}
+    assert [one.world.calendar_rounds for one in configs.make_plan(other).stacks] == [32, 32]
+
+
 def test_a_grid_is_one_program_whatever_its_numbers():
     def simulate(values):
         tables = [{"kind": "hard-threshold-ucb", "exploration": values, "penalties": [0.1, 0.5]}]
