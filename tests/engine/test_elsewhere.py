@@ -63,7 +63,7 @@ def elsewhere(monkeypatch):
     jax.clear_caches()
 
 
-@pytest.mark.parametrize("kind", [*FAST, *every([kind for kind in DISTINCT if kind not in FAST], 4)])
+@pytest.mark.parametrize("kind", [*FAST, *every([kind for kind in DISTINCT if kind not in FAST], 6)])
 def test_others_play_as_a_cpu_does_and_ask_no_more_than_listed(kind, elsewhere):
     here = trajectory(problem(kind), kind, T, SEEDS)
     move, programs = elsewhere

@@ -57,7 +57,7 @@ def test_selections_under_delay_are_those_of_the_reference(name, plays):
 
 @pytest.mark.parametrize(
     ("kind", "name", "plays"),
-    every([(kind, name, plays) for plays in (1, 2) for kind in ("ucb1", "thompson") for name in KINDS], 3),
+    every([(kind, name, plays) for plays in (1, 2) for kind in ("ucb1", "thompson") for name in KINDS], 5),
 )
 def test_selections_under_any_delay_are_those_of_the_reference(kind, name, plays):
     assert_runs_are_those_of_the_reference(kind, name, plays)

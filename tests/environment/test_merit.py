@@ -96,7 +96,7 @@ def test_runs_with_delays_and_sleeping_arms_are_those_of_the_reference(kind, par
 
 
 @pytest.mark.parametrize(
-    ("kind", "late"), every([(kind, late) for late in LATE if late != "geometric" for kind in (*QUICK, *SLOW)], 3)
+    ("kind", "late"), every([(kind, late) for late in LATE if late != "geometric" for kind in (*QUICK, *SLOW)], 5)
 )
 def test_runs_with_any_delay_are_those_of_the_reference(kind, late):
     assert_same(problem(delay=LATE[late]), kind, 70 if kind in SLOW else 250)
@@ -119,7 +119,7 @@ def test_fairx_is_another_name(kind):
     assert jb.policy(kind) == jb.policy(MERIT_ALIASES[kind])
 
 
-@pytest.mark.parametrize("kind", every([kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES], 3))
+@pytest.mark.parametrize("kind", every([kind for kind in PROPORTIONAL if kind not in MERIT_ALIASES], 5))
 @pytest.mark.parametrize("merit", [Bumpy(turns=2.0), Falling(rate=1.2), Power(scale=0.7, exponent=2.0)], ids=str)
 def test_a_users_merit_function(kind, merit):
     assert_same(problem(merit=merit), kind, 30 if kind in SLOW else 250)

@@ -51,8 +51,12 @@ def kernel():
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_an_interruption_is_told_in_a_line(kernel, tmp_path, keeps):
+    kernel.run("import jaxbandit as jb\njb.simulate(jb.Problem([0.9, 0.5]), 'ucb1', horizon=9, seeds=64)")
     kernel.start(LONG.format(more=f", keep={str(tmp_path)!r}, block=64" if keeps else ""))
-    time.sleep(12)
+    begun = time.monotonic()
+    while time.monotonic() < begun + 4 or (keeps and not list(tmp_path.rglob("*.block"))):
+        time.sleep(0.1)
+        assert time.monotonic() < begun + 60
     kernel.manager.interrupt_kernel()
     errors = [content for kind, content in kernel.outputs() if kind == "error"]
     assert [error["ename"] for error in errors] == ["Interrupted"]

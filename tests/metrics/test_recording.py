@@ -44,7 +44,7 @@ CASES = {
     "several plays": (jb.Problem(MEANS, fractions=0.5, plays=2), "lfg", {"metrics": ["c_regret"], "pulls_mean": False}),
 }
 REGRET = {"metrics": ["regret"]}
-SLOW = ("instances and a grid", "rates of instances", "all metrics of fractions", "drawn rewards")
+SLOW = ("instances and a grid", "rates of instances", "all metrics of fractions")
 
 
 def both_ways(problem, policy, monkeypatch, **settings):
@@ -77,7 +77,7 @@ def test_both_ways_of_recording_give_the_same_bits(case, monkeypatch):
 
 @pytest.mark.cpu
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["curves of all runs", "instances and a grid", "running sums"])
+@pytest.mark.parametrize("case", ["curves of all runs", "running sums"])
 def test_one_call_records_what_several_do(case, monkeypatch):
     problem, policy, settings = CASES[case]
     monkeypatch.setattr(plan, "_IN_ROUNDS", 1)
@@ -93,7 +93,7 @@ def test_one_call_records_what_several_do(case, monkeypatch):
     "case",
     swept(
         [*CASES, "a user's metric"],
-        ["curves of all runs", "groups", "drawn rewards", "instances and a grid", "a user's metric"],
+        ["curves of all runs", "groups", "instances and a grid", "a user's metric"],
     ),
 )
 def test_all_stops_at_once_give_what_one_after_the_other_gives(case, monkeypatch):

@@ -66,7 +66,7 @@ CASES = {
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("case", every(list(CASES), 2))
+@pytest.mark.parametrize("case", every(list(CASES), 3))
 def test_results_are_those_of_rounds_one_by_one(case):
     """Traces keep what happens in every round, so with traces the rounds are played one by one."""
     problem, parameters, ties = CASES[case]

@@ -26,7 +26,7 @@ def final(kind, reward, seeds, horizon=T):
     return jb.simulate(jb.Problem(**LONG, reward=reward), kind, horizon=horizon, seeds=seeds, record=3)
 
 
-@pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind not in RANDOMISED], 4))
+@pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind not in RANDOMISED], 6))
 def test_constant_rewards_to_three_hundred_thousand_rounds(kind):
     horizon = 300_000
     single = final(kind, "constant", 1, horizon)
@@ -41,7 +41,7 @@ def test_constant_rewards_to_three_hundred_thousand_rounds(kind):
 
 @pytest.mark.parametrize(
     ("kind", "reward"),
-    every([(k, GAUSSIAN) for k in ("ucb1", "thompson", "hard-threshold-ucb")] + [(k, "bernoulli") for k in PLAIN], 5),
+    every([(k, GAUSSIAN) for k in ("ucb1", "thompson", "hard-threshold-ucb")] + [(k, "bernoulli") for k in PLAIN], 8),
     ids=str,
 )
 def test_random_rewards_to_many_rounds(kind, reward):

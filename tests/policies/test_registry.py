@@ -35,13 +35,13 @@ def test_two_classes_are_two_structures():
         assert [other == one for other in structures] == [i == j for j in range(len(structures))]
 
 
-@pytest.mark.parametrize("kind", every(DISTINCT, 4))
+@pytest.mark.parametrize("kind", every(DISTINCT, 6))
 def test_zero_delay_is_no_delay(kind):
     late = jb.Problem(PROBLEM.means.T[0], **NEEDED, delay="fixed")
     np.testing.assert_array_equal(trajectory(late, kind, T, SEEDS), trajectory(PROBLEM, kind, T, SEEDS))
 
 
-@pytest.mark.parametrize("kind", every(DISTINCT, 3))
+@pytest.mark.parametrize("kind", every(DISTINCT, 5))
 def test_a_run_does_not_depend_on_the_block(kind):
     whole = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20)
     parts = jb.simulate(PROBLEM, kind, horizon=T, seeds=SEEDS, record=20, block=4)
@@ -91,7 +91,7 @@ def test_a_policy_takes_no_further_parameters():
         jb.policy(jb.policy("ucb1"), exploration=1.0)
 
 
-@pytest.mark.parametrize("kind", every(MANY, 3))
+@pytest.mark.parametrize("kind", every(MANY, 5))
 def test_all_arms_can_be_played_at_once(kind):
     equal = {"kind": "power", "scale": 0.0}  # all arms are played for sure only where merit is the same
     everything = jb.Problem([0.3, 0.6], plays=2, fractions=0.1, penalties=0.2, merit=equal)

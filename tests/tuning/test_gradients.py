@@ -133,7 +133,11 @@ RELAXED, SCORE = ("relaxed",), ("score",)
     ("kind", "parameters", "problem", "estimators"),
     [
         *(
-            pytest.param(*case, marks=FULL if case[0] in ("eta-fucb", "ucb-v") else pytest.mark.slow, id=case[0])
+            pytest.param(
+                *case,
+                marks=FULL if case[0] in ("eta-fucb", "ucb-v", "ucb1", "soft-threshold-ucb") else pytest.mark.slow,
+                id=case[0],
+            )
             for case in [
                 ("ucb1", ["exploration"], {}, RELAXED),
                 ("hard-threshold-ucb", ["exploration"], {"delay": {"kind": "fixed", "d": 2}}, SCORE),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from finite_differences import CASES, central_differences, estimated
 from small_problem import SMALL
+from sweeps import swept
 
 import jaxbandit as jb
 from jaxbandit import tuning
@@ -12,8 +13,7 @@ from jaxbandit.core.errors import InputError
 SPREAD, SEEDS = 0.1, 20_000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", swept(CASES, CASES.keys() - {"self-regulated"}))
 def test_slopes_are_finite_differences_of_the_policy_itself(name):
     """Within 4 standard errors: one false alarm in 1,000 for all cases. Some slope is larger than its error."""
     case = CASES[name]

@@ -8,6 +8,7 @@ import time
 import jax
 import pytest
 import xarray as xr
+from sweeps import swept
 
 import jaxbandit as jb
 from jaxbandit.core.xla import compilation_cache
@@ -105,8 +106,7 @@ def test_folders_without_use_are_removed(no_settings):
     assert [folder.exists() for folder in (old, recent, foreign)] == [False, True, True]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", swept([1, 2], [1]))
 def test_a_run_keeps_its_programs_unless_told_not_to(tmp_path, devices):
     """And a second run of the same adds none. No line of XLA about loaded programs is printed."""
     cache = tmp_path / "cache"

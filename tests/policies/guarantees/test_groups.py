@@ -38,7 +38,7 @@ EVERY = list(itertools.product(BY_GROUPS, GROUPS, OF_ARMS, [1, 2, 3]))
 
 @pytest.mark.parametrize(
     ("kind", "groups", "fractions", "plays"),
-    [*QUICK, *every([case for case in EVERY if case not in QUICK], 13)],
+    [*QUICK, *every([case for case in EVERY if case not in QUICK], 19)],
 )
 def test_selections_are_those_of_the_reference(kind, groups, fractions, plays):
     played = problem(groups, OF_ARMS[fractions], plays, delay=LATE if plays == 2 else "none")

@@ -33,7 +33,7 @@ def problem(**changes):
     return jb.Problem(**{"means": MEANS, "fractions": TAU, "plays": 3, **changes})
 
 
-@pytest.mark.parametrize(("kind", "plays"), every([(kind, plays) for kind in FAIR + TOP for plays in (3, 6)], 3))
+@pytest.mark.parametrize(("kind", "plays"), every([(kind, plays) for kind in FAIR + TOP for plays in (3, 6)], 5))
 def test_selections_are_those_of_the_reference(kind, plays):
     assert_same(problem(plays=plays), kind, **weights(kind))
 

@@ -187,7 +187,7 @@ def test_every_index_is_a_black_box(black_box):
     check("self-regulated", black_box=black_box, **GIVEN["self-regulated"])
 
 
-@pytest.mark.parametrize("kind", every(KINDS, 3))
+@pytest.mark.parametrize("kind", every(KINDS, 5))
 def test_float64(kind, float64):
     forget()  # programs and worlds in float32
     check(kind, plays_of(kind), **GIVEN.get(kind, {}))
@@ -211,7 +211,7 @@ def numbers_of(kind):
     return {name: value for name, value in values.items() if name in parameters}
 
 
-@pytest.mark.parametrize("kind", [*ALONE, *every(NOT_ALONE, 3)])
+@pytest.mark.parametrize("kind", [*ALONE, *every(NOT_ALONE, 5)])
 def test_other_numbers_compile_nothing_new_and_rounds_are_pure(kind):
     script = world_of(kind, plays_of(kind))
     once, again = (play(jb.policy(kind), script) for _ in range(2))
@@ -235,7 +235,7 @@ def test_other_numbers_compile_nothing_new_and_rounds_are_pure(kind):
     assert not any(str(v.aval.dtype) in ("float64", "int64") for v in itertools.chain(traced.jaxpr.outvars))
 
 
-@pytest.mark.parametrize("kind", [*ALONE, *every(NOT_ALONE, 3)])
+@pytest.mark.parametrize("kind", [*ALONE, *every(NOT_ALONE, 5)])
 def test_one_run_without_axes_of_runs_is_a_column_of_the_batch(kind):
     script = world_of(kind, plays_of(kind))
     given = arguments(jb.policy(kind), script)

@@ -79,10 +79,9 @@ def assert_same_distribution(kind, problem, runs=RUNS, horizon=T):
         assert abs(a.mean() - b.mean()) <= 5 * error + 1e-9, f"{name}: {a.mean()} and {b.mean()}, error {error}"
 
 
-# What draws numbers of its own, and an index, a rule and a policy of chances that do not
+# What draws numbers of its own in ways of its own; the others differ by formulas, which tests against references have
 DRAWING = [
-    *("epsilon-greedy", "thompson", "f-ts", "discounted-thompson", "calibrated-thompson", "uniform-random", "naive"),
-    *("fair-random", "ucb-lp", "exp3", "min-probability", "ucb1", "lfg"),
+    *("epsilon-greedy", "thompson", "calibrated-thompson", "naive", "fair-random", "ucb-lp", "exp3", "min-probability")
 ]
 
 
@@ -98,7 +97,7 @@ def test_same_distribution(kind):
             *("fair-mmab", "ucb-lp", "ucb-pllp", "lfg", "fair-learn", "thompson"),  # of the plays paper
             *("fcts-d", "op-fcts-d", "fgreedy-d", "opse"),  # of the merit paper
         ],
-        ["ucb-lp", "thompson", "fcts-d", "fgreedy-d"],
+        ["fcts-d", "fgreedy-d"],
     ),
 )
 def test_same_distribution_of_two_plays(kind):

@@ -47,7 +47,7 @@ def test_the_engine_plays_as_the_reference(kind, changes):
 
 
 @pytest.mark.parametrize(
-    ("kind", "reward"), every([(kind, reward) for kind in PLAIN for reward in ("bernoulli", "uniform")], 8)
+    ("kind", "reward"), every([(kind, reward) for kind in PLAIN for reward in ("bernoulli", "uniform")], 12)
 )
 def test_rewards_in_the_unit_interval(kind, reward):
     assert_same(problem(kind, reward=reward), kind, seeds=1, horizon=300)
@@ -59,13 +59,13 @@ def test_gaussian_rewards(kind):
     assert_same(problem(kind, reward={"kind": "gaussian", "sd": 0.3}), kind, horizon=300)
 
 
-@pytest.mark.parametrize("kind", every(PLAIN, 6))
+@pytest.mark.parametrize("kind", every(PLAIN, 8))
 def test_constant_rewards_make_whole_runs_predictable(kind, float64):  # indices come within a rounding of float32
     horizon = 200 if kind in WHOLE_HISTORY else 2000
     assert_same(problem(kind, reward="constant"), kind, seeds=1, horizon=horizon)
 
 
-@pytest.mark.parametrize("kind", every(PLAIN, 5))
+@pytest.mark.parametrize("kind", every(PLAIN, 7))
 def test_sleeping_arms_late_feedback_and_two_plays(kind):
     plays = 1 if kind in ONE_PLAY else 2
     awake = 1.0 if kind == "min-probability" else AWAKE
@@ -102,7 +102,7 @@ def test_several_of_many_arms(kind, arms, late):
     assert_same(world, kind, horizon=400)
 
 
-@pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind != "fair-mmab"], 5))
+@pytest.mark.parametrize("kind", every([kind for kind in PLAIN if kind != "fair-mmab"], 8))
 def test_random_instances(kind):
     for number in range(2):  # other numbers, the same program
         rng = np.random.default_rng(number)
