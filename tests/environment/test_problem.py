@@ -137,3 +137,12 @@ def test_whole_floats_are_plays_and_functions_that_are_missing_are_named():
         jb.Problem([0.9, 0.5]).fair_chances()
     with pytest.raises(jb.InputError, match=r"^problem\.opportunity is missing"):
         jb.Problem([0.9, 0.5]).opportunities()
+
+
+@pytest.mark.parametrize("means", [[0.9, 0.5], {"random": "uniform", "arms": 2}])
+@pytest.mark.parametrize("key", ["0", 1.5, -1])
+def test_a_key_is_refused_by_its_name_whatever_the_means_are(means, key):
+    with pytest.raises(jb.InputError, match=r"^problem\.key = .*: must be an integer from 0 to 2\^64 - 1, or one key"):
+        jb.Problem(means, key=key)
+    with pytest.raises(jb.InputError, match=r"^simulation\.key = .*: must be an integer from 0"):
+        jb.simulate({"means": means}, "ucb1", horizon=2, seeds=1, key=key)

@@ -37,6 +37,7 @@ from jaxbandit.policies.selection.arm_indices import selected_arms
 from jaxbandit.policies.selection.ties import tie_breaker
 
 _NO_HORIZON = (1 << 31) - 2
+_MOST_ARMS = 10**7
 
 
 @struct
@@ -100,7 +101,7 @@ class Agent:
 
     Args:
         policy: a name ("ucb1"), a table (`{"kind": "lfg", "eta": 10.0}`), a `Policy` or its class.
-        arms: K, the number of arms.
+        arms: K, the number of arms, at most 10^7.
         plays: L, the number of arms to select in a round. Default: 1.
         fractions, penalties, merit, opportunity, groups, group_fractions, group_penalties: the fairness requirements,
             as for `Problem`. Default: None.
@@ -141,7 +142,7 @@ class Agent:
     ):
         if ties not in TIES:
             raise InputError("ties", ties, '"lowest" or "random"')
-        self.arms, self.ties = whole_number(arms, "arms"), ties
+        self.arms, self.ties = whole_number(arms, "arms", most=_MOST_ARMS), ties
         self.policy = make_policy.policy(policy)
         self.horizon = None if horizon is None else whole_number(horizon, "horizon", most=_NO_HORIZON)
         if isinstance(penalties, Mapping):

@@ -20,6 +20,14 @@ ALLOWED = (
 _MOST_DRAWN = 10**7  # arms x instances; more take over some seconds and 600 MiB
 
 
+def read_key(key: object) -> int:
+    """The argument `key` of a problem, with which means are drawn, as an integer."""
+    try:
+        return prng.key_as_integer(key)
+    except InputError as error:
+        raise error.with_key("problem.key") from None
+
+
 def read_means(value: Any, key: object) -> np.ndarray:
     """The means as float64 `[K, J]`, from the argument `means` of `Problem`.
 

@@ -120,13 +120,14 @@ class Problem(ProblemDisplay):
         group_penalties: Numbers | None = None,
         key: object = 0,
     ):
-        self.changing = changing.read_changing(means, key) if isinstance(means, Mapping) else None
-        self.means = constant.read_means(means, key) if self.changing is None else self.changing.start()
+        number = constant.read_key(key)
+        self.changing = changing.read_changing(means, number) if isinstance(means, Mapping) else None
+        self.means = constant.read_means(means, number) if self.changing is None else self.changing.start()
         self._tables: dict[str, Any] = {}  # what is computed from other arguments, as it was given
         if isinstance(means, Mapping):
             self._tables["means"] = dict(means)
             if changing.is_drawn(means):
-                self._tables["key"] = prng.key_as_integer(key)
+                self._tables["key"] = number
         if isinstance(penalties, Mapping):
             self._tables["penalties"] = dict(penalties)
         self.arms, self.instances = self.means.shape
@@ -172,7 +173,7 @@ class Problem(ProblemDisplay):
         if "means" not in table:
             raise InputError("problem.means", None, constant.ALLOWED)
         own = {name: value for name, value in table.items() if name != "key"}
-        return cls(**own, key=cls._own_key(table) if "key" in table else key)
+        return cls(**own, key=cls._own_key(table) if "key" in table else prng.key_as_integer(key))
 
     @staticmethod
     def _own_key(table: Mapping[str, Any]) -> int:
@@ -180,10 +181,7 @@ class Problem(ProblemDisplay):
         if not changing.is_drawn(table["means"]):
             words = "must not be given: the means of the problem are not drawn (means = { random = ... } are)"
             raise InputError("problem.key", to_python(table["key"]), words)
-        try:
-            return prng.key_as_integer(table["key"])
-        except InputError as error:
-            raise error.with_key("problem.key") from None
+        return constant.read_key(table["key"])
 
     def as_table(self) -> dict[str, Any]:
         """The `[problem]` table of a config that describes the same problem; drawn means are listed as numbers."""

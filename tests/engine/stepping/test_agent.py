@@ -175,7 +175,8 @@ def test_quotas_are_exact_without_a_horizon():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda a: jb.Agent("ucb1", 0), r"^arms = 0: must be a whole number >= 1$"),
+        (lambda a: jb.Agent("ucb1", 0), r"^arms = 0: must be a whole number from 1 to 10000000$"),
+        (lambda a: jb.Agent("ucb1", 10**12), r"^arms = 10+: must be a whole number from 1 to 10000000$"),
         (lambda a: jb.Agent("ucb1", 3, 4), r"^plays = 4: must be a whole number from 1 to the number of arms, 3$"),
         (lambda a: jb.Agent("fair-learn", 3), r"^fractions is missing: must be given .*fair-learn needs it$"),
         (lambda a: jb.Agent("fair-learn", 3, fractions=0.5), r"^fractions = 0.5: must sum to at most plays = 1"),
