@@ -191,7 +191,6 @@ def test_two_processes_go_on_with_what_one_began(long):
 
 
 @pytest.mark.cpu
-@pytest.mark.slow
 @pytest.mark.parametrize("act", swept(["os._exit(9)", "os.kill(os.getpid(), signal.SIGINT)"], ["os._exit(9)"]))
 def test_where_another_process_ends_the_first_says_so_and_keeps_its_part(long, act):
     made = started(*[["run", "config.toml", "--out", "shared"]] * 2, before=STOP.format(number=1, act=act))
@@ -217,7 +216,6 @@ def test_where_the_first_process_ends_the_others_do_not_wait(long):
 
 
 @pytest.mark.cpu
-@pytest.mark.slow
 @pytest.mark.parametrize("number", swept([0, 1], [0]))
 def test_where_a_process_cannot_write_both_stop_with_a_message(there, number):
     before = STOP.format(number=number, act="raise WriteError(self.path, OSError(28, 'No space left on device'))")
@@ -230,7 +228,6 @@ def test_where_a_process_cannot_write_both_stop_with_a_message(there, number):
 
 
 @pytest.mark.cpu
-@pytest.mark.slow
 @pytest.mark.parametrize("number", swept([0, 1], [1]))
 def test_where_a_process_is_given_a_bad_folder_both_stop_with_a_message(there, number):
     (there / "file").write_text("")
@@ -265,7 +262,6 @@ def test_one_process_needs_no_other(there):
     assert distributed.count() == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", swept([0, 1], [0]))
 def test_a_process_that_stays_alone_says_so_and_gives_up(there, number):
     """JAX ends it, after so long; here after one second (and five in which JAX tries to tell the others)."""

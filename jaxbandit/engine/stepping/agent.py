@@ -37,7 +37,7 @@ from jaxbandit.policies.selection.arm_indices import selected_arms
 from jaxbandit.policies.selection.ties import tie_breaker
 
 _NO_HORIZON = (1 << 31) - 2
-_MOST_ARMS = 10**7
+_MOST_ARMS = 10**7  # arrays of more arms take gigabytes
 
 
 @struct

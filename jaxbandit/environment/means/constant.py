@@ -21,7 +21,11 @@ _MOST_DRAWN = 10**7  # arms x instances; more take over some seconds and 600 MiB
 
 
 def read_key(key: object) -> int:
-    """The argument `key` of a problem, with which means are drawn, as an integer."""
+    """The argument `key` of a problem, with which means are drawn, as an integer from 0 to 2^64 - 1.
+
+    Raises:
+        InputError: `key` is neither such an integer nor one key of `jax.random`.
+    """
     try:
         return prng.key_as_integer(key)
     except InputError as error:
